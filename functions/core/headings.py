@@ -1,0 +1,123 @@
+"""Finds the headings in plain page text, where only the words and their line tell them apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+MAX_HEADING_CHARACTERS = 120
+_MAX_WORDS = 14
+
+_NAMES: Final = frozenset(
+    """abstract|summary|introduction|background|method|methods|methodology|materials and methods|methods and materials
+    |result|results|discussion|results and discussion|conclusion|conclusions|discussion and conclusion|references
+    |bibliography|acknowledgment|acknowledgments|acknowledgement|acknowledgements|appendix|appendices|table of contents
+    |résumé|sommaire|contexte|méthode|méthodes|méthodologie|matériel et méthodes|matériels et méthodes
+    |résultat|résultats|résultats et discussion|discussion et conclusion|référence|références|bibliographie
+    |références bibliographiques|remerciement|remerciements|annexe|annexes|table des matières""".replace("\n", "")
+    .replace("    ", "")
+    .split("|")
+)
+_MARKED = re.compile(r"#{1,6} +(?=\S)")
+_NUMBER = re.compile(r"(?:(?P<deep>\d{1,2}(?:\.\d{1,2}){1,4}\.?)|(?P<flat>\d{1,2}\.?|(?:[IVX]{1,5}|[A-Z])\.)) +(?=\S)")
+_NAMED_PART = re.compile(
+    r"(?:chapter|chapitre|part|partie|section|annexe?|appendix|article) (?:\d{1,3}|[IVXLC]{1,7}|[A-Z])"
+    r"(?:\s*[-–—:.]\s*\S.*)?",
+    re.I,
+)
+_ENDS_SENTENCE = re.compile(r"""[.!?:;…][”"'»)\]]*$""")
+_FENCE = re.compile(r"(?:```|~~~)")
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading line at text[start:end], without its line end."""
+
+    start: int
+    end: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    start: int
+    text: str
+    before: str
+    after: str
+
+
+def find_headings(text: str) -> list[Heading]:
+    """All headings of a page in order."""
+    found, fenced = [], False
+    for line in _lines(text):
+        stripped = line.text.strip()
+        if _FENCE.match(stripped):
+            fenced = not fenced
+        elif stripped and not fenced and _is_heading(stripped, line):
+            start = line.start + len(line.text) - len(line.text.lstrip())
+            found.append(Heading(start, start + len(stripped), _title(stripped)))
+    return found
+
+
+def _lines(text: str) -> Iterator[_Line]:
+    lines = text.split("\n")
+    start = 0
+    for index, line in enumerate(lines):
+        before = lines[index - 1].strip() if index else ""
+        after = lines[index + 1].strip() if index + 1 < len(lines) else ""
+        yield _Line(start, line, before, after)
+        start += len(line) + 1
+
+
+def _is_heading(stripped: str, line: _Line) -> bool:
+    if _MARKED.match(stripped):
+        return True
+    if len(stripped) > MAX_HEADING_CHARACTERS or len(stripped.split()) > _MAX_WORDS:
+        return False
+    if _NUMBER.sub("", stripped, count=1).rstrip(":. ").casefold() in _NAMES:
+        return stripped[0].isupper() or stripped[0].isdigit()
+    if stripped[-1] in ".,;:!?" or not _starts_block(line):
+        return False
+    return _is_capitals(stripped) or _is_numbered(stripped, line) or bool(_NAMED_PART.fullmatch(stripped))
+
+
+def _starts_block(line: _Line) -> bool:
+    """Whether the line can begin something: prose that merely wraps goes on from the line before or into the next."""
+    if line.after[:1].islower():
+        return False
+    before = line.before
+    return not before or bool(_ENDS_SENTENCE.search(before)) or _looks_like_title(before)
+
+
+def _looks_like_title(line: str) -> bool:
+    return len(line) <= 60 and (bool(_MARKED.match(line)) or bool(_NUMBER.match(line)) or _is_capitals(line))
+
+
+def _is_capitals(stripped: str) -> bool:
+    letters = [character for character in stripped if character.isalpha()]
+    dense = len(letters) >= max(4, 0.6 * len(stripped.replace(" ", "")))
+    longest = max(map(len, stripped.split()))
+    return dense and stripped.isupper() and "|" not in stripped and longest >= (4 if " " in stripped else 6)
+
+
+def _is_numbered(stripped: str, line: _Line) -> bool:
+    match = _NUMBER.match(stripped)
+    if not match:
+        return False
+    title = stripped[match.end() :]
+    if not title[0].isupper() or sum(map(str.isalpha, title)) < 0.6 * len(title) or len(title) < 3:
+        return False
+    if match["deep"]:
+        return True
+    # "1. First" above "2. Second" is a list, and so is a line between two of its kind.
+    is_list = _NUMBER.match(line.after) or _NUMBER.match(line.before)
+    return len(stripped) <= 80 and not is_list and ". " not in title and "," not in title
+
+
+def _title(stripped: str) -> str:
+    bare = _MARKED.sub("", stripped, count=1)
+    if bare != stripped:
+        bare = bare.rstrip("# ")
+    return " ".join(bare.replace("\u00ad", "").split())[:MAX_HEADING_CHARACTERS].rstrip(" :")

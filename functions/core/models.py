@@ -1,0 +1,204 @@
+"""The things Ibid speaks of, as plain frozen records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+FileType = Literal["pdf", "docx", "txt", "md"]
+Lang = Literal["en", "fr", "simple"]
+CheckResult = Literal["exact", "fuzzy", "unverified"]
+DocumentStatus = Literal["awaiting_upload", "uploaded", "processing", "indexed", "failed", "reindexing"]
+MessageStatus = Literal["complete", "interrupted", "failed", "guarded"]
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """The signed-in person a request acts for; `claims` go to Postgres for row level security."""
+
+    id: str
+    is_admin: bool
+    claims: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page of text exactly as extracted; offsets and citations are character indices into `text`.
+
+    Formats without pages are cut into parts at paragraph borders and numbered the same way, from 1.
+    """
+
+    number: int
+    text: str
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentMetadata:
+    """What the file says of itself; every field may be unknown."""
+
+    title: str | None = None
+    author: str | None = None
+    doi: str | None = None
+    journal: str | None = None
+    published_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A passage of one page: `page.text[start_offset:end_offset] == text`, exactly.
+
+    `search_text` is what is indexed and embedded: title and section first, line-end hyphenation undone. It is never
+    cited.
+    """
+
+    index: int
+    page_start: int
+    page_end: int
+    start_offset: int
+    end_offset: int
+    text: str
+    search_text: str
+    section_title: str | None
+    lang: Lang
+    token_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class SearchHit:
+    """One passage found, with its place in the source and its rank and score in each arm of the search."""
+
+    chunk_id: int
+    source: Literal["document", "note"]
+    source_id: str
+    chunk_index: int
+    file_name: str
+    title: str | None
+    file_type: str
+    page_start: int
+    page_end: int
+    start_offset: int
+    end_offset: int
+    section_title: str | None
+    text: str
+    lang: str
+    score: float
+    fts_rank: int | None = None
+    fts_score: float | None = None
+    vector_rank: int | None = None
+    similarity: float | None = None
+    blend_score: float | None = None
+    coverage: float = 0.0
+
+    @property
+    def segment_id(self) -> str:
+        """The public id of the passage: `{document_id}:{chunk_index}`."""
+        return f"{self.source_id}:{self.chunk_index}"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A piece of an answer and the segment ids it rests on, as the model wrote them and we validated them."""
+
+    text: str
+    source_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Where a section stands in a source: `quote` is page text [start_offset:end_offset] unless `check` is unverified.
+
+    `number` is the mark shown in the answer, from 1; the same passage keeps one number.
+    """
+
+    number: int
+    document_id: str
+    chunk_index: int
+    source: Literal["document", "note"]
+    file_name: str
+    file_type: str
+    page_start: int
+    page_end: int
+    start_offset: int
+    end_offset: int
+    quote: str
+    snippet_preview: str
+    section_title: str | None
+    score: float
+    check: CheckResult
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSection:
+    """A section of the final answer with the numbers of the citations that support it."""
+
+    text: str
+    source_ids: tuple[str, ...]
+    citations: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the model server counted them; None where it does not say."""
+
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A finished answer: `answer` is the sections' text joined, with [n] marks."""
+
+    answer: str
+    sections: tuple[CitedSection, ...]
+    sources: tuple[Citation, ...]
+    status: MessageStatus
+    mode: Literal["model", "extractive", "guard"]
+    usage: Usage = field(default_factory=Usage)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One earlier message of a conversation."""
+
+    role: Literal["user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What a question is asked of. `kind` is what was decided, the ids say which."""
+
+    kind: Literal["documents", "conversation", "notebook", "note", "library"]
+    document_ids: tuple[str, ...] = ()
+    notebook_id: str | None = None
+    note_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingServer:
+    """An embedding model that documents are indexed with; `api_key_env` names the variable that holds its key."""
+
+    id: str
+    name: str
+    kind: Literal["local", "openai"]
+    model: str
+    dimensions: int
+    max_input_tokens: int
+    languages: tuple[str, ...]
+    base_url: str | None = None
+    api_key_env: str | None = None
+    batch_size: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """What the object store knows of an uploaded file."""
+
+    path: str
+    size: int
+    mime_type: str | None
+    created_at: datetime | None = None

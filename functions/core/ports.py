@@ -1,0 +1,97 @@
+"""The seams: what the domain needs of the outside, each with at least two implementations in `functions/adapters`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from functions.core import models
+
+if TYPE_CHECKING:  # numpy costs 100 ms at import and most handlers never touch a vector
+    import numpy as np
+    import numpy.typing as npt
+
+    Matrix = npt.NDArray[np.float32]
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors, one row a text, shape (len(texts), dimensions), float32."""
+
+    @property
+    def dimensions(self) -> int: ...
+
+    @property
+    def max_input_tokens(self) -> int: ...
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Raises ModelUnavailableError, ModelRateLimitedError or ModelRejectedError."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of `text` as this model counts them, special tokens not included."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """A message as chat models take it."""
+
+    role: str
+    content: str
+
+
+class ChatStream(Protocol):
+    """The text of a running completion, piece by piece; `usage` is complete when the iteration has ended."""
+
+    @property
+    def usage(self) -> models.Usage: ...
+
+    def __iter__(self) -> Iterator[str]: ...
+
+    def close(self) -> None: ...
+
+
+class ChatModel(Protocol):
+    """A language model."""
+
+    def stream(self, messages: Sequence[ChatMessage], *, json_schema: dict[str, Any] | None = None) -> ChatStream:
+        """Raises ModelUnavailableError, ModelRateLimitedError or ModelRejectedError, here or while iterating."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SignedUpload:
+    """Where and how a client puts the bytes of one object."""
+
+    url: str
+    method: str
+    headers: dict[str, str]
+    expires_in: int
+
+
+class ObjectStore(Protocol):
+    """Keeps the uploaded bytes. Paths are `{owner_id}/{document_id}/original.{ext}`."""
+
+    def sign_upload(self, path: str) -> SignedUpload: ...
+
+    def sign_download(self, path: str, file_name: str, expires_in: int = 300) -> str: ...
+
+    def info(self, path: str) -> models.StoredObject | None: ...
+
+    def download(self, path: str, target: Path) -> None:
+        """Writes the object to `target`; raises NotFoundError or StorageUnavailableError."""
+        ...
+
+    def remove(self, paths: Sequence[str]) -> int:
+        """Removes what exists and says how many objects that were."""
+        ...
+
+
+class Authenticator(Protocol):
+    """Turns a bearer token into a user."""
+
+    def authenticate(self, token: str) -> models.User:
+        """Raises NotSignedInError, with a reason in words, for anything but a valid token of role `authenticated`."""
+        ...

@@ -1,0 +1,143 @@
+"""Where sentences begin and end in text taken from a page, in English, French and Chinese or Japanese."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+Span = tuple[int, int]
+
+MAX_CHARS = 600
+"""Longer spans are no sentences but tables or lists without stops, and are cut at line ends."""
+
+_END = re.compile(
+    r"""
+    (?: [.!?…]+ (?:\s?[”"'’»)\]])* (?:\[\d{1,3}\])* (?=\s|$)     # a stop, what closes with it, footnote marks
+      | [。！？｡]+ [」』”’）]* )
+    """,
+    re.VERBOSE,
+)
+_ABBREVIATIONS = frozenset(
+    re.findall(
+        r"\S+",
+        """
+    mr mrs ms dr prof st sr jr gen gov sen rep capt lt sgt rev hon vs cf fig figs eq eqs vol vols pp p ch
+    chap ed eds al ca approx dept inc ltd corp jan feb apr jul aug sep sept oct nov u.s u.k e.g i.e
+    m mm mme mlle mgr ste env av apr boul bd tél réf éd coll trad janv févr avr juil déc n.d.l.r
+    """,
+    )
+)
+_BEFORE_NUMBERS = frozenset({"no", "nos", "n", "sec", "ch", "art", "ex", "col", "mar", "jun", "dec"})
+_BULLET = re.compile(r"[ \t]*(?:[-*+•▪◦‣–—·][ \t]|\(?(?:\d{1,3}|[a-zA-Z])[.)][ \t])")
+_HEADING = re.compile(r"[ \t]*#{1,6}[ \t]")
+_NUMBERED_HEADING = re.compile(r"[ \t]*\d{1,2}(?:\.\d{1,2}){0,3}\.?[ \t]+[A-ZÀ-ÖØ-Þ]")
+_SECTION_NAME = re.compile(
+    r"(?:abstract|summary|introduction|background|methods?|materials and methods|results?|discussion|conclusions?|"
+    r"references|acknowledg(?:e)?ments|résumé|contexte|méthodes?|résultats?|conclusions?|références|remerciements)",
+    re.IGNORECASE,
+)
+_STOPS = tuple(".!?…:;,。！？｡、，-")
+_OPENING = "«“‘\"'([ \t\n\u00a0"
+
+
+def split_sentences(text: str) -> list[Span]:
+    """The sentences of `text` as (start, end), in order, without the white space around them.
+
+    A line break ends no sentence, since pages break lines anywhere; blank lines, headings, bullets and table rows do.
+    """
+    return [
+        piece
+        for start, end in _blocks(text)
+        for sentence in _sentences(text, start, end)
+        for piece in _cut_long(text, *sentence)
+    ]
+
+
+def _blocks(text: str) -> Iterator[Span]:
+    """Stretches of lines that may share a sentence."""
+    start: int | None = None
+    alone = False
+    for match in re.finditer(r"[^\n]*\n?", text):
+        line = match.group()
+        blank = not line.strip()
+        begins = blank or alone or _stands_out(line)
+        if start is not None and begins:
+            yield start, match.start()
+            start = None
+        if start is None and not blank:
+            start = match.start()
+        alone = not blank and _stands_alone(line)
+    if start is not None:
+        yield start, len(text)
+
+
+def _stands_out(line: str) -> bool:
+    return _BULLET.match(line) is not None or _stands_alone(line)
+
+
+def _stands_alone(line: str) -> bool:
+    """Headings and table rows: neither the line before nor the one after goes on with them."""
+    words = line.strip()
+    if words.startswith("|") or _HEADING.match(line) or _SECTION_NAME.fullmatch(words):
+        return True
+    if len(words) > 80 or words.endswith(_STOPS):
+        return False
+    letters = sum(map(str.isalpha, words))
+    shouted = letters >= 4 and words.upper() == words and words.lower() != words and letters * 2 > len(words)
+    return shouted or (_NUMBERED_HEADING.match(line) is not None and len(words) <= 60)
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
+    left = start
+    for match in _END.finditer(text, start, end):
+        if _is_end(text, left, match, end):
+            yield from _trimmed(text, left, match.end())
+            left = match.end()
+    yield from _trimmed(text, left, end)
+
+
+def _is_end(text: str, start: int, match: re.Match[str], end: int) -> bool:
+    stop = match.group()
+    if stop[0] in "。！？｡":
+        return True
+    following = text[match.end() : end].lstrip(_OPENING)[:1]
+    if following.islower() or following in tuple(",;:"):
+        return False
+    if not stop.startswith(".") or stop.startswith(".."):
+        return True
+    return not _is_abbreviation(text[start : match.start()], following)
+
+
+def _is_abbreviation(sentence: str, following: str) -> bool:
+    word = re.split(r"[\s(«“\"'’]", sentence[-20:])[-1]
+    if word.lower() in _BEFORE_NUMBERS:
+        return following.isdigit()
+    if word.lower() in _ABBREVIATIONS or re.fullmatch(r"(?:[^\W\d_]\.)+[^\W\d_]", word):
+        return True
+    if len(word) == 1 and word.isalpha() and word.isupper():  # an initial
+        return True
+    return re.fullmatch(r"\s*\(?(?:\d{1,3}|[a-zA-Z])", sentence) is not None  # the number of a list item
+
+
+def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    if start < end:
+        yield start, end
+
+
+def _cut_long(text: str, start: int, end: int) -> Iterator[Span]:
+    """Cuts at the last line end, semicolon or space before `MAX_CHARS`; text without any of them stays whole."""
+    while end - start > MAX_CHARS:
+        window = text[start : start + MAX_CHARS]
+        cut = max(window.rfind("\n"), window.rfind("; ") + 1)
+        cut = cut if cut > MAX_CHARS // 4 else window.rfind(" ")
+        if cut <= 0:
+            break
+        yield from _trimmed(text, start, start + cut)
+        start += cut
+        while text[start].isspace():
+            start += 1
+    yield from _trimmed(text, start, end)

@@ -1,0 +1,117 @@
+"""What an administrator may change while the service runs: typed values, bounds, defaults, one sentence each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any
+
+from functions.core import errors
+
+MEGABYTE = 1024 * 1024
+
+
+def _setting(
+    default: Any, description: str, *, minimum: float | None = None, maximum: float | None = None, max_length: int = 0
+) -> Any:
+    return field(
+        default=default,
+        metadata={"description": description, "minimum": minimum, "maximum": maximum, "max_length": max_length},
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings in force. Field order is the order of the settings page."""
+
+    context_turns: int = _setting(3, "Earlier turns of the conversation given to the model.", minimum=1, maximum=10)
+    similarity_threshold: float = _setting(
+        0.3,
+        "Evidence (half similarity, half share of the question's words in one passage) below which no model is asked.",
+        minimum=0.1,
+        maximum=0.9,
+    )
+    guard_message: str = _setting(
+        "",
+        "Shown when nothing found is good enough. Empty: a standard text in the question's language.",
+        max_length=1000,
+    )
+    match_count: int = _setting(20, "Passages a vector or full text search alone returns.", minimum=5, maximum=100)
+    match_threshold: float = _setting(
+        0.3, "Similarity below which a vector search drops a passage.", minimum=0, maximum=1
+    )
+    fts_weight: float = _setting(1.0, "Weight of the full text ranking in the fusion.", minimum=0, maximum=10)
+    vector_weight: float = _setting(1.0, "Weight of the vector ranking in the fusion.", minimum=0, maximum=10)
+    blend_weight: float = _setting(4.0, "Weight of the blended score ranking in the fusion.", minimum=0, maximum=10)
+    blend_alpha: float = _setting(0.6, "Share of the vector score in the blended score.", minimum=0, maximum=1)
+    foreign_vector_weight: float = _setting(
+        0.1,
+        "Factor on everything vectors contribute when the embedding model does not speak the question's language.",
+        minimum=0,
+        maximum=1,
+    )
+    rrf_k: int = _setting(60, "Constant k of reciprocal rank fusion.", minimum=1, maximum=200)
+    hybrid_top_k: int = _setting(24, "Passages taken from the fused ranking.", minimum=5, maximum=100)
+    arm_count: int = _setting(50, "Passages each ranking hands to the fusion.", minimum=10, maximum=200)
+    context_passages: int = _setting(8, "Passages given to the model.", minimum=1, maximum=50)
+    passages_per_source: int = _setting(4, "Passages at most from one document or note.", minimum=1, maximum=50)
+    chunk_tokens: int = _setting(
+        180, "Target size of a passage in tokens of the embedding model.", minimum=64, maximum=2000
+    )
+    chunk_overlap: int = _setting(30, "Tokens that neighbouring passages share.", minimum=0, maximum=400)
+    max_file_megabytes: int = _setting(100, "Largest file accepted, in megabytes.", minimum=1, maximum=5000)
+    max_pages: int = _setting(2000, "Most pages a document may have.", minimum=1, maximum=20000)
+    max_attempts: int = _setting(5, "Attempts at ingesting a document before it is given up.", minimum=1, maximum=20)
+    retention_days: int = _setting(
+        30, "Days after its last message that a conversation is deleted.", minimum=1, maximum=3650
+    )
+
+    @property
+    def max_file_bytes(self) -> int:
+        return self.max_file_megabytes * MEGABYTE
+
+
+_FIELDS = {f.name: f for f in fields(Settings)}
+_JSON_TYPES = {int: "integer", float: "number", str: "string", bool: "boolean"}
+
+
+def describe_settings() -> list[dict[str, Any]]:
+    """The schema a page can draw a form from: key, type, bounds, default and description of each setting."""
+    rows = []
+    for name, spec in _FIELDS.items():
+        assert spec.default is not MISSING
+        bounds = {k: spec.metadata[k] for k in ("minimum", "maximum") if spec.metadata[k] is not None}
+        if spec.metadata["max_length"]:
+            bounds["max_length"] = spec.metadata["max_length"]
+        row = {"key": name, "type": _JSON_TYPES[type(spec.default)], **bounds}
+        rows.append(row | {"default": spec.default, "description": spec.metadata["description"]})
+    return rows
+
+
+def load_settings(stored: Mapping[str, Any]) -> Settings:
+    """The settings in force given the stored differences; a stored value that is no longer valid gives way to its default."""
+    return Settings(**{key: value for key, value in stored.items() if _find_fault(key, value) is None})
+
+
+def validate_changes(changes: Mapping[str, Any]) -> None:
+    """Raises InvalidSettingsError with `faults=[{key, message}]`, naming every fault at once."""
+    faults = [{"key": key, "message": fault} for key, value in changes.items() if (fault := _find_fault(key, value))]
+    if faults:
+        raise errors.InvalidSettingsError(faults=faults)
+
+
+def _find_fault(key: str, value: Any) -> str | None:
+    spec = _FIELDS.get(key)
+    if spec is None:
+        return "There is no such setting."
+    if isinstance(spec.default, str):
+        if not isinstance(value, str):
+            return "This must be a text."
+        limit = spec.metadata["max_length"]
+        return f"This must be at most {limit} characters." if len(value) > limit else None
+    # bool is a subclass of int, and JSON knows neither NaN nor infinity but Python's parser does: both fail the comparison.
+    allowed = int if isinstance(spec.default, int) else (int, float)
+    if not isinstance(value, allowed) or isinstance(value, bool):
+        return "This must be a whole number." if allowed is int else "This must be a number."
+    minimum, maximum = spec.metadata["minimum"], spec.metadata["maximum"]
+    return None if minimum <= value <= maximum else f"This must be between {minimum:g} and {maximum:g}."

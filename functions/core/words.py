@@ -1,0 +1,119 @@
+"""The words of a text that carry meaning, in a form that can be compared, with their places."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+_STOP_WORDS = frozenset(
+    re.findall(
+        r"\S+",
+        """
+    a about above after again all also an and any are as at be been before being below between both but by can could
+    did do does doing down during each few for from further had has have having he her here hers him his how i if in
+    into is it its itself just me more most my no nor not now of off on once only or other our out over own s same she
+    should so some such t than that the their them then there these they this those through to too under until up very
+    was we were what when where which while who whom whose why will with would you your according name many much
+    au aux avec ce ceci cela ces cet cette ceux comme comment c d dans de des donc dont du elle elles en entre est et
+    etait etaient etant ete etre eu eux fait font furent fut il ils j je l la le les leur leurs lui m ma mais meme mes
+    moi mon n ne nos notre nous on ont or ou par parmi pas peu plus pour pourquoi qu quand que quel quelle quelles quels
+    qui quoi sa sans se sera ses si soit son sont sous sur t ta te tes toi ton tous tout toute toutes tres tu un une
+    vos votre vous y avait avaient ont combien quoi lequel laquelle lesquels lesquelles selon lors cela ainsi
+    """,
+    )
+)
+_WORD = re.compile(r"(?:\d{1,3}(?:[ \u00a0\u202f’']\d{3})+(?!\d)|\d+)(?:[.,]\d+)*|[^\W\d_]+")
+_BREAK = re.compile(r"(?<=[^\W\d_])(?:[-\u2010]\s*\n\s*|\u00ad\s*)(?=[^\W\d_])")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]")
+_GROUPED = re.compile(r"\d{1,3}(?:[ \u00a0\u202f.,’']\d{3})+(?![ \u00a0\u202f.,’']?\d)")
+_ENDINGS = re.compile(r"(?:ements?|ations?|ations?|ments?|ings?|ies|ees|es|ed|ée?s?|e?s|e|x|y|er|ent)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A comparable word (`key`) and where it stands."""
+
+    key: str
+    start: int
+    end: int
+
+    @property
+    def is_number(self) -> bool:
+        return self.key[0].isdigit()
+
+
+def content_words(text: str) -> list[Word]:
+    """The words of `text` without function words: accents folded, endings cut, numbers in one notation.
+
+    A word broken over two lines counts as one; Chinese, Japanese and Korean characters count one by one.
+    """
+    return [word for word in _all_words(text) if word.key not in _STOP_WORDS]
+
+
+def keys(text: str) -> frozenset[str]:
+    """The distinct content words of `text`."""
+    return frozenset(word.key for word in content_words(text))
+
+
+def numbers(words: Iterable[str]) -> frozenset[str]:
+    """Those of `words` that are numbers."""
+    return frozenset(word for word in words if word[0].isdigit())
+
+
+def _all_words(text: str) -> list[Word]:
+    joined, places = _join_broken(text)
+    found: list[Word] = []
+    for match in _WORD.finditer(joined):
+        for start, end in _pieces(match):
+            found.append(Word(_key(joined[start:end]), places[start], places[end - 1] + 1))
+    return found
+
+
+def _pieces(match: re.Match[str]) -> list[tuple[int, int]]:
+    if not _CJK.search(match.group()):
+        return [match.span()]
+    return [(at, at + 1) for at in range(*match.span())]
+
+
+def _join_broken(text: str) -> tuple[str, list[int]]:
+    """`text` with hyphenated line ends undone, and the place of each character in `text`."""
+    parts: list[str] = []
+    places: list[int] = []
+    left = 0
+    for match in _BREAK.finditer(text):
+        parts.append(text[left : match.start()])
+        places.extend(range(left, match.start()))
+        left = match.end()
+    parts.append(text[left:])
+    places.extend(range(left, len(text)))
+    return "".join(parts), places
+
+
+@lru_cache(maxsize=50_000)
+def _key(word: str) -> str:
+    if word[0].isdigit():
+        return _number_key(word)
+    folded = "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
+    folded = folded.replace("œ", "oe").replace("æ", "ae") or word
+    if folded in _STOP_WORDS or len(folded) <= 3:
+        return folded
+    return _stem(folded)
+
+
+def _stem(word: str) -> str:
+    """Enough to bring inflected forms of a word together; never shorter than three letters."""
+    stem = _ENDINGS.sub("", word)
+    return stem if len(stem) >= 3 else word
+
+
+def _number_key(number: str) -> str:
+    """1,234.5 and 1 234,5 are the same; a group of three digits counts as thousands in either notation."""
+    if _GROUPED.fullmatch(number):
+        return re.sub(r"\D", "", number)
+    whole = re.match(r"(\d{1,3}(?:[ \u00a0\u202f.,’']\d{3})+)[.,](\d+)$", number)
+    if whole:
+        return re.sub(r"\D", "", whole[1]) + "." + whole[2]
+    return re.sub(r"[^\d]", ".", number)

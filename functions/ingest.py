@@ -1,0 +1,33 @@
+"""Worker: one message, one job, for as long as this invocation lasts; what is left goes back to the queue."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from functions.runtime import events, wiring
+
+_log = logging.getLogger(__name__)
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    """Answers with the messages to deliver again (`ReportBatchItemFailures`); the job itself keeps its own state."""
+    failures = []
+    for record in event["Records"]:
+        try:
+            ingest_record(record, context)
+        except Exception:
+            _log.exception("message not processed", extra={"sqs_message": record["messageId"]})
+            failures.append({"itemIdentifier": record["messageId"]})
+    return {"batchItemFailures": failures}
+
+
+def ingest_record(record: dict[str, Any], context: Any) -> None:
+    services = wiring.services()
+    job_id = events.read_job_id(record)
+    outcome = services.make_worker(context.get_remaining_time_in_millis() / 1000).ingest_next(job_id)
+    if outcome is None:
+        return  # done, or in another worker's hands
+    _log.info("ai_index_job", extra={"job_id": job_id, "status": outcome.status, "code": outcome.code})
+    if outcome.again:
+        services.nudge_worker(job_id)

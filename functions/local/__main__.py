@@ -1,0 +1,87 @@
+"""The command line: python -m functions.local serve | ingest | ask | token | migrate | stamp | eval."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from pydantic import ValidationError
+
+from functions.core import errors
+from functions.runtime.config import Config
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs one command; errors are one line on stderr and exit code 1."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] in (["migrate"], ["stamp"], ["eval"]):
+        return _run_tool(arguments[0], arguments[1:])
+    options = _parser().parse_args(arguments)
+    try:
+        return _run(options)
+    except errors.IbidError as exc:
+        print(f"ibid: {exc.message}", file=sys.stderr)
+    except ValidationError as exc:
+        faults = "; ".join(f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in exc.errors())
+        print(f"ibid: the environment is not valid: {faults}", file=sys.stderr)
+    except KeyboardInterrupt:
+        return 130
+    return 1
+
+
+def _run_tool(name: str, arguments: list[str]) -> int:
+    if name == "migrate":
+        from functions.local import migrate
+
+        return migrate.main(arguments)
+    if name == "stamp":
+        from functions.local import stamp
+
+        return stamp.main(arguments)
+    from functions.local import evaluation
+
+    return evaluation.main(arguments)
+
+
+def _run(options: argparse.Namespace) -> int:
+    config = Config()
+    if options.command == "serve":
+        from functions.local import serve
+
+        return serve.serve(config)
+    if options.command == "work":
+        from functions.local import worker
+        from functions.runtime.wiring import Services
+
+        worker.work(Services(config), parent=options.parent)
+        return 0
+    from functions.local import terminal
+
+    return terminal.run(config, options)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m functions.local", description="Ibid on one machine.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    commands.add_parser("serve", help="serve the page and the API on 127.0.0.1 (PORT)")
+    ingest = commands.add_parser("ingest", help="add files to the library")
+    ingest.add_argument("files", nargs="+", metavar="FILE")
+    ask = commands.add_parser("ask", help="ask a question; prints the answer with file, page and quote")
+    ask.add_argument("question", metavar="QUESTION")
+    token = commands.add_parser("token", help="print a bearer token for a local user")
+    token.add_argument("--user", default="local", metavar="NAME")
+    token.add_argument("--admin", action="store_true")
+    work = commands.add_parser("work", help="run a worker (serve does this by itself)")
+    work.add_argument("--parent", type=int)
+    for name, text in (
+        ("migrate", "bring the database of DATABASE_URL up to date"),
+        ("stamp", "copy changed SQL functions into a migration"),
+        ("eval", "measure retrieval on a question set"),
+    ):
+        commands.add_parser(name, help=text)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,87 @@
+"""Asks the questions of a set as a user would and scores what is found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+from functions.adapters.postgres import search
+from functions.adapters.postgres.connection import Database
+from functions.core import guard, languages, metrics, models, ports, retrieval
+from functions.core.settings import Settings
+from functions.local import evaluation_sets
+from functions.local.evaluation_library import Library
+
+# Deep enough for ten distinct pages; the order of the first hits does not depend on it.
+HITS = 60
+LEXICAL = {"vector_weight": 0.0, "blend_weight": 0.0}
+DENSE = {"fts_weight": 0.0, "blend_weight": 0.0}
+ARMS: Mapping[str, Mapping[str, float]] = {"hybrid": {}, "lexical": LEXICAL, "dense": DENSE}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question and what came of it; `scores` is None when nothing in the set answers it."""
+
+    question: evaluation_sets.Question
+    scores: metrics.RankingScores | None
+    search_ms: float
+    is_empty: bool
+    is_refused: bool
+
+
+def ask_all(
+    database: Database,
+    library: Library,
+    questions: Sequence[evaluation_sets.Question],
+    embedder: ports.Embedder,
+    settings: Settings,
+    arm: str,
+) -> list[Asked]:
+    """Asks every question of one arm of the search, or of all of them together ("hybrid")."""
+    return list(_ask(database, library, questions, embedder, replace(settings, hybrid_top_k=HITS, **ARMS[arm]), arm))
+
+
+def _ask(
+    database: Database,
+    library: Library,
+    questions: Sequence[evaluation_sets.Question],
+    embedder: ports.Embedder,
+    settings: Settings,
+    arm: str,
+) -> Iterator[Asked]:
+    for question in questions:
+        found = retrieval.retrieve(
+            question.text,
+            languages.detect_language(question.text),
+            models.Scope("library"),
+            servers=() if arm == "lexical" else (library.server,),
+            embedder_of=lambda _: embedder,
+            search=partial(search.hybrid_search, database, library.user),
+            settings=settings,
+        )
+        hits = [hit for hit in found.found.hits if arm != "dense" or hit.vector_rank is not None]
+        ranking = [_unit(library, hit) for hit in hits]
+        yield Asked(
+            question,
+            metrics.score_ranking(ranking, question.gold) if question.gold else None,
+            found.search_ms,
+            is_empty=not hits,
+            is_refused=not guard.is_answerable(hits, settings.similarity_threshold),
+        )
+
+
+def _unit(library: Library, hit: models.SearchHit) -> evaluation_sets.Unit:
+    name = library.names[hit.source_id]
+    return (name, hit.page_start) if hit.file_type == "pdf" else name
+
+
+def find_wordless(database: Database, questions: Sequence[str]) -> set[str]:
+    """Those of the questions that have no word an index could hold."""
+    with database.as_worker() as connection:
+        rows = connection.execute(
+            "select q from unnest(%s::text[]) q where not exists (select from rag.lexemes('simple', q))",
+            (list(questions),),
+        ).fetchall()
+    return {row["q"] for row in rows}

@@ -1,0 +1,82 @@
+"""Embedders for measuring: one that remembers, one that is not needed."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from functions.core.ports import Embedder, Matrix
+
+
+class RememberingEmbedder:
+    """Keeps every vector in a file, by model and text, so that a second run embeds nothing again."""
+
+    def __init__(self, inner: Embedder, model: str, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._inner = inner
+        self._model = model
+        self._lock = threading.Lock()
+        self._file = sqlite3.connect(path, check_same_thread=False, timeout=60)
+        self._file.execute("create table if not exists vectors (key blob primary key, vector blob) without rowid")
+
+    @property
+    def dimensions(self) -> int:
+        return self._inner.dimensions
+
+    @property
+    def max_input_tokens(self) -> int:
+        return self._inner.max_input_tokens
+
+    def count_tokens(self, text: str) -> int:
+        return self._inner.count_tokens(text)
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        import numpy as np
+
+        keys = [hashlib.sha256(f"{self._model}\0{text}".encode("utf-8", "replace")).digest() for text in texts]
+        known = self._find(keys)
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
+        if missing:
+            rows = self._inner.embed(list(missing.values()))
+            found = {key: row.tobytes() for key, row in zip(missing, rows, strict=True)}
+            with self._lock, self._file:
+                self._file.executemany("insert or ignore into vectors values (?, ?)", found.items())
+            known |= found
+        flat = np.frombuffer(b"".join(known[key] for key in keys), np.float32)
+        return flat.reshape(len(texts), self.dimensions)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _find(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+        with self._lock:
+            rows = (self._file.execute("select key, vector from vectors where key = ?", (key,)) for key in keys)
+            return dict(row for found in rows for row in found)
+
+
+class BlindEmbedder:
+    """Counts tokens as `inner` does and gives all texts the same vector: for indexing what only words will search."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self._inner = inner
+
+    @property
+    def dimensions(self) -> int:
+        return self._inner.dimensions
+
+    @property
+    def max_input_tokens(self) -> int:
+        return self._inner.max_input_tokens
+
+    def count_tokens(self, text: str) -> int:
+        return self._inner.count_tokens(text)
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        import numpy as np
+
+        return np.eye(1, self.dimensions, dtype=np.float32).repeat(len(texts), axis=0)

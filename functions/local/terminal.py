@@ -1,0 +1,164 @@
+"""Ingest and ask from a terminal, on the same services as the server (and beside it, if it runs)."""
+
+from __future__ import annotations
+
+import argparse
+import mimetypes
+import sys
+import textwrap
+import threading
+import time
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from functions.adapters import auth
+from functions.adapters.postgres import documents, objects
+from functions.adapters.storage_local import LocalObjectStore
+from functions.core import errors, file_types, ingestion, models
+from functions.local.routes_local import LOCAL_USER
+from functions.local.serve import open_services
+from functions.runtime import asking
+from functions.runtime.config import Config
+from functions.runtime.wiring import Services
+
+TOKEN_SECONDS = 30 * 24 * 3600
+BAR_WIDTH = 30
+
+
+def run(config: Config, options: argparse.Namespace) -> int:
+    """Runs `ingest`, `ask` or `token`; returns the exit code."""
+    if options.command == "token":
+        return _print_token(Services(config), options.user, options.admin)
+    with open_services(config) as services:
+        user = local_user()
+        if options.command == "ask":
+            return _ask(services, user, options.question)
+        return max(_ingest(services, user, Path(name)) for name in options.files)
+
+
+def local_user() -> models.User:
+    """The person at this machine."""
+    user_id = auth.local_user_id(LOCAL_USER)
+    return models.User(user_id, is_admin=True, claims={"sub": user_id, "app_metadata": {"role": "admin"}})
+
+
+def _print_token(services: Services, name: str, admin: bool) -> int:
+    if not services.is_local:
+        raise errors.ConflictError("SUPABASE_URL is set: tokens come from Supabase Auth.")
+    user_id = auth.local_user_id(name)
+    print(auth.issue_local_token(services.local_secret, user_id, name, admin=admin, lifetime=TOKEN_SECONDS))
+    return 0
+
+
+def _ingest(services: Services, user: models.User, path: Path) -> int:
+    try:
+        row, duplicate = add_file(services, user, path)
+    except errors.IbidError as exc:
+        print(f"{path.name}: {exc.message}", file=sys.stderr)
+        return 1
+    if duplicate:
+        print(f"{path.name}: already in your library")
+        return 0
+    row = _follow(services, user, str(row["id"]), path.name)
+    if row["status"] != "indexed":
+        print(f"{path.name}: {row['error']} ({row['error_code']})", file=sys.stderr)
+        return 1
+    print(f"{path.name}: indexed, {row['page_count']} pages, {row['chunk_count']} passages")
+    return 0
+
+
+def add_file(services: Services, user: models.User, path: Path) -> tuple[dict[str, Any], bool]:
+    """Stores a file as a new document, and says whether the library had it already."""
+    if not path.is_file():
+        raise errors.InvalidInputError("There is no such file.")
+    store = services.objects
+    if not isinstance(store, LocalObjectStore):
+        raise errors.ConflictError("This command works on the local library; with SUPABASE_URL, upload on the page.")
+    size, digest = path.stat().st_size, ingestion.hash_file(path)
+    mime_type = mimetypes.guess_type(path.name)[0]
+    limit = services.policy().settings.max_file_bytes
+    file_type = file_types.check_upload(path.name, mime_type, size, limit)
+    document_id = uuid4()
+    object_path = f"{user.id}/{document_id}/original.{file_type}"
+    with services.database.as_user(user) as connection:
+        known = documents.find_duplicate(connection, digest, size)
+        if known is not None:
+            return known, True
+        values = {
+            "id": document_id,
+            "owner_id": user.id,
+            "notebook_id": None,
+            "note_id": None,
+            "file_name": path.name[:255],
+            "file_type": file_type,
+            "mime_type": mime_type,
+            "size_bytes": size,
+            "sha256": digest,
+            "object_path": object_path,
+        }
+        row = documents.insert(connection, values)
+    with path.open("rb") as file:
+        pieces = iter(lambda: file.read(1 << 20), b"")
+        stored = store.put(object_path, pieces, max_bytes=limit, mime_type=mime_type)
+    objects.record(services.database, services.config.storage_bucket, stored, stored.version)
+    return row, False
+
+
+def _follow(services: Services, user: models.User, document_id: str, name: str) -> dict[str, Any]:
+    """Works on the queue until the document is done, drawing a progress bar; a running server's worker may help."""
+    done = threading.Event()
+    thread = threading.Thread(target=_work, args=(services, done), daemon=True)
+    thread.start()
+    try:
+        while True:
+            with services.database.as_user(user) as connection:
+                row = documents.find(connection, document_id)
+            _draw(name, row)
+            if row["status"] in ("indexed", "failed"):
+                return row
+            if not thread.is_alive():
+                raise errors.UnavailableError("The worker stopped: see the lines above.")
+            time.sleep(0.2)
+    finally:
+        done.set()
+        thread.join(timeout=30)
+        if sys.stderr.isatty():
+            print(file=sys.stderr)
+
+
+def _work(services: Services, done: threading.Event) -> None:
+    while not done.is_set():
+        if services.make_worker().ingest_next() is None:
+            done.wait(0.2)
+
+
+def _draw(name: str, row: dict[str, Any]) -> None:
+    if not sys.stderr.isatty():
+        return
+    total = row["page_count"] or 0
+    share = row["pages_done"] / total if total else 0.0
+    bar = "█" * round(share * BAR_WIDTH)
+    line = f"\r{name[:40]:40} [{bar:{BAR_WIDTH}}] {row['pages_done']}/{total or '?'} {row['stage'] or row['status']:24}"
+    print(line, end="", file=sys.stderr, flush=True)
+
+
+def _ask(services: Services, user: models.User, question: str) -> int:
+    text = question.strip()
+    if not text:
+        raise errors.InvalidInputError("Ask something.")
+    answered: asking.Answered | None = None
+    for event in asking.ask(services, user, asking.Question(text)):
+        if isinstance(event, asking.Wrote) and sys.stderr.isatty():
+            print(event.text, end="", file=sys.stderr, flush=True)
+        elif isinstance(event, asking.Answered):
+            answered = event
+    assert answered is not None
+    if sys.stderr.isatty():
+        print("\n", file=sys.stderr)
+    print(textwrap.fill(answered.answer.answer, 100, replace_whitespace=False))
+    for source in answered.answer.sources:
+        unit = "page" if source.file_type == "pdf" else "part"
+        print(f"\n[{source.number}] {source.file_name}, {unit} {source.page_start} ({source.check})")
+        print(textwrap.indent(textwrap.fill(f"“{source.quote}”", 96), "    "))
+    return 0 if answered.answer.status == "complete" else 2

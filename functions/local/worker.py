@@ -1,0 +1,100 @@
+"""The laptop's worker: takes jobs from the database as they come, sweeps every minute, purges once a day.
+
+A process of its own, because PDFium is not thread-safe and a crash of a parser must not take the server down. On AWS the
+queue, the sweeper's and the retention's schedules do the same.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+
+from functions import retention, sweeper
+from functions.core import errors
+from functions.runtime.wiring import Services
+
+IDLE_SECONDS = 0.3
+SWEEP_SECONDS = 60.0
+PURGE_SECONDS = 24 * 3600.0
+
+_log = logging.getLogger(__name__)
+
+
+def work(services: Services, *, parent: int | None = None) -> None:
+    """Works until it is told to stop, or its parent process has gone."""
+    stopping = threading.Event()
+
+    def stop(signum: int, frame: FrameType | None) -> None:
+        stopping.set()
+
+    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the server says when to stop
+    sweep = _every(SWEEP_SECONDS, lambda: sweeper.sweep(services))
+    purge = _every(PURGE_SECONDS, lambda: retention.purge(services))
+    while not stopping.is_set() and (parent is None or os.getppid() == parent):
+        try:
+            sweep()
+            purge()
+            if services.make_worker().ingest_next() is None:
+                stopping.wait(IDLE_SECONDS)
+        except errors.IbidError as exc:
+            _log.warning("worker waits: %s", exc.message)
+            stopping.wait(2.0)
+        except Exception:
+            _log.exception("worker failed")
+            stopping.wait(2.0)
+
+
+def _every(seconds: float, run: Callable[[], object]) -> Callable[[], None]:
+    """Runs `run` when called for the first time, and then no more often than every `seconds`."""
+    last: list[float] = []
+
+    def run_if_due() -> None:
+        now = time.monotonic()
+        if not last or now - last[0] >= seconds:
+            last[:] = [now]
+            run()
+
+    return run_if_due
+
+
+class WorkerProcess:
+    """Keeps one worker running beside the server."""
+
+    def __init__(self, environment: dict[str, str]) -> None:
+        self._environment = environment
+        self._stopping = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._thread = threading.Thread(target=self._keep_running, name="worker-keeper", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Lets the worker finish its batch; what it does not finish in time is taken up after the next start."""
+        self._stopping.set()
+        self._thread.join(timeout=10)
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+
+    def _keep_running(self) -> None:
+        while not self._stopping.is_set():
+            command = [sys.executable, "-m", "functions.local", "work", "--parent", str(os.getpid())]
+            self._process = subprocess.Popen(command, env=os.environ | self._environment)
+            while self._process.poll() is None and not self._stopping.wait(0.2):
+                pass
+            if self._process.poll() is None:
+                self._process.terminate()
+                try:
+                    self._process.wait(timeout=8)
+                except subprocess.TimeoutExpired:
+                    self._process.kill()
+            elif not self._stopping.wait(1.0):
+                _log.warning("the worker ended with %s and is started again", self._process.returncode)

@@ -1,0 +1,22 @@
+"""Schedule, daily: deletes conversations that have outlived the retention; also `GET /api/cron/retention` with the secret."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functions.adapters.postgres import jobs
+from functions.runtime import events, wiring
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    services = wiring.services()
+    if events.is_http(event):
+        if not events.has_bearer(event, services.config.cron_secret):
+            return events.refuse(event)
+        return events.respond(200, purge(services))
+    return purge(services)
+
+
+def purge(services: wiring.Services) -> dict[str, int]:
+    """Runs in batches, so that a time-out loses nothing and two runs at once share the work."""
+    return {"deleted": jobs.purge_conversations(services.database, services.policy().settings.retention_days)}

@@ -1,0 +1,229 @@
+"""Asks a question and saves what came of it: the one pipeline behind JSON, server-sent events and the command line."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any
+
+from functions.adapters.postgres import conversations, documents, search
+from functions.core import answering, errors, guard, languages, models, retrieval
+from functions.runtime.wiring import Policy, Services
+
+TITLE_LENGTH = 80
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What was asked, and of what."""
+
+    text: str
+    conversation_id: str | None = None
+    document_ids: tuple[str, ...] = ()
+    notebook_id: str | None = None
+    note_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The question is saved; its conversation has an id."""
+
+    conversation_id: str
+    scope: models.Scope
+
+
+@dataclass(frozen=True, slots=True)
+class Wrote:
+    """More text of the answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer is complete and saved."""
+
+    conversation_id: str
+    message_id: str
+    scope: models.Scope
+    answer: models.Answer
+
+
+@dataclass(slots=True)
+class _Saver:
+    """Saves the answer exactly once, whatever ends it."""
+
+    services: Services
+    user: models.User
+    opened: Opened
+    written: list[str] = field(default_factory=list)
+    draft: models.Answer | None = None
+    message_id: str | None = None
+
+    def save(self, answer: models.Answer) -> str:
+        with self.services.database.as_user(self.user) as connection:
+            row = conversations.add_message(
+                connection,
+                self.user,
+                self.opened.conversation_id,
+                "assistant",
+                answer.answer,
+                status=answer.status,
+                mode=answer.mode,
+                sections=[asdict(s) for s in answer.sections],
+                sources=[asdict(s) for s in answer.sources],
+                scope=asdict(self.opened.scope),
+                usage=asdict(answer.usage),
+            )
+        self.message_id = str(row["id"])
+        return self.message_id
+
+    def save_interrupted(self) -> None:
+        """Keeps what was written when the client went or the model died; without a word there is nothing to keep."""
+        text = "".join(self.written).strip()
+        if self.message_id is None and (self.draft or text):
+            try:
+                self.save(self.draft or models.Answer(text, (), (), "interrupted", "model"))
+            except errors.IbidError:
+                _log.exception("an interrupted answer was not saved")
+
+
+def ask(
+    services: Services, user: models.User, question: Question
+) -> Generator[Opened | Wrote | Answered, None, None]:
+    """Saves the question, finds passages, answers, saves the answer.
+
+    Closing the iterator early, or an error of the model, saves what was written as `interrupted`. No database connection
+    is held between the steps.
+    """
+    policy = services.policy()
+    lang = languages.detect_language(question.text)
+    opened, history, pending = _open(services, user, question, policy)
+    saver = _Saver(services, user, opened)
+    try:
+        yield opened
+        found = retrieve(services, user, policy, question.text, lang, opened.scope)
+        _log_retrieval(user, opened, found)
+        if guard.is_answerable(found.found.hits, policy.settings.similarity_threshold):
+            answer = yield from _answer(services, question, lang, found, history, saver)
+        else:
+            message = policy.settings.guard_message
+            text = guard.explain_refusal(message, lang, found.found.hits, pending)
+            answer = models.Answer(text, (models.CitedSection(text, (), ()),), (), "guarded", "guard")
+            yield Wrote(text)
+        yield Answered(opened.conversation_id, saver.save(answer), opened.scope, answer)
+    finally:
+        saver.save_interrupted()
+
+
+def retrieve(
+    services: Services,
+    user: models.User,
+    policy: Policy,
+    text: str,
+    lang: str,
+    scope: models.Scope,
+    filters: dict[str, Any] | None = None,
+) -> retrieval.Retrieval:
+    """Finds passages as this user; the database is asked once."""
+    return retrieval.retrieve(
+        text,
+        lang,
+        scope,
+        servers=policy.servers,
+        embedder_of=services.embedder_of,
+        search=partial(search.hybrid_search, services.database, user),
+        settings=policy.settings,
+        filters=filters,
+    )
+
+
+def _answer(
+    services: Services,
+    question: Question,
+    lang: str,
+    found: retrieval.Retrieval,
+    history: list[models.Turn],
+    saver: _Saver,
+) -> Generator[Wrote, None, models.Answer]:
+    stream = answering.answer_question(
+        question.text, found.context, lang=lang, history=history, chat_model=services.chat_model
+    )
+    with closing(stream):
+        for event in stream:
+            if isinstance(event, answering.TextDelta):
+                saver.written.append(event.text)
+                yield Wrote(event.text)
+            else:
+                saver.draft = event.answer
+    if saver.draft is None:
+        raise errors.ModelUnavailableError("The model ended without an answer. The question is saved; ask again.")
+    return saver.draft
+
+
+def _open(
+    services: Services, user: models.User, question: Question, policy: Policy
+) -> tuple[Opened, list[models.Turn], list[str]]:
+    """Saves the question in its conversation and decides what it is asked of, in one transaction."""
+    with services.database.as_user(user) as connection:
+        for document_id in question.document_ids:
+            documents.find(connection, document_id)
+        scope = models.Scope("library")
+        history: list[models.Turn] = []
+        if question.conversation_id is not None:
+            row = conversations.find(connection, question.conversation_id)
+            conversation_id = question.conversation_id
+            attached = conversations.attached_documents(connection, conversation_id)
+            history = conversations.list_turns(connection, conversation_id, policy.settings.context_turns)
+            scope = _choose_scope(question, attached, row)
+        else:
+            scope = _choose_scope(question, (), {})
+            conversation_id = str(conversations.create(connection, user, _make_title(question.text), scope)["id"])
+        conversations.add_message(connection, user, conversation_id, "user", question.text, scope=asdict(scope))
+        return Opened(conversation_id, scope), history, documents.list_pending(connection)
+
+
+def _choose_scope(question: Question, attached: tuple[str, ...], conversation: dict[str, Any]) -> models.Scope:
+    """Explicit ids, then documents attached to the conversation, then its notebook or note, then the whole library."""
+    if question.document_ids:
+        return models.Scope("documents", document_ids=question.document_ids)
+    if question.note_id or question.notebook_id:
+        kind: Any = "note" if question.note_id else "notebook"
+        return models.Scope(kind, notebook_id=question.notebook_id, note_id=question.note_id)
+    if attached:
+        return models.Scope("conversation", document_ids=attached)
+    note_id, notebook_id = conversation.get("note_id"), conversation.get("notebook_id")
+    if note_id:
+        return models.Scope("note", note_id=str(note_id))
+    if notebook_id:
+        return models.Scope("notebook", notebook_id=str(notebook_id))
+    return models.Scope("library")
+
+
+def _make_title(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rsplit(" ", 1)[0] + "…"
+
+
+def _log_retrieval(user: models.User, opened: Opened, found: retrieval.Retrieval) -> None:
+    scores = [hit.score for hit in found.found.hits]
+    _log.info(
+        "ai_rag_retrieve",
+        extra={
+            "user": user.id,
+            "conversation": opened.conversation_id,
+            "scope": opened.scope.kind,
+            "candidate_docs": found.found.candidate_sources,
+            "candidate_chunks": found.found.candidate_chunks,
+            "top_k": len(found.context),
+            "max_score": max(scores, default=None),
+            "min_score": min(scores, default=None),
+            "embed_latency_ms": round(found.embed_ms, 1),
+            "search_latency_ms": round(found.search_ms, 1),
+        },
+    )

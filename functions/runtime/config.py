@@ -1,0 +1,41 @@
+"""The environment variables, each described in `.env.example`. Unset means the laptop's part stands in."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+from pydantic import AliasChoices, Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Config(BaseSettings):
+    """Read once a process; an empty variable counts as unset."""
+
+    model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True)
+
+    database_url: SecretStr | None = None
+    supabase_url: str | None = None
+    supabase_secret_key: SecretStr | None = None
+    supabase_jwt_secret: SecretStr | None = None
+    supabase_jwt_algorithm: str = "ES256"
+    storage_bucket: str = "documents"
+    openai_api_key: SecretStr | None = None
+    openai_base_url: str | None = None
+    chat_model: str | None = None
+    embedding_model: str | None = None
+    embedding_base_url: str | None = None
+    embedding_dimensions: int = 1536
+    embedding_max_input_tokens: int = 8191
+    embedding_languages: str = ""
+    ingest_queue_url: str | None = None
+    chat_stream_url: str | None = None
+    cron_secret: SecretStr | None = None
+    webhook_secret: SecretStr | None = None
+    log_level: str = "INFO"
+    ibid_home: Path = Field(default=Path(".ibid"), validation_alias=AliasChoices("IBID_HOME", "ibid_home"))
+    port: int = Field(default=8000, ge=1, le=65535)
+
+    @cached_property
+    def home(self) -> Path:
+        return self.ibid_home.expanduser().resolve()

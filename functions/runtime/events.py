@@ -1,0 +1,105 @@
+"""What platforms send: HTTP requests of API Gateway and Function URLs, queue messages, database webhooks."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import SecretStr
+
+from functions.core import errors
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObjectEvent:
+    """A row of storage.objects that was written."""
+
+    path: str
+    version: str
+    size: int | None
+
+
+def is_http(event: dict[str, Any]) -> bool:
+    """Whether this is a request (payload format 2.0) rather than a schedule."""
+    return "http" in event.get("requestContext", {})
+
+
+def has_secret(event: dict[str, Any], header: str, expected: SecretStr | None) -> bool:
+    """Compares a header with a secret in constant time; an unset secret lets nobody in."""
+    given = {key.lower(): value for key, value in event.get("headers", {}).items()}.get(header, "")
+    return expected is not None and hmac.compare_digest(given.encode(), expected.get_secret_value().encode())
+
+
+def has_bearer(event: dict[str, Any], expected: SecretStr | None) -> bool:
+    """Compares the bearer token with a secret."""
+    bearer = None if expected is None else SecretStr(f"Bearer {expected.get_secret_value()}")
+    return has_secret(event, "authorization", bearer)
+
+
+def read_stored_object(event: dict[str, Any], bucket: str) -> StoredObjectEvent | None:
+    """The object of a database webhook on storage.objects; None for deletions and for other buckets.
+
+    The payload is `{type, table, schema, record, old_record}` (https://supabase.com/docs/guides/database/webhooks).
+    Raises InvalidInputError for anything else.
+    """
+    payload = _read_body(event)
+    try:
+        record = payload["record"]
+        if payload["schema"] != "storage" or payload["table"] != "objects":
+            raise errors.InvalidInputError("This webhook takes changes of storage.objects only.")
+        if payload["type"] not in ("INSERT", "UPDATE") or record["bucket_id"] != bucket:
+            return None
+        return StoredObjectEvent(str(record["name"]), str(record["version"]), (record["metadata"] or {}).get("size"))
+    except (KeyError, TypeError, AttributeError) as exc:
+        raise errors.InvalidInputError("The body is not a database webhook.") from exc
+
+
+def read_job_id(record: dict[str, Any]) -> int:
+    """The job id of a queue message; raises InvalidInputError."""
+    try:
+        return int(json.loads(record["body"])["job_id"])
+    except (KeyError, TypeError, ValueError) as exc:
+        raise errors.InvalidInputError("The message holds no job id.") from exc
+
+
+def respond(status: int, body: dict[str, Any], content_type: str = "application/json") -> dict[str, Any]:
+    """An HTTP response in payload format 2.0."""
+    return {"statusCode": status, "headers": {"content-type": content_type}, "body": json.dumps(body)}
+
+
+def refuse(event: dict[str, Any]) -> dict[str, Any]:
+    """401 for a missing or wrong secret, as a problem."""
+    return _problem(401, errors.NotSignedInError("The secret of this address is missing or wrong."), event)
+
+
+def reject(event: dict[str, Any], error: errors.IbidError) -> dict[str, Any]:
+    """400 for a request that is not valid, as a problem."""
+    return _problem(400, error, event)
+
+
+def _problem(status: int, error: errors.IbidError, event: dict[str, Any]) -> dict[str, Any]:
+    body = {
+        "type": f"urn:ibid:error:{error.code}",
+        "title": "Not signed in" if status == 401 else "Not valid",
+        "status": status,
+        "detail": error.message,
+        "code": error.code,
+        "request_id": event.get("requestContext", {}).get("requestId"),
+    }
+    return respond(status, body, "application/problem+json")
+
+
+def _read_body(event: dict[str, Any]) -> dict[str, Any]:
+    body = event.get("body") or ""
+    try:
+        text = base64.b64decode(body).decode() if event.get("isBase64Encoded") else body
+        payload = json.loads(text)
+    except (ValueError, binascii.Error) as exc:
+        raise errors.InvalidInputError("The body is not JSON.") from exc
+    if not isinstance(payload, dict):
+        raise errors.InvalidInputError("The body is not a JSON object.")
+    return payload

@@ -1,0 +1,221 @@
+"""The one place that chooses adapters. Nothing is opened, loaded or read before it is used."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+import time
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from functions.adapters.postgres import settings as stored_settings
+from functions.adapters.postgres.connection import Connection, Database
+from functions.core import errors, models, ports
+from functions.core.settings import Settings, load_settings
+from functions.runtime import logging
+from functions.runtime.config import Config
+
+if TYPE_CHECKING:
+    from functions.core.ingestion import Worker
+
+POLICY_SECONDS = 10.0
+
+LOCAL_SERVER = models.EmbeddingServer(
+    id="",
+    name="all-MiniLM-L6-v2 (local)",
+    kind="local",
+    model="sentence-transformers/all-MiniLM-L6-v2",
+    dimensions=384,
+    max_input_tokens=254,
+    languages=("en",),
+    batch_size=64,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the database says about how to work; read at most every POLICY_SECONDS."""
+
+    settings: Settings
+    servers: tuple[models.EmbeddingServer, ...]
+    read_at: float
+
+
+class Services:
+    """Every adapter of one process, made on first use."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self._policy: Policy | None = None
+        self._embedders: dict[str, ports.Embedder] = {}
+        self._lock = threading.Lock()
+        logging.configure(config.log_level)
+
+    @property
+    def is_local(self) -> bool:
+        """Without Supabase the laptop's storage and sign-in stand in."""
+        return self.config.supabase_url is None
+
+    @cached_property
+    def database(self) -> Database:
+        if self.config.database_url is None:
+            raise errors.DatabaseUnavailableError("DATABASE_URL is not set.")
+        return Database(self.config.database_url.get_secret_value())
+
+    @cached_property
+    def local_secret(self) -> bytes:
+        """The laptop's own signing key, made once and kept readable for its user alone."""
+        return read_or_create_secret(self.config.home / "secret")
+
+    @cached_property
+    def objects(self) -> ports.ObjectStore:
+        if self.is_local:
+            from functions.adapters.postgres import objects
+            from functions.adapters.storage_local import LocalObjectStore
+
+            # Signed URLs are relative to the address that the client has used for the request.
+            return LocalObjectStore(
+                self.config.home / "storage",
+                self.local_secret,
+                "",
+                bucket=self.config.storage_bucket,
+                on_removed=partial(objects.forget, self.database, self.config.storage_bucket),
+            )
+        from functions.adapters import storage_supabase
+
+        assert self.config.supabase_url is not None
+        return storage_supabase.connect(self.config.supabase_url, self._supabase_key(), self.config.storage_bucket)
+
+    @cached_property
+    def authenticator(self) -> ports.Authenticator:
+        from functions.adapters import auth
+
+        config = self.config
+        if config.supabase_url is None:
+            return auth.JwtAuthenticator.for_local(self.local_secret)
+        if config.supabase_jwt_secret is not None:
+            return auth.JwtAuthenticator.for_shared_secret(
+                config.supabase_url, config.supabase_jwt_secret.get_secret_value()
+            )
+        return auth.JwtAuthenticator.for_supabase(config.supabase_url, config.supabase_jwt_algorithm)
+
+    @cached_property
+    def chat_model(self) -> ports.ChatModel | None:
+        """None when no model is configured: answers are extractive then."""
+        config = self.config
+        if config.chat_model is None:
+            return None
+        from functions.adapters.openai_api import OpenAIChatModel
+
+        key = config.openai_api_key.get_secret_value() if config.openai_api_key else "none"
+        return OpenAIChatModel(model=config.chat_model, api_key=key, base_url=config.openai_base_url)
+
+    def embedder_of(self, server: models.EmbeddingServer) -> ports.Embedder:
+        """The embedder of a server; one a process, because a local model takes a second to load."""
+        with self._lock:
+            if server.id not in self._embedders:
+                self._embedders[server.id] = self._make_embedder(server)
+            return self._embedders[server.id]
+
+    def policy(self) -> Policy:
+        """Settings and embedding servers in force."""
+        policy = self._policy
+        if policy is None or time.monotonic() - policy.read_at > POLICY_SECONDS:
+            with self.database.as_worker() as connection:
+                policy = self.read_policy(connection)
+        return policy
+
+    def read_policy(self, connection: Connection) -> Policy:
+        """Reads the policy afresh, for the caller that has just changed it."""
+        servers = tuple(stored_settings.list_servers(connection))
+        settings = load_settings(stored_settings.read(connection))
+        policy = Policy(settings, servers or (self._default_server(),), time.monotonic())
+        self._policy = policy
+        return policy
+
+    def forget_policy(self) -> None:
+        self._policy = None
+
+    def make_worker(self, remaining_seconds: float | None = None) -> Worker:
+        """A worker for one run; without a time limit it works until its job ends."""
+        from functions.adapters.postgres.jobs import JobStore
+        from functions.core.ingestion import Worker
+
+        policy = self.policy()
+        server = policy.servers[0]
+        deadline = float("inf") if remaining_seconds is None else time.monotonic() + remaining_seconds
+        return Worker(
+            store=JobStore(self.database),
+            objects=self.objects,
+            server=server,
+            embedder=self.embedder_of(server),
+            settings=policy.settings,
+            remaining_seconds=lambda: deadline - time.monotonic(),
+        )
+
+    def nudge_worker(self, job_id: int) -> None:
+        """Tells a worker that a job is due. Losing this costs a minute, not the job: the sweeper finds it in the database."""
+        if self.config.ingest_queue_url is not None:
+            from functions.adapters import queue_sqs
+
+            queue_sqs.send_job(self.config.ingest_queue_url, job_id)
+
+    def _default_server(self) -> models.EmbeddingServer:
+        return stored_settings.ensure_default_server(self.database, self._configured_server())
+
+    def _configured_server(self) -> models.EmbeddingServer:
+        config = self.config
+        if config.embedding_model is None:
+            return LOCAL_SERVER
+        return models.EmbeddingServer(
+            id="",
+            name=config.embedding_model,
+            kind="openai",
+            model=config.embedding_model,
+            dimensions=config.embedding_dimensions,
+            max_input_tokens=config.embedding_max_input_tokens,
+            languages=tuple(filter(None, config.embedding_languages.replace(" ", "").split(","))),
+            base_url=config.embedding_base_url or config.openai_base_url,
+            api_key_env="OPENAI_API_KEY",
+        )
+
+    def _make_embedder(self, server: models.EmbeddingServer) -> ports.Embedder:
+        if server.kind == "local":
+            from functions.adapters.local_embedder import LocalEmbedder
+
+            return LocalEmbedder()
+        from functions.adapters.openai_api import OpenAIEmbedder
+
+        return OpenAIEmbedder(
+            model=server.model,
+            dimensions=server.dimensions,
+            api_key=os.environ.get(server.api_key_env or "", "") or "none",
+            base_url=server.base_url,
+            max_input_tokens=server.max_input_tokens,
+        )
+
+    def _supabase_key(self) -> str:
+        if self.config.supabase_secret_key is None:
+            raise errors.StorageUnavailableError("SUPABASE_SECRET_KEY is not set.")
+        return self.config.supabase_secret_key.get_secret_value()
+
+
+def read_or_create_secret(path: Path) -> bytes:
+    """32 random bytes in a file that only its owner reads; the first of several processes wins."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        return path.read_bytes()
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(secrets.token_bytes(32))
+    return path.read_bytes()
+
+
+@lru_cache(maxsize=1)
+def services() -> Services:
+    """The services of this process, from the environment."""
+    return Services(Config())

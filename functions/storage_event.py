@@ -1,0 +1,25 @@
+"""Trigger: an object was stored (database webhook). The job is already in the table; this only starts a worker sooner."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from functions.adapters.postgres.jobs import JobStore
+from functions.core import errors
+from functions.runtime import events, wiring
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    services = wiring.services()
+    if not events.has_secret(event, "x-webhook-secret", services.config.webhook_secret):
+        return events.refuse(event)
+    try:
+        stored = events.read_stored_object(event, services.config.storage_bucket)
+    except errors.InvalidInputError as exc:
+        return events.reject(event, exc)
+    if stored is None:
+        return events.respond(202, {"job_id": None})
+    job_id = JobStore(services.database).enqueue_stored_object(stored.path, stored.version, stored.size)
+    if job_id is not None:
+        services.nudge_worker(job_id)
+    return events.respond(202, {"job_id": job_id})

@@ -1,0 +1,25 @@
+"""Schedule, every minute: puts right what a crash or a lost message left, and starts workers for what is due."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from functions.adapters.postgres.jobs import JobStore
+from functions.runtime import wiring
+
+_log = logging.getLogger(__name__)
+
+
+def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
+    return sweep(wiring.services())
+
+
+def sweep(services: wiring.Services) -> dict[str, Any]:
+    """Returns what was put right, and the jobs that are due."""
+    report = JobStore(services.database).sweep_ingest_jobs(services.policy().settings.max_attempts)
+    for job_id in report["due"]:
+        services.nudge_worker(job_id)
+    if any(report.values()):
+        _log.info("swept", extra={"report": report})
+    return report

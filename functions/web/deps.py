@@ -1,0 +1,60 @@
+"""What routes ask for: the services of the process, the signed-in user, checked ids."""
+
+from __future__ import annotations
+
+import hmac
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import Depends, Header, Request
+from pydantic import SecretStr
+
+from functions.core import errors, models
+from functions.runtime import wiring
+from functions.runtime.wiring import Services
+
+
+def get_services(request: Request) -> Services:
+    services: Services | None = request.app.state.services
+    return services or wiring.services()
+
+
+ServicesDep = Annotated[Services, Depends(get_services)]
+
+
+def get_user(services: ServicesDep, authorization: Annotated[str | None, Header()] = None) -> models.User:
+    return services.authenticator.authenticate(read_bearer(authorization))
+
+
+CurrentUser = Annotated[models.User, Depends(get_user)]
+
+
+def get_admin(user: CurrentUser) -> models.User:
+    if not user.is_admin:
+        raise errors.NotAdminError
+    return user
+
+
+Admin = Annotated[models.User, Depends(get_admin)]
+
+
+def read_bearer(authorization: str | None) -> str:
+    """The token of an Authorization header; raises NotSignedInError."""
+    scheme, _, token = (authorization or "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise errors.NotSignedInError
+    return token.strip()
+
+
+def check_secret(given: str | None, expected: SecretStr | None) -> None:
+    """Compares in constant time; an unset secret lets nobody in. Raises NotSignedInError."""
+    if expected is None or not hmac.compare_digest((given or "").encode(), expected.get_secret_value().encode()):
+        raise errors.NotSignedInError("The secret of this address is missing or wrong.")
+
+
+def read_id(value: str, what: str) -> str:
+    """An id from the address. What is no id at all is answered like an id that does not exist."""
+    try:
+        return str(UUID(value))
+    except ValueError:
+        raise errors.NotFoundError(f"There is no such {what}.") from None

@@ -1,0 +1,113 @@
+"""Every error as problem+json (RFC 9457): the one table from error classes to HTTP statuses."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
+
+from functions.core import errors
+from functions.runtime.logging import request_id
+
+# The nearest ancestor in this table decides.
+STATUS: Final[dict[type[errors.IbidError], int]] = {
+    errors.IbidError: 500,
+    errors.InvalidInputError: 400,
+    errors.UnsupportedTypeError: 415,
+    errors.TooLargeError: 413,
+    errors.NotSearchableError: 409,
+    errors.NotAllowedError: 403,
+    errors.NotSignedInError: 401,
+    errors.NotFoundError: 404,
+    errors.ConflictError: 409,
+    errors.UnreadableDocumentError: 422,
+    errors.UnavailableError: 503,
+    errors.ModelRateLimitedError: 429,
+    errors.ModelRejectedError: 502,
+}
+_TITLES: Final = {
+    400: "Not valid",
+    401: "Not signed in",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Not possible here",
+    409: "Not possible now",
+    413: "Too large",
+    415: "Not accepted",
+    422: "Not readable",
+    429: "Too many requests",
+    500: "Internal error",
+    502: "Refused by the model server",
+    503: "Unavailable",
+}
+
+_log = logging.getLogger(__name__)
+
+
+def status_of(error: errors.IbidError) -> int:
+    """The HTTP status of an error."""
+    return next(STATUS[cls] for cls in type(error).__mro__ if cls in STATUS)
+
+
+def describe_problem(error: errors.IbidError) -> dict[str, Any]:
+    """The problem+json body of an error."""
+    body = _problem(status_of(error), error.code, error.message)
+    faults = error.details.get("faults")
+    return body | {"faults": faults} if faults else body
+
+
+def _problem(status: int, code: str, detail: str) -> dict[str, Any]:
+    return {
+        "type": f"urn:ibid:error:{code}",
+        "title": _TITLES.get(status, "Error"),
+        "status": status,
+        "detail": detail,
+        "code": code,
+        "request_id": request_id.get(),
+    }
+
+
+def _respond(body: dict[str, Any], headers: dict[str, str] | None = None) -> JSONResponse:
+    return JSONResponse(body, body["status"], headers, "application/problem+json")
+
+
+def install(app: FastAPI) -> None:
+    """Answers every exception of `app` as a problem."""
+    app.add_exception_handler(errors.IbidError, _on_ibid_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(Exception, _on_fault)
+
+
+def _on_ibid_error(_: Request, exc: Exception) -> JSONResponse:
+    assert isinstance(exc, errors.IbidError)
+    body = describe_problem(exc)
+    if body["status"] >= 500:
+        _log.error("request failed: %s", exc.code, exc_info=exc)
+    headers = {"WWW-Authenticate": "Bearer"} if body["status"] == 401 else {}
+    if exc.retryable:
+        headers["Retry-After"] = str(exc.details.get("retry_after", 5))
+    return _respond(body, headers)
+
+
+def _on_invalid_request(_: Request, exc: Exception) -> JSONResponse:
+    assert isinstance(exc, RequestValidationError)
+    faults = [{"key": ".".join(map(str, e["loc"][1:])) or "body", "message": e["msg"]} for e in exc.errors()]
+    detail = "; ".join(f"{fault['key']}: {fault['message']}" for fault in faults)
+    return _respond(_problem(400, "invalid_input", detail) | {"faults": faults})
+
+
+def _on_http_exception(_: Request, exc: Exception) -> JSONResponse:
+    assert isinstance(exc, HTTPException)
+    code = {404: "not_found", 405: "method_not_allowed"}.get(exc.status_code, "http_error")
+    detail = {"not_found": "There is no such address.", "method_not_allowed": "This address does not take that method."}
+    return _respond(_problem(exc.status_code, code, detail.get(code, str(exc.detail))), dict(exc.headers or {}))
+
+
+def _on_fault(_: Request, exc: Exception) -> JSONResponse:
+    _log.error("unhandled fault", exc_info=exc)
+    return _respond(_problem(500, "internal", "Something went wrong on our side. It has been logged under this request id."))

@@ -1,0 +1,89 @@
+"""Ask a question: one cited answer as JSON, or the same answer while it is written."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+from functions.core import errors, models
+from functions.runtime import asking
+from functions.web import schemas, sse
+from functions.web.deps import CurrentUser, ServicesDep
+from functions.web.errors import describe_problem
+
+router = APIRouter(prefix="/api/rag/chat")
+
+_log = logging.getLogger(__name__)
+
+
+@router.post("", response_model=None)
+def ask(body: schemas.Question, user: CurrentUser, services: ServicesDep) -> Response:
+    question = asking.Question(
+        text=body.query,
+        conversation_id=_text(body.conversation_id),
+        document_ids=tuple(str(i) for i in dict.fromkeys(body.document_ids)),
+        notebook_id=_text(body.notebook_id),
+        note_id=_text(body.note_id),
+    )
+    events = asking.ask(services, user, question)
+    if not body.stream:
+        *_, last = events
+        assert isinstance(last, asking.Answered)
+        return JSONResponse(describe_answer(last))
+    # The first step saves the question: what is wrong with the request is still answered with a status of its own.
+    opened = next(events)
+    return StreamingResponse(
+        sse.stream_events(_describe_events(opened, events)), media_type="text/event-stream", headers=sse.HEADERS
+    )
+
+
+def describe_answer(answered: asking.Answered) -> dict[str, Any]:
+    """The body of a finished answer."""
+    answer = answered.answer
+    return {
+        "conversation_id": answered.conversation_id,
+        "message_id": answered.message_id,
+        "answer": answer.answer,
+        "sections": [asdict(section) for section in answer.sections],
+        "sources": [asdict(source) for source in answer.sources],
+        "scope": describe_scope(answered.scope),
+        "status": answer.status,
+        "mode": answer.mode,
+        "usage": asdict(answer.usage),
+    }
+
+
+def describe_scope(scope: models.Scope) -> dict[str, Any]:
+    return {key: value for key, value in asdict(scope).items() if value}
+
+
+def _describe_events(
+    opened: asking.Opened | asking.Wrote | asking.Answered, events: Iterator[asking.Opened | asking.Wrote | asking.Answered]
+) -> Iterator[dict[str, Any]]:
+    assert isinstance(opened, asking.Opened)
+    yield {"meta": {"conversation_id": opened.conversation_id, "scope": describe_scope(opened.scope)}}
+    try:
+        for event in events:
+            if isinstance(event, asking.Wrote):
+                yield {"text": event.text}
+            elif isinstance(event, asking.Answered):
+                yield {"done": True, **describe_answer(event)}
+    except errors.IbidError as exc:
+        _log.warning("an answer was interrupted: %s", exc.code)
+        yield {"error": describe_problem(exc)}
+    except Exception:
+        _log.exception("an answer was interrupted by a fault")
+        yield {"error": describe_problem(errors.IbidError("Something went wrong on our side. The question is saved."))}
+    finally:
+        close = getattr(events, "close", None)
+        if close is not None:
+            close()
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

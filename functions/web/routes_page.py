@@ -1,0 +1,61 @@
+"""The web page and its parts."""
+
+from __future__ import annotations
+
+import mimetypes
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from fastapi import APIRouter
+from fastapi.responses import FileResponse
+
+from functions.core import errors
+from functions.runtime.wiring import Services
+from functions.web.deps import CurrentUser, ServicesDep
+
+router = APIRouter()
+
+STATIC = Path(__file__).parent / "static"
+
+# Some systems register neither; a module script of the wrong type is refused by browsers.
+mimetypes.add_type("text/javascript", ".js")
+mimetypes.add_type("image/svg+xml", ".svg")
+
+
+@router.get("/", include_in_schema=False)
+def get_page(services: ServicesDep) -> FileResponse:
+    return FileResponse(
+        STATIC / "index.html",
+        headers={"Content-Security-Policy": content_policy(services), "Cache-Control": "no-cache"},
+    )
+
+
+@router.get("/static/{name}", include_in_schema=False)
+def get_static(name: str) -> FileResponse:
+    path = STATIC / name
+    if path.parent != STATIC or not path.is_file():
+        raise errors.NotFoundError
+    return FileResponse(path, headers={"Cache-Control": "no-cache"})
+
+
+@router.get("/api/rag/me")
+def get_me(user: CurrentUser, services: ServicesDep) -> dict[str, Any]:
+    return {
+        "id": user.id,
+        "is_admin": user.is_admin,
+        "mode": "local" if services.is_local else "cloud",
+        "chat": "extractive" if services.config.chat_model is None else "model",
+        "chat_model": services.config.chat_model,
+        "chat_url": services.config.chat_stream_url or "/api/rag/chat",
+    }
+
+
+def content_policy(services: Services) -> str:
+    """Nothing from anywhere else; uploads go to the storage host, streamed answers come from a URL of their own."""
+    urls = (urlsplit(url or "") for url in (services.config.supabase_url, services.config.chat_stream_url))
+    hosts = "".join(f" {url.scheme}://{url.netloc}" for url in urls if url.netloc)
+    return (
+        f"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'{hosts};"
+        " font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    )

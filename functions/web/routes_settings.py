@@ -1,0 +1,36 @@
+"""The settings, for everybody to read and for administrators to change."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter
+
+from functions.adapters.postgres import settings as stored_settings
+from functions.core import settings as known_settings
+from functions.web.deps import Admin, CurrentUser, ServicesDep
+
+router = APIRouter(prefix="/api/rag/settings")
+
+
+@router.get("")
+def get_settings(user: CurrentUser, services: ServicesDep) -> dict[str, Any]:
+    with services.database.as_user(user) as connection:
+        return asdict(known_settings.load_settings(stored_settings.read(connection)))
+
+
+@router.get("/schema")
+def get_schema(_: CurrentUser) -> dict[str, Any]:
+    return {"settings": known_settings.describe_settings()}
+
+
+@router.patch("")
+def change_settings(changes: dict[str, Any], user: Admin, services: ServicesDep) -> dict[str, Any]:
+    """Writes all of `changes` or, with a fault in any of them, nothing."""
+    known_settings.validate_changes(changes)
+    with services.database.as_user(user) as connection:
+        stored_settings.write(connection, changes, user)
+        settings = known_settings.load_settings(stored_settings.read(connection))
+    services.forget_policy()
+    return asdict(settings)

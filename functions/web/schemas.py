@@ -1,0 +1,132 @@
+"""Request and response bodies."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic.alias_generators import to_camel
+
+from functions.core.text_extraction import clean_text
+
+
+class Request(BaseModel):
+    """Bodies are taken in snake_case and in camelCase; what we do not know is refused, not ignored."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def clean(cls, value: Any) -> Any:
+        """Texts without the two things that Postgres cannot store."""
+        return clean_text(value) if isinstance(value, str) else value
+
+
+class NewDocument(Request):
+    file_name: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+    size: Annotated[int, Field(ge=0, lt=2**53)]
+    mime_type: Annotated[str, StringConstraints(max_length=255)] | None = None
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
+    notebook_id: UUID | None = None
+    note_id: UUID | None = None
+
+
+class Question(Request):
+    query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
+    conversation_id: UUID | None = None
+    stream: bool = False
+    document_ids: Annotated[list[UUID], Field(max_length=100)] = []
+    notebook_id: UUID | None = None
+    note_id: UUID | None = None
+
+
+class ConversationTitle(Request):
+    title: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
+
+
+class Progress(BaseModel):
+    done: int
+    total: int
+
+
+class Document(BaseModel):
+    """A document as the page shows it."""
+
+    id: UUID
+    file_name: str
+    title: str | None
+    file_type: str
+    size_bytes: int
+    status: str
+    progress: Progress | None
+    stage: str | None
+    page_count: int | None
+    chunk_count: int
+    lang: str | None
+    error_code: str | None
+    error: str | None
+    notebook_id: UUID | None
+    note_id: UUID | None
+    version: int
+    health: dict[str, Any] | None
+    created_at: datetime
+    updated_at: datetime
+    indexed_at: datetime | None
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> Document:
+        """A row of rag.documents."""
+        busy = row["status"] in ("processing", "reindexing") and row["page_count"]
+        progress = Progress(done=row["pages_done"], total=row["page_count"]) if busy else None
+        return cls(progress=progress, **{k: v for k, v in row.items() if k in cls.model_fields})
+
+
+class Upload(BaseModel):
+    url: str
+    method: str
+    headers: dict[str, str]
+    expires_in: int
+
+
+class UploadTicket(BaseModel):
+    document: Document
+    upload: Upload | None
+    duplicate: bool
+
+
+class DocumentPage(BaseModel):
+    items: list[Document]
+    next_cursor: str | None
+
+
+class Conversation(BaseModel):
+    id: UUID
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    message_count: int = 0
+
+
+class ConversationPage(BaseModel):
+    items: list[Conversation]
+    next_cursor: str | None
+
+
+class Message(BaseModel):
+    id: UUID
+    role: Literal["user", "assistant"]
+    content: str
+    status: str
+    mode: str | None
+    sections: list[dict[str, Any]]
+    sources: list[dict[str, Any]]
+    scope: dict[str, Any] | None
+    usage: dict[str, Any] | None
+    created_at: datetime
+
+
+class MessagePage(BaseModel):
+    items: list[Message]
+    next_cursor: str | None

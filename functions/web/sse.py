@@ -1,0 +1,66 @@
+"""Server-sent events from a sync generator, with a comment ping while it is silent."""
+
+from __future__ import annotations
+
+import contextvars
+import json
+import queue
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+PING_SECONDS = 15.0
+HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
+
+_END = object()
+
+
+def format_event(data: dict[str, Any]) -> str:
+    return f"data: {json.dumps(data, ensure_ascii=False, default=str)}\n\n"
+
+
+def stream_events(events: Iterator[dict[str, Any]], ping_seconds: float = PING_SECONDS) -> Iterator[str]:
+    """Each event as it comes, and `: ping` after every `ping_seconds` of silence.
+
+    `events` runs in a thread of its own, because a generator that waits for a model cannot ping meanwhile. When the
+    client goes, the thread is told at its next event, and `events` is closed there.
+    """
+    waiting: queue.Queue[Any] = queue.Queue(maxsize=64)
+    gone = threading.Event()
+    context = contextvars.copy_context()
+    thread = threading.Thread(target=context.run, args=(_pump, events, waiting, gone), name="sse", daemon=True)
+    thread.start()
+    try:
+        while True:
+            try:
+                item = waiting.get(timeout=ping_seconds)
+            except queue.Empty:
+                yield ": ping\n\n"
+                continue
+            if item is _END:
+                return
+            yield format_event(item)
+    finally:
+        gone.set()
+
+
+def _pump(events: Iterator[dict[str, Any]], waiting: queue.Queue[Any], gone: threading.Event) -> None:
+    try:
+        for event in events:
+            if not _put(waiting, event, gone):
+                break
+    finally:
+        close = getattr(events, "close", None)
+        if close is not None:
+            close()
+        _put(waiting, _END, gone)
+
+
+def _put(waiting: queue.Queue[Any], item: Any, gone: threading.Event) -> bool:
+    while not gone.is_set():
+        try:
+            waiting.put(item, timeout=0.5)
+            return True
+        except queue.Full:
+            continue
+    return False

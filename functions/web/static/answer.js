@@ -1,0 +1,154 @@
+// One turn of a conversation on the page: the question, and the answer in each of its states.
+
+import { citationMark, sourceList } from "./citations.js";
+import { el } from "./dom.js";
+import { icon } from "./icons.js";
+import { t } from "./i18n.js";
+import { renderMarkdown, renderVerbatim } from "./markdown.js";
+import { inWords, toast } from "./notices.js";
+
+export class Turn {
+  #result = null;
+  #streamed = "";
+  #frame = 0;
+
+  /** `verbatim`: the text is word for word from documents, so nothing in it is markup. */
+  constructor({ question, verbatim = false, onCite, onRetry = null }) {
+    Object.assign(this, { question, verbatim, onCite, onRetry });
+    this.text = el("div", { class: "answer-text", "data-testid": "answer-text" });
+    this.status = el("p", { class: "answer-status", hidden: true });
+    this.after = el("div", { class: "answer-after" });
+    this.answer = el("article", { class: "answer", "data-testid": "answer", "aria-label": t("chat.answer") }, this.status, this.text, this.after);
+    this.end = el("div", { class: "turn-end" });
+    this.node = el("section", { class: "turn" },
+      question === null ? null : el("h2", { class: "question-text", "data-testid": "question-text" }, question),
+      this.answer, this.end);
+    this.wait();
+  }
+
+  get words() {
+    return this.#result?.answer ?? this.#streamed;
+  }
+
+  wait() {
+    this.#state("waiting");
+    this.answer.setAttribute("aria-busy", "true");
+    this.status.hidden = false;
+    this.status.replaceChildren(el("span", { class: "dots", "aria-hidden": "true" }), t("chat.searching"));
+  }
+
+  /** Text as it arrives; drawn at most once a frame. */
+  stream(piece) {
+    this.#streamed += piece;
+    if (this.answer.dataset.state !== "streaming") {
+      this.#state("streaming");
+      this.status.hidden = true;
+    }
+    this.#frame ||= requestAnimationFrame(() => {
+      this.#frame = 0;
+      if (!this.#result) this.text.replaceChildren(this.#render(this.#streamed));
+    });
+  }
+
+  /** The final answer: `{answer, sources, scope, status, mode, usage}`. */
+  finish(result) {
+    this.#result = result;
+    this.#state(result.status === "interrupted" ? "stopped" : "done");
+    this.#over();
+    this.answer.dataset.mode = result.mode ?? "model";
+    const sources = new Map((result.sources ?? []).map((citation) => [citation.number, citation]));
+    const drawMark = (number) => citationMark(sources.get(number), this.onCite);
+    const verbatim = ["extractive", "guard"].includes(result.mode);
+    const render = verbatim ? renderVerbatim : renderMarkdown;
+    this.text.replaceChildren(render(result.answer ?? "", { known: new Set(sources.keys()), drawMark }));
+    if (result.mode === "guard") this.#warn(result);
+    this.after.replaceChildren(...[
+      result.status === "interrupted" ? note("stop", t("chat.interrupted")) : null,
+      result.status === "failed" ? note("alert", t("chat.failedBefore")) : null,
+      sources.size ? sourceList([...sources.values()], { title: t(result.mode === "guard" ? "sources.nearest" : "sources.title"), onOpen: this.onCite }) : null,
+      result.answer ? this.#foot(result) : null,
+    ].filter(Boolean));
+  }
+
+  /** The person stopped it: what was written stays. */
+  stop() {
+    this.#over();
+    this.#state("stopped");
+    this.text.replaceChildren(this.#render(this.#streamed));
+    this.after.replaceChildren(note("stop", t("chat.stopped")), this.#retryRow());
+  }
+
+  fail(error) {
+    this.#over();
+    this.#state("failed");
+    this.text.replaceChildren(this.#render(this.#streamed));
+    this.after.replaceChildren(
+      el("div", { class: "fault-box", role: "alert", "data-testid": "answer-error" }, icon("alert"), el("p", {}, inWords(error))),
+      this.#retryRow());
+  }
+
+  /** Draw again in another language. */
+  redraw() {
+    if (this.#result) this.finish(this.#result);
+  }
+
+  #render(text) {
+    return this.verbatim ? renderVerbatim(text) : renderMarkdown(text);
+  }
+
+  #state(state) {
+    this.answer.dataset.state = state;
+  }
+
+  #over() {
+    cancelAnimationFrame(this.#frame);
+    this.status.hidden = true;
+    this.answer.removeAttribute("aria-busy");
+  }
+
+  /** A refusal says so before anything else. */
+  #warn(result) {
+    this.status.hidden = false;
+    this.status.replaceChildren(icon("alert"), el("span", { "data-testid": "answer-mode" }, modeText(result)));
+  }
+
+  #retryRow() {
+    if (!this.onRetry) return "";
+    return el("p", {}, el("button", { type: "button", class: "button small", "data-testid": "answer-retry", on: { click: () => this.onRetry(this) } }, icon("retry"), t("chat.retry")));
+  }
+
+  #foot(result) {
+    const copy = el("button", { type: "button", class: "button quiet small", "data-testid": "answer-copy", on: { click: () => this.#copy(result) } }, icon("copy"), t("chat.copy"));
+    const scope = scopeText(result.scope);
+    return el("footer", { class: "answer-foot" },
+      el("p", { class: "answer-facts" },
+        result.mode === "guard" ? null : el("span", { "data-testid": "answer-mode" }, modeText(result)),
+        scope ? el("span", { "data-testid": "answer-scope" }, scope) : null),
+      copy);
+  }
+
+  async #copy({ answer, sources }) {
+    const list = (sources ?? []).map(({ number, file_name: file, page_start: page, quote }) => `[${number}] ${file}, ${page}: “${quote}”`);
+    try {
+      await navigator.clipboard.writeText([answer, ...list].join("\n"));
+      toast(t("chat.copied"));
+    } catch {
+      toast(t("chat.notCopied"), { kind: "bad" });
+    }
+  }
+}
+
+/** What produced the text, said plainly. */
+function modeText({ mode, usage }) {
+  if (mode === "guard") return t("mode.guard");
+  if (mode === "extractive") return t("mode.extractive");
+  return usage?.model ? t("mode.modelNamed", { model: usage.model }) : t("mode.model");
+}
+
+function scopeText(scope) {
+  if (!scope?.kind) return "";
+  if (scope.kind === "documents" || scope.kind === "conversation") return t("asked.documents", { n: scope.document_ids?.length ?? 0 });
+  return t(`asked.${scope.kind}`);
+}
+
+const note = (name, words) => el("p", { class: "note" }, icon(name), words);

@@ -1,0 +1,59 @@
+// Citations as people see them: the mark in the text, the row under the answer, the badge that says how sure we are.
+
+import { el } from "./dom.js";
+import { icon } from "./icons.js";
+import { formatPercent, t } from "./i18n.js";
+
+const CHECK_ICONS = { exact: "check", fuzzy: "approximately", unverified: "unverified" };
+
+/** "page 3", "pages 3–4", "part 2"; notes have no place. */
+export function placeOf({ source, file_type: type, page_start: from, page_end: to }) {
+  if (source === "note" || !from) return "";
+  const kind = type === "pdf" ? "page" : "part";
+  return to && to !== from ? t(`place.${kind}s`, { from, to }) : t(`place.${kind}`, { page: from });
+}
+
+/** The `[n]` in the text, as a button. */
+export function citationMark(citation, onOpen) {
+  const mark = el("button", {
+    type: "button", class: "citation", "data-testid": "citation", "data-number": citation.number, "data-check": citation.check,
+    "aria-label": t("citation.mark", { number: citation.number, file: citation.file_name, place: placeOf(citation) }),
+    title: [citation.file_name, placeOf(citation)].filter(Boolean).join(", "),
+    on: { click: () => onOpen(citation, mark) },
+  }, String(citation.number));
+  return mark;
+}
+
+export function checkBadge({ check }) {
+  const kind = check in CHECK_ICONS ? check : "unverified";
+  return el("span", { class: "check-badge", "data-testid": "check-badge", "data-check": kind, title: t(`check.${kind}.why`) },
+    icon(CHECK_ICONS[kind]), t(`check.${kind}`));
+}
+
+/** The score as a percentage, where it is a share. */
+export function scoreText({ score }) {
+  return typeof score === "number" && score >= 0 && score <= 1 ? t("score", { percent: formatPercent(score) }) : null;
+}
+
+/** The list of sources under an answer. */
+export function sourceList(sources, { title, onOpen }) {
+  const heading = el("h3", { class: "section-title" }, title);
+  return el("section", { class: "sources" }, heading, el("ol", {}, sources.map((citation) => el("li", {}, sourceRow(citation, onOpen)))));
+}
+
+function sourceRow(citation, onOpen) {
+  const score = scoreText(citation);
+  const row = el("button", {
+    type: "button", class: "source-row", "data-testid": "source-row", "data-number": citation.number, on: { click: () => onOpen(citation, row) },
+  },
+    el("span", { class: "source-number", "aria-hidden": "true" }, String(citation.number)),
+    el("span", { class: "source-body" },
+      el("span", { class: "source-line" },
+        el("span", { class: "source-name" }, citation.file_name),
+        el("span", { class: "source-place" }, placeOf(citation))),
+      el("span", { class: "source-snippet" }, oneLine(citation.snippet_preview || citation.quote || "")),
+      el("span", { class: "source-facts" }, checkBadge(citation), score ? el("span", { class: "score", "data-testid": "source-score" }, score) : null)));
+  return row;
+}
+
+const oneLine = (text) => text.replace(/\s+/g, " ").trim();

@@ -1,0 +1,133 @@
+// The sidebar: earlier conversations, newest first; open, rename, delete.
+
+import { byId, el, setAttribute } from "./dom.js";
+import { confirm } from "./dialogs.js";
+import { icon } from "./icons.js";
+import { formatAge, onLanguage, t } from "./i18n.js";
+import { inWords, toast } from "./notices.js";
+import { onReached } from "./reached.js";
+
+const PAGE = 30;
+const LONGEST_TITLE = 255;
+
+export class Conversations {
+  #items = [];
+  #cursor = null;
+  #current = null;
+  #loads = 0;
+
+  /** `onOpen(id)`, `onNew()`, `onTitle(title)` when the current one is named or renamed. */
+  constructor({ api, onOpen, onNew, onTitle }) {
+    Object.assign(this, { api, onOpen, onNew, onTitle });
+    this.list = byId("conversation-list");
+    this.more = byId("conversations-more");
+    byId("new-conversation").addEventListener("click", () => onNew());
+    this.more.addEventListener("click", () => this.load({ next: true }));
+    onReached(this.more, () => this.load({ next: true }));
+    onLanguage(() => this.#draw());
+  }
+
+  titleOf(id) {
+    return this.#items.find((item) => item.id === id)?.title ?? "";
+  }
+
+  setCurrent(id) {
+    this.#current = id;
+    for (const row of this.list.children) markCurrent(row, row.dataset.conversationId === id);
+  }
+
+  async load({ next = false } = {}) {
+    const load = ++this.#loads;
+    this.more.disabled = true;
+    try {
+      const page = await this.api.get("/conversations", { limit: PAGE, cursor: next ? this.#cursor : null });
+      if (load !== this.#loads) return;
+      this.#items = next ? [...this.#items, ...page.items] : page.items;
+      this.#cursor = page.next_cursor;
+      this.#draw();
+      if (this.#current) this.onTitle(this.titleOf(this.#current));
+    } catch (error) {
+      toast(inWords(error), { kind: "bad" });
+    } finally {
+      this.more.disabled = false;
+    }
+  }
+
+  #draw() {
+    if (this.list.querySelector("input")) return;
+    this.list.replaceChildren(...this.#items.map((item) => this.#row(item)));
+    this.more.hidden = !this.#cursor;
+    byId("conversations-empty").hidden = this.#items.length > 0;
+  }
+
+  #row(item) {
+    const title = item.title || t("conversations.untitled");
+    const button = (name, testid, label, click) => el("button", {
+      type: "button", class: "button quiet icon-only small", "data-testid": testid, "aria-label": label, title: label, on: { click },
+    }, icon(name));
+    const row = el("li", { class: "conversation", "data-testid": "conversation-row", "data-conversation-id": item.id },
+      el("button", { type: "button", class: "conversation-open", "data-testid": "conversation-open", on: { click: () => this.onOpen(item.id) } },
+        el("span", { class: "conversation-name", title }, title),
+        el("span", { class: "conversation-age" }, formatAge(item.updated_at))),
+      el("div", { class: "conversation-actions" },
+        button("edit", "conversation-rename", t("conversations.rename", { title }), () => this.#rename(item, row)),
+        button("delete", "conversation-delete", t("conversations.delete", { title }), () => this.#delete(item))));
+    markCurrent(row, item.id === this.#current);
+    return row;
+  }
+
+  /** The title becomes a field: Enter or leaving it saves, Escape does not. */
+  #rename(item, row) {
+    const input = el("input", {
+      type: "text", class: "input", value: item.title ?? "", maxlength: LONGEST_TITLE, "aria-label": t("conversations.title"), "data-testid": "conversation-title-input",
+    });
+    let over = false;
+    const finish = async (save) => {
+      if (over) return;
+      over = true;
+      const title = input.value.trim();
+      input.remove();
+      if (save && title && title !== item.title) await this.#saveTitle(item, title);
+      this.#draw();
+      this.list.querySelector(`[data-conversation-id="${CSS.escape(item.id)}"] [data-testid="conversation-rename"]`)?.focus();
+    };
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && !event.isComposing) finish(true);
+      if (event.key === "Escape") finish(false);
+      if (event.key === "Enter" || event.key === "Escape") event.stopPropagation();
+    });
+    input.addEventListener("blur", () => finish(true));
+    row.replaceChildren(input);
+    input.select();
+  }
+
+  async #saveTitle(item, title) {
+    try {
+      await this.api.patch(`/conversations/${item.id}`, { title });
+      item.title = title;
+      if (item.id === this.#current) this.onTitle(title);
+    } catch (error) {
+      toast(inWords(error), { kind: "bad" });
+    }
+  }
+
+  async #delete(item) {
+    const title = item.title || t("conversations.untitled");
+    if (!(await confirm({ title: t("delete.conversationTitle", { title }), text: t("delete.conversationText"), yes: t("delete.yes") }))) return;
+    try {
+      await this.api.delete(`/conversations/${item.id}`);
+    } catch (error) {
+      if (error.status !== 404) return toast(inWords(error), { kind: "bad" });
+    }
+    this.#items = this.#items.filter((other) => other !== item);
+    this.#draw();
+    byId("new-conversation").focus();
+    if (item.id === this.#current) this.onNew();
+  }
+}
+
+function markCurrent(row, current) {
+  row.classList.toggle("current", current);
+  const open = row.querySelector(".conversation-open");
+  if (open) setAttribute(open, "aria-current", current ? "true" : null);
+}

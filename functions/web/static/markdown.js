@@ -1,0 +1,215 @@
+// The little Markdown that answers use, built as DOM nodes. No links, no images, no HTML: what a document says must
+// not become something to click.
+
+import { el } from "./dom.js";
+import { splitMarks } from "./marks.js";
+
+const FENCE = /^ {0,3}(```|~~~)/;
+const HEADING = /^ {0,3}(#{1,6})\s(.*)$/;
+const ITEM = /^(\s*)(?:([-*+•])|(\d{1,9})[.)])\s+(.*)$/;
+const QUOTE = /^ {0,3}>\s?/;
+const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
+const TABLE_LINE = /^[\s:|-]+$/;
+const DEEPEST = 4;
+
+/** Answer text as a fragment. `drawMark(number)` gives the node for a citation mark of a number in `known`. */
+export function renderMarkdown(text, { known = new Set(), drawMark = null } = {}) {
+  const inline = (line) => inlineNodes(line, { known, drawMark });
+  return blocks(text.replace(/\r\n?/g, "\n").split("\n"), inline, 0);
+}
+
+/** Text word for word: only line breaks and citation marks mean something. */
+export function renderVerbatim(text, { known = new Set(), drawMark = null } = {}) {
+  const fragment = document.createDocumentFragment();
+  for (const paragraph of text.replace(/\r\n?/g, "\n").split(/\n{2,}/)) {
+    if (paragraph.trim()) fragment.append(el("p", { class: "verbatim" }, withMarks(paragraph, { known, drawMark })));
+  }
+  return fragment;
+}
+
+function blocks(lines, inline, depth) {
+  const fragment = document.createDocumentFragment();
+  let at = 0;
+  while (at < lines.length) {
+    if (!lines[at].trim()) at += 1;
+    else at = block(lines, at, inline, depth, fragment);
+  }
+  return fragment;
+}
+
+function block(lines, at, inline, depth, into) {
+  const line = lines[at];
+  if (FENCE.test(line)) return fence(lines, at, into);
+  const heading = HEADING.exec(line);
+  if (heading) {
+    into.append(el("h3", { class: heading[1].length > 2 ? "minor" : null }, inline(heading[2].trim().replace(/ #+$/, ""))));
+    return at + 1;
+  }
+  if (RULE.test(line)) {
+    into.append(el("hr"));
+    return at + 1;
+  }
+  if (isTable(lines, at)) return table(lines, at, inline, into);
+  if (depth < DEEPEST && QUOTE.test(line)) return quote(lines, at, inline, depth, into);
+  if (depth < DEEPEST && ITEM.test(line)) return list(lines, at, inline, depth, into);
+  return paragraph(lines, at, inline, into);
+}
+
+function fence(lines, at, into) {
+  const closing = FENCE.exec(lines[at])[1];
+  let end = at + 1;
+  while (end < lines.length && !lines[end].trim().startsWith(closing)) end += 1;
+  into.append(el("pre", {}, el("code", { textContent: lines.slice(at + 1, end).join("\n") })));
+  return end + 1;
+}
+
+function quote(lines, at, inline, depth, into) {
+  let end = at;
+  while (end < lines.length && QUOTE.test(lines[end])) end += 1;
+  const inner = lines.slice(at, end).map((line) => line.replace(QUOTE, ""));
+  into.append(el("blockquote", {}, blocks(inner, inline, depth + 1)));
+  return end;
+}
+
+/** Items of one indent; deeper lines belong to the item above them. */
+function list(lines, at, inline, depth, into) {
+  const first = ITEM.exec(lines[at]);
+  const indent = first[1].length;
+  const ordered = first[3] !== undefined;
+  const node = el(ordered ? "ol" : "ul", ordered && first[3] !== "1" ? { start: first[3] } : {});
+  while (at < lines.length) {
+    const item = ITEM.exec(lines[at]);
+    if (!item || item[1].length !== indent || (item[3] !== undefined) !== ordered) break;
+    const inner = [];
+    at += 1;
+    while (at < lines.length && belongs(lines, at, indent)) inner.push(lines[at++]);
+    node.append(el("li", {}, inline(item[4]), inner.length ? blocks(inner, inline, depth + 1) : null));
+    while (at + 1 < lines.length && !lines[at].trim() && ITEM.test(lines[at + 1])) at += 1;
+  }
+  into.append(node);
+  return at;
+}
+
+function belongs(lines, at, indent) {
+  const line = lines[at];
+  return Boolean(line.trim()) && line.length - line.trimStart().length > indent;
+}
+
+function isTable(lines, at) {
+  const under = lines[at + 1] ?? "";
+  return lines[at].includes("|") && under.includes("|") && under.includes("-") && TABLE_LINE.test(under);
+}
+
+function table(lines, at, inline, into) {
+  const head = cells(lines[at]);
+  const rows = [];
+  let end = at + 2;
+  while (end < lines.length && lines[end].trim() && lines[end].includes("|")) rows.push(cells(lines[end++]));
+  const row = (kind) => (values) => el("tr", {}, head.map((_, column) => el(kind, {}, inline(values[column] ?? ""))));
+  // A scrolling region must be reachable by keyboard.
+  into.append(
+    el("div", { class: "table", tabindex: "0", role: "group" },
+      el("table", {}, el("thead", {}, row("th")(head)), el("tbody", {}, rows.map(row("td"))))),
+  );
+  return end;
+}
+
+function cells(line) {
+  const trimmed = line.trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "");
+  return trimmed.split(/(?<!\\)\|/).map((cell) => cell.trim().replace(/\\\|/g, "|"));
+}
+
+function paragraph(lines, at, inline, into) {
+  const node = el("p");
+  let end = at;
+  do {
+    if (end > at) node.append(el("br"));
+    node.append(...inline(lines[end].trim()));
+    end += 1;
+  } while (end < lines.length && lines[end].trim() && !startsBlock(lines, end));
+  into.append(node);
+  return end;
+}
+
+function startsBlock(lines, at) {
+  return [FENCE, HEADING, QUOTE, ITEM, RULE].some((start) => start.test(lines[at])) || isTable(lines, at);
+}
+
+const SPANS = [
+  { mark: "**", tag: "strong" },
+  { mark: "__", tag: "strong", word: true },
+  { mark: "*", tag: "em" },
+  { mark: "_", tag: "em", word: true },
+];
+const LETTER = /[\p{L}\p{N}]/u;
+
+function inlineNodes(text, options, depth = 0) {
+  const nodes = [];
+  const unclosed = new Set();
+  let plain = "";
+  const flush = () => {
+    if (plain) nodes.push(...withMarks(plain, options));
+    plain = "";
+  };
+  for (let at = 0; at < text.length; ) {
+    const span = depth < DEEPEST ? spanAt(text, at, unclosed) : null;
+    if (!span) {
+      plain += text[at++];
+      continue;
+    }
+    flush();
+    const inner = span.tag === "code" ? [span.inner] : inlineNodes(span.inner, options, depth + 1);
+    nodes.push(el(span.tag, {}, inner));
+    at = span.end;
+  }
+  flush();
+  return nodes;
+}
+
+/** The code or emphasis that opens at `at`; `unclosed` remembers marks with no partner, so that a line costs linear time. */
+function spanAt(text, at, unclosed) {
+  if (text[at] === "`") {
+    const ticks = /^`+/.exec(text.slice(at, at + 8))[0];
+    const close = unclosed.has(ticks) ? -1 : text.indexOf(ticks, at + ticks.length);
+    if (close < 0) unclosed.add(ticks);
+    return close < 0 ? null : { tag: "code", inner: text.slice(at + ticks.length, close), end: close + ticks.length };
+  }
+  if (text[at] !== "*" && text[at] !== "_") return null;
+  for (const { mark, tag, word } of SPANS) {
+    if (!text.startsWith(mark, at) || unclosed.has(mark)) continue;
+    const start = at + mark.length;
+    if (!text[start]?.trim() || (word && LETTER.test(text[at - 1] ?? ""))) continue;
+    const close = closing(text, mark, start, word);
+    if (close < 0) unclosed.add(mark);
+    else return { tag, inner: text.slice(start, close), end: close + mark.length };
+  }
+  return null;
+}
+
+function closing(text, mark, start, word) {
+  for (let close = text.indexOf(mark, start + 1); close >= 0; close = text.indexOf(mark, close + 1)) {
+    const doubled = mark.length === 1 && (text[close + 1] === mark || text[close - 1] === mark);
+    const inWord = word && LETTER.test(text[close + mark.length] ?? "");
+    if (text[close - 1].trim() && !doubled && !inWord) return close;
+  }
+  return -1;
+}
+
+function withMarks(text, { known, drawMark }) {
+  if (!drawMark) return [text];
+  const nodes = [];
+  for (const piece of splitMarks(text, known)) {
+    if (typeof piece === "string") nodes.push(piece);
+    else nodes.push(...keptTogether(nodes, piece.numbers.map(drawMark)));
+  }
+  return nodes;
+}
+
+/** Marks stay on the line of the word they stand after: both go into one span that does not wrap. */
+function keptTogether(nodes, marks) {
+  const word = /\S{1,24}\s?$/.exec(typeof nodes.at(-1) === "string" ? nodes.at(-1) : "");
+  if (!word) return marks;
+  const before = nodes.pop().slice(0, word.index);
+  const span = el("span", { class: "unbroken" }, word[0], marks);
+  return before ? [before, span] : [span];
+}

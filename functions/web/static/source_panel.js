@@ -1,0 +1,116 @@
+// The side panel (a bottom sheet on phones) that shows where a citation stands.
+
+import { checkBadge, placeOf, scoreText } from "./citations.js";
+import { byId, el, setAttribute } from "./dom.js";
+import { icon } from "./icons.js";
+import { onLanguage, t } from "./i18n.js";
+import { PageView } from "./page_view.js";
+
+const LONG_QUOTE = 280;
+const narrow = matchMedia("(max-width: 999px)");
+
+export class SourcePanel {
+  #opener = null;
+  #citation = null;
+  #view = null;
+  #shows = 0;
+
+  constructor({ api }) {
+    this.api = api;
+    this.dialog = byId("source");
+    this.dialog.addEventListener("close", () => this.#closed());
+    this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.close());
+    document.addEventListener("keydown", (event) => {
+      const modal = document.querySelector("dialog.modal[open]");
+      if (event.key === "Escape" && this.dialog.open && !modal && !event.defaultPrevented) this.close();
+    });
+    narrow.addEventListener("change", () => this.dialog.open && this.#place());
+    onLanguage(() => this.dialog.open && this.open(this.#citation, this.#opener));
+  }
+
+  /** Show a citation; closing gives the focus back to `opener`. */
+  open(citation, opener) {
+    const show = ++this.#shows;
+    document.querySelectorAll("[data-open]").forEach((node) => node.removeAttribute("data-open"));
+    this.#opener = opener;
+    this.#citation = citation;
+    opener?.setAttribute("data-open", "");
+    this.#view?.close();
+    this.#view = citation.source === "note" ? null : new PageView({ api: this.api, citation });
+    this.dialog.replaceChildren(this.#head(citation), this.#quote(citation), this.#view?.node ?? "");
+    if (!this.dialog.open) this.#place();
+    byId("source-file").focus({ preventScroll: true });
+    if (this.#view) this.#load(show);
+  }
+
+  close() {
+    if (this.dialog.open) this.dialog.close();
+  }
+
+  /** Beside the conversation where there is room, over it where there is not. */
+  #place() {
+    if (this.dialog.open) this.dialog.close();
+    byId("shell").toggleAttribute("data-source", true);
+    if (narrow.matches) this.dialog.showModal();
+    else this.dialog.show();
+  }
+
+  async #load(show) {
+    const view = this.#view;
+    const asked = this.api.get(`/documents/${this.#citation.document_id}`);
+    view.show();
+    try {
+      const { page_count: count } = await asked;
+      if (show === this.#shows && count) view.setCount(count);
+    } catch (error) {
+      if (show === this.#shows && error.status === 404) this.#gone(view);
+    }
+  }
+
+  /** The document was deleted since: the quote is all that is left. */
+  #gone(view) {
+    view.close();
+    view.node.replaceWith(el("p", { class: "note gone", "data-testid": "source-gone" }, icon("alert"), t("source.gone")));
+  }
+
+  #head(citation) {
+    const score = scoreText(citation);
+    const close = el("button", {
+      type: "button", class: "button quiet icon-only", "data-testid": "source-close", "aria-label": t("source.close"), title: t("source.close"), on: { click: () => this.close() },
+    }, icon("close"));
+    const where = [placeOf(citation), citation.section_title].filter(Boolean).join(" · ");
+    return el("header", { class: "source-head" },
+      el("span", { class: "source-number", "aria-hidden": "true" }, String(citation.number)),
+      el("div", { class: "source-titles" },
+        el("h2", { id: "source-file", class: "source-file", "data-testid": "source-file", tabindex: "-1" }, citation.file_name),
+        el("p", { class: "source-place", "data-testid": "source-place" }, where),
+        el("p", { class: "source-facts" }, checkBadge(citation), score ? el("span", { class: "score", "data-testid": "source-score" }, score) : null)),
+      close);
+  }
+
+  #quote(citation) {
+    const quote = el("blockquote", { class: "source-quote", id: "source-quote", "data-testid": "source-quote" }, citation.quote || citation.snippet_preview || "");
+    if ((citation.quote ?? "").length <= LONG_QUOTE) return el("div", { class: "source-quote-area" }, quote);
+    const toggle = el("button", { type: "button", class: "button quiet small", "data-testid": "source-quote-toggle", "aria-controls": "source-quote" });
+    const fold = (folded) => {
+      quote.classList.toggle("folded", folded);
+      setAttribute(toggle, "aria-expanded", !folded);
+      toggle.textContent = t(folded ? "source.more" : "source.less");
+    };
+    toggle.addEventListener("click", () => fold(!quote.classList.contains("folded")));
+    fold(true);
+    return el("div", { class: "source-quote-area" }, quote, toggle);
+  }
+
+  #closed() {
+    // The event comes late: by then the panel may be open again.
+    if (this.dialog.open) return;
+    this.#shows += 1;
+    byId("shell").toggleAttribute("data-source", false);
+    this.#view?.close();
+    this.#view = null;
+    this.#opener?.removeAttribute("data-open");
+    if (this.#opener?.isConnected) this.#opener.focus({ preventScroll: true });
+    else byId("question").focus({ preventScroll: true });
+  }
+}

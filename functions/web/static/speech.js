@@ -1,0 +1,27 @@
+// A streaming answer for screen readers: whole sentences, each said once.
+
+import { speak } from "./notices.js";
+
+const SENTENCE_END = /[.!?…:]["»”)]?\s+|\n+/g;
+
+export class Speech {
+  #pending = "";
+
+  take(piece) {
+    this.#pending += piece;
+    let said = 0;
+    for (const end of this.#pending.matchAll(SENTENCE_END)) said = end.index + end[0].length;
+    if (said) this.#say(this.#pending.slice(0, said));
+    this.#pending = this.#pending.slice(said);
+  }
+
+  end(words) {
+    this.#say(this.#pending);
+    this.#pending = "";
+    if (words) speak(words);
+  }
+
+  #say(text) {
+    if (text.trim()) speak(text.trim());
+  }
+}

@@ -1,0 +1,37 @@
+// One file being added, until the library's own row takes over.
+
+import { el, setText } from "./dom.js";
+import { icon } from "./icons.js";
+import { formatPercent, formatSize, t } from "./i18n.js";
+
+export class UploadRow {
+  /** `onDismiss` stops a running upload or takes a finished row away. */
+  constructor(file, { onDismiss }) {
+    this.bar = el("progress", { class: "bar", max: "1", "data-testid": "upload-progress", "aria-label": t("upload.progress", { name: file.name }) });
+    this.text = el("span", { class: "progress-text", role: "status" });
+    this.dismiss = el("button", {
+      type: "button", class: "button quiet icon-only small", "data-testid": "upload-dismiss",
+      "aria-label": t("upload.dismiss", { name: file.name }), title: t("close"), on: { click: onDismiss },
+    }, icon("close"));
+    this.node = el("li", { class: "document upload", "data-testid": "upload-row" },
+      el("span", { class: "kind", "aria-hidden": "true" }, icon("upload")),
+      el("div", { class: "document-main" },
+        el("span", { class: "document-title" }, file.name),
+        el("div", { class: "document-progress" }, this.bar, this.text)),
+      el("div", { class: "document-actions" }, this.dismiss));
+    this.size = formatSize(file.size);
+    this.show("queued");
+  }
+
+  /** `queued`, `checking`, `sending` (with the share sent), `failed` or `duplicate` (with words). */
+  show(state, { share, words } = {}) {
+    this.node.dataset.state = state;
+    const over = state === "failed" || state === "duplicate";
+    this.bar.hidden = over;
+    if (share === undefined) this.bar.removeAttribute("value");
+    else this.bar.value = share;
+    if (state === "duplicate") this.text.dataset.testid = "duplicate-notice";
+    if (state === "sending") setText(this.text, share < 1 ? `${formatPercent(share)} · ${this.size}` : t("upload.finishing"));
+    else setText(this.text, words ?? t(`upload.${state}`));
+  }
+}

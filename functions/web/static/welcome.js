@@ -1,0 +1,31 @@
+// What an empty conversation says: the way in, depending on what the library holds.
+
+import { el } from "./dom.js";
+import { icon } from "./icons.js";
+import { t } from "./i18n.js";
+
+/** What the library is to the chat: `loading`, `empty`, `reading` its first documents, or `ready`. */
+export function libraryState({ all, indexed, complete }) {
+  if (!complete) return "loading";
+  return indexed ? "ready" : all ? "reading" : "empty";
+}
+
+export function welcome(state, { onUpload }) {
+  if (state === "loading") return el("div", { class: "welcome", "data-testid": "welcome", "data-state": state });
+  return el("div", { class: "welcome", "data-testid": "welcome", "data-state": state },
+    el("p", { class: "welcome-title" }, t(`welcome.${state}.title`)),
+    el("p", { class: "welcome-text" }, t(`welcome.${state}.text`)),
+    state === "empty"
+      ? el("p", {}, el("button", { type: "button", class: "button primary large", on: { click: onUpload } }, icon("upload"), t("welcome.choose")))
+      : null,
+    example());
+}
+
+/** A picture of the idea: a sentence with a mark, and the place the mark leads to. */
+function example() {
+  return el("figure", { class: "example", "aria-hidden": "true" },
+    el("p", { class: "example-answer" }, t("example.answer"), " ", el("span", { class: "citation still" }, "1")),
+    el("div", { class: "example-page" },
+      el("p", { class: "example-place" }, icon("document"), t("example.place")),
+      el("p", { class: "example-text" }, t("example.before"), " ", el("mark", {}, t("example.quote")), " ", t("example.after"))));
+}

@@ -1,0 +1,126 @@
+-- Searches by words and by meaning in one statement, fused by weighted reciprocal rank fusion (Cormack et al. 2009).
+-- Three rankings are fused: BM25 (a sparse dot product), the cosine similarity (exact, a ranking per embedding server) and
+-- the blend of the two scores, because ranks alone forget how sure each arm was. Ties are broken by chunk id.
+-- `embeddings` are unit vectors of the question, one for each of `server_ids`, weighted by `server_weights`.
+-- An empty question leaves the lexical arm out, no embeddings leave the dense arm out. Called by core/retrieval.py.
+create or replace function rag.hybrid_search(
+    query_text text,
+    query_lang text default 'simple',
+    server_ids uuid[] default '{}',
+    embeddings extensions.halfvec[] default '{}',
+    server_weights real[] default '{}',
+    document_ids uuid[] default null,
+    notebook_id uuid default null,
+    note_id uuid default null,
+    filters jsonb default '{}',
+    match_count int default 24,
+    arm_count int default 50,
+    fts_weight real default 1,
+    vector_weight real default 1,
+    blend_weight real default 4,
+    blend_alpha real default 0.6,
+    rrf_k real default 60
+) returns setof rag.search_hit
+language plpgsql stable security invoker
+set search_path = pg_catalog, extensions, pg_temp
+set plan_cache_mode = force_custom_plan -- a generic plan would be made for no scope in particular
+as $$
+declare
+    scope record;
+    question record;
+    query_en sparsevec := '{}/268435456';
+    query_fr sparsevec := '{}/268435456';
+    query_simple sparsevec := '{}/268435456';
+    coverage_terms jsonb := '{}';
+begin
+    select * into scope from rag.search_scope(document_ids, notebook_id, note_id, filters);
+    for question in select * from rag.lexical_queries(query_text, query_lang, scope.generations, scope.chunk_count) loop
+        case question.lang
+            when 'en' then query_en := question.query;
+            when 'fr' then query_fr := question.query;
+            else query_simple := question.query;
+        end case;
+        coverage_terms := coverage_terms || jsonb_build_object(
+            question.lang, jsonb_build_object('terms', question.terms, 'idf', question.idf));
+    end loop;
+    return query
+    with servers as materialized (
+        select s.server_id, s.embedding, s.weight from unnest(server_ids, embeddings, server_weights)
+            as s (server_id, embedding, weight)
+    ), dense as materialized (
+        select n.chunk_id, s.weight, row_number() over (partition by s.server_id order by n.distance, n.chunk_id)::int as rank
+        from servers s
+        cross join lateral (
+            select v.chunk_id, v.embedding <#> s.embedding as distance
+            from rag.chunk_vectors v
+            where v.generation = any (scope.generations) and v.server_id = s.server_id
+            order by 2, 1
+            limit arm_count
+        ) n
+    ), lexical as materialized (
+        select m.chunk_id, row_number() over (order by m.distance, m.chunk_id)::int as rank
+        from (
+            select t.chunk_id,
+                t.terms <#> case t.lang when 'en' then query_en when 'fr' then query_fr else query_simple end as distance
+            from rag.chunk_terms t
+            where t.generation = any (scope.generations)
+            order by 2, 1
+            limit arm_count
+        ) m
+        where m.distance < 0
+    ), candidates as materialized (
+        select u.chunk_id, min(u.fts_rank) as fts_rank, min(u.vector_rank) as vector_rank, max(u.weight) as weight
+        from (
+            select l.chunk_id, l.rank as fts_rank, null::int as vector_rank, null::real as weight from lexical l
+            union all
+            select d.chunk_id, null, d.rank, d.weight from dense d
+        ) u
+        group by u.chunk_id
+    ), scored as materialized (
+        select c.*,
+            - (t.terms <#> case t.lang when 'en' then query_en when 'fr' then query_fr else query_simple end) as fts_score,
+            - (v.embedding <#> s.embedding) as similarity
+        from candidates c
+        join rag.chunk_terms t on t.chunk_id = c.chunk_id
+        left join (rag.chunk_vectors v join servers s on s.server_id = v.server_id) on v.chunk_id = c.chunk_id
+    ), blended as materialized (
+        select s.*, blend_alpha * coalesce(s.similarity, 0)
+            + (1 - blend_alpha) * coalesce(s.fts_score / nullif(max(s.fts_score) over (), 0), 0) as blend_score
+        from scored s
+    ), fused as materialized (
+        select b.*, coalesce(fts_weight / (rrf_k + b.fts_rank), 0)
+            + coalesce(vector_weight * b.weight / (rrf_k + b.vector_rank), 0)
+            + blend_weight / (rrf_k + row_number() over (order by b.blend_score desc, b.chunk_id)) as score
+        from blended b
+        order by score desc, b.chunk_id
+        limit match_count
+    )
+    select f.chunk_id, case when g.note_id is null then 'document' else 'note' end, coalesce(g.document_id, g.note_id),
+        c.chunk_index, coalesce(d.file_name, n.title), coalesce(d.title, n.title), coalesce(d.file_type, 'md'),
+        c.page_start, c.page_end, c.start_offset, c.end_offset, c.section_title, c.text, c.lang,
+        f.score, f.fts_rank, f.fts_score, f.vector_rank, f.similarity, f.blend_score,
+        coalesce(coverage.share, 0), scope.source_count, scope.chunk_count
+    from fused f
+    join rag.chunks c on c.id = f.chunk_id
+    join rag.generations g on g.id = c.generation
+    left join rag.documents d on d.id = g.document_id
+    left join rag.notes n on n.id = g.note_id
+    join rag.chunk_terms t on t.chunk_id = f.chunk_id
+    -- Coverage: the idf-weighted share of the question's terms that this very passage holds.
+    left join lateral (
+        select sum(q.idf) filter (where t.terms <#> ('{' || q.term || ':1}/268435456')::sparsevec < 0)
+            / nullif(sum(q.idf), 0) as share
+        from unnest(
+            array(select jsonb_array_elements_text(coverage_terms -> c.lang -> 'terms')::int),
+            array(select jsonb_array_elements_text(coverage_terms -> c.lang -> 'idf')::float8)
+        ) as q (term, idf)
+    ) coverage on true
+    order by f.score desc, f.chunk_id;
+end
+$$;
+revoke all on function rag.hybrid_search(
+    text, text, uuid[], extensions.halfvec[], real[], uuid[], uuid, uuid, jsonb, int, int, real, real, real, real, real)
+    from public;
+grant execute on function rag.hybrid_search(
+    text, text, uuid[], extensions.halfvec[], real[], uuid[], uuid, uuid, jsonb, int, int, real, real, real, real, real)
+    to authenticated, rag_worker;

@@ -1,0 +1,43 @@
+-- Records a failure. A retryable one waits for another try (2, 4, 8 … seconds, at most 5 minutes, with jitter) until
+-- `max_attempts`; then the job is dead. Others fail at once. What the job had written is removed; a document that was
+-- indexed before stays searchable as it was. Returns the job's new status, or null when the lease is lost.
+create or replace function rag.fail_ingest_job(
+    job_id bigint, token uuid, code text, message text, retryable boolean, max_attempts int, wait_seconds int default null
+) returns text
+language plpgsql volatile security invoker
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    job rag.ingest_jobs;
+    again boolean;
+begin
+    select * into job from rag.ingest_jobs j
+    where j.id = job_id and j.lease_token = token and j.status = 'running' for update;
+    if not found then
+        return null;
+    end if;
+    again := retryable and job.attempts < max_attempts;
+    update rag.ingest_jobs j
+    set status = case when again then 'queued' when retryable then 'dead' else 'failed' end,
+        lease_token = null, lease_expires_at = null, error_code = code, error = message,
+        run_after = clock_timestamp() + make_interval(
+            secs => coalesce(wait_seconds, least(300, 2 ^ job.attempts)) * (0.5 + random())),
+        finished_at = case when not again then clock_timestamp() end
+    where j.id = job.id
+    returning j.* into job;
+    if again then
+        update rag.documents d set stage = 'waiting to try again', error_code = code, error = message where d.id = job.document_id;
+        return job.status;
+    end if;
+    update rag.documents d
+    set status = case when d.generation is null then 'failed' else 'indexed' end, stage = null, error_code = code, error = message,
+        ingestion_log = case when d.generation is null
+            then jsonb_build_object('error', message, 'ingested_at', clock_timestamp()) else d.ingestion_log end
+    where d.id = job.document_id;
+    delete from rag.generations g using rag.documents d
+    where g.id = job.generation and d.id = job.document_id and g.id is distinct from d.generation;
+    return job.status;
+end
+$$;
+revoke all on function rag.fail_ingest_job(bigint, uuid, text, text, boolean, int, int) from public;
+grant execute on function rag.fail_ingest_job(bigint, uuid, text, text, boolean, int, int) to rag_worker;

@@ -1,0 +1,41 @@
+-- Queues one of the caller's documents again: a failed one from its stored file, an indexed one for re-indexing (the old
+-- passages answer until the new ones replace them). An open job is left alone and, if it was waiting, made due now.
+-- Returns the job's id, or null when the document is not the caller's or has no stored file yet.
+create or replace function rag.request_ingest_job(document_id uuid) returns bigint
+language plpgsql volatile
+security definer -- users may not write the queue; the owner is checked here
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    document rag.documents;
+    version text;
+    job_id bigint;
+begin
+    select * into document from rag.documents d
+    where d.id = request_ingest_job.document_id and d.owner_id = auth.uid() for update;
+    select o.version into version from storage.objects o
+    where o.bucket_id = 'documents' and o.name = document.object_path;
+    if version is null then
+        return null;
+    end if;
+    update rag.ingest_jobs j set run_after = least(j.run_after, clock_timestamp())
+    where j.document_id = document.id and j.status in ('queued', 'running')
+    returning j.id into job_id;
+    if job_id is not null then
+        return job_id;
+    end if;
+    if not exists (select from rag.ingest_jobs j where j.document_id = document.id) then
+        return rag.enqueue_stored_object(document.object_path, version, null);
+    end if;
+    insert into rag.ingest_jobs (owner_id, document_id, kind, object_version)
+    values (document.owner_id, document.id, 'reindex', version)
+    returning id into job_id;
+    update rag.documents d
+    set status = case when d.generation is null then 'uploaded' else 'reindexing' end, stage = 'queued', pages_done = 0,
+        error_code = null, error = null
+    where d.id = document.id;
+    return job_id;
+end
+$$;
+revoke all on function rag.request_ingest_job(uuid) from public;
+grant execute on function rag.request_ingest_job(uuid) to authenticated;

@@ -1,0 +1,19 @@
+-- Deletes up to `batch_size` conversations that nobody has touched for `retention_days`; their messages go with them.
+-- Two purges at once share the work. Returns how many were deleted; call it until that is 0.
+create or replace function rag.purge_conversations(retention_days int, batch_size int default 500) returns int
+language sql volatile security invoker
+set search_path = pg_catalog, pg_temp
+as $$
+    with doomed as (
+        select c.id from rag.conversations c
+        where c.updated_at < clock_timestamp() - make_interval(days => retention_days)
+        order by c.updated_at
+        limit batch_size
+        for update skip locked
+    ), deleted as (
+        delete from rag.conversations c using doomed d where c.id = d.id returning 1
+    )
+    select count(*)::int from deleted
+$$;
+revoke all on function rag.purge_conversations(int, int) from public;
+grant execute on function rag.purge_conversations(int, int) to rag_worker;

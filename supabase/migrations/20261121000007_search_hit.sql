@@ -1,0 +1,26 @@
+-- What every search function returns: a passage, its place in its source, its rank and score in each arm.
+create type rag.search_hit as (
+    chunk_id bigint,
+    source text,
+    source_id uuid,
+    chunk_index int,
+    file_name text,
+    title text,
+    file_type text,
+    page_start int,
+    page_end int,
+    start_offset int,
+    end_offset int,
+    section_title text,
+    text text,
+    lang text,
+    score double precision,
+    fts_rank int,
+    fts_score double precision,
+    vector_rank int,
+    similarity double precision,
+    blend_score double precision,
+    coverage double precision,
+    candidate_sources int,
+    candidate_chunks bigint
+);

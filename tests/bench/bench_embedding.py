@@ -1,0 +1,197 @@
+"""How fast the local embedder is beside the machine's own matrix product: `python -m tests.bench.bench_embedding`.
+
+Prints a table and, as its last line, one JSON object. The figure that counts is the share of the machine's GEMM speed
+(numpy, same number of threads) that embedding reaches; sequences per second depend on the machine. The int8 rows say
+what dynamic quantisation would give and cost; the product runs float32.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+TOKENS = 180
+SEQUENCES = 24
+ROUNDS = 5
+THREADS = (1, 2)
+GEMM_SHARE_GOAL = 0.6
+QUERY_MS_GOAL = 10.0
+LOAD_S_GOAL = 1.0
+TEXT = (
+    "The Company recognised revenue of $4,391 million in fiscal 2019, an increase of 12% over the prior year, driven "
+    "by higher volumes in Europe, new contracts and lower freight costs; see note {n} to the financial statements. "
+)
+
+
+def flops_of_a_sequence(tokens: int) -> float:
+    """Multiplications and additions of the dense layers and of attention; everything else is under 1 %."""
+    dense = 2 * 384 * (4 * 384 + 2 * 1536)
+    return 6 * (tokens * dense + 4 * tokens * tokens * 384)
+
+
+def best_seconds(call: Callable[[], Any]) -> float:
+    call()
+    return min(timed(call) for _ in range(ROUNDS))
+
+
+def timed(call: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def gemm_flops() -> float:
+    """The best of the shape of the widest layer and of a square one; threads and kernel are set by the environment."""
+    import numpy as np
+
+    rng, found = np.random.default_rng(0), []
+    for rows, inner, columns in ((2048, 384, 1536), (2048, 1536, 384), (1024, 1024, 1024)):
+        left, right = rng.random((rows, inner), np.float32), rng.random((inner, columns), np.float32)
+        target = np.empty((rows, columns), np.float32)
+        seconds = min(timed(lambda: np.matmul(left, right, out=target)) for _ in range(20))  # noqa: B023  called at once
+        found.append(2 * rows * inner * columns / seconds)
+    return max(found)
+
+
+def texts_of_bench() -> list[str]:
+    """Texts of exactly TOKENS tokens, the two special ones included."""
+    from functions.adapters import local_embedder
+
+    tokenizer = local_embedder.LocalEmbedder()._loaded().tokenizer
+    texts = []
+    for n in range(SEQUENCES):
+        offsets = tokenizer.encode(TEXT.format(n=n) * 8, add_special_tokens=False).offsets
+        texts.append((TEXT.format(n=n) * 8)[: offsets[TOKENS - 3][1]])
+    return texts
+
+
+def quantised(threads: int) -> Any:
+    """A LocalEmbedder whose session runs the same graph with int8 weights, as onnxruntime quantises it."""
+    import tempfile
+    from pathlib import Path
+
+    import onnx
+    import onnxruntime as ort
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    from functions.adapters import local_embedder, minilm_graph
+
+    weights = minilm_graph.read_weights(local_embedder.find_model() / "model.safetensors")
+    proto, tensors = minilm_graph.build_graph(weights)
+    products = {node.input[1]: node for node in proto.graph.node if node.op_type == "FusedMatMul"}
+    for tensor in proto.graph.initializer:
+        if tensor.name in tensors:
+            values = tensors[tensor.name].T if tensor.name in products else tensors[tensor.name]
+            tensor.CopyFrom(onnx.numpy_helper.from_array(values.copy(), tensor.name))
+    for node in products.values():
+        node.op_type, node.domain = "MatMul", ""
+        del node.attribute[:]
+    embedder = local_embedder.LocalEmbedder(threads=threads)
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder) / "float.onnx", Path(folder) / "int8.onnx"
+        onnx.save(proto, source)
+        quantize_dynamic(
+            source,
+            target,
+            op_types_to_quantize=["MatMul", "Attention"],
+            per_channel=True,
+            weight_type=QuantType.QInt8,
+            extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},  # shapes behind contrib operators are unknown
+        )
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.log_severity_level = 3
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        session = ort.InferenceSession(target.read_bytes(), options, providers=["CPUExecutionProvider"])
+    embedder._model = local_embedder._Model(embedder._loaded().tokenizer, session, None)
+    return embedder
+
+
+def measure(threads: int) -> dict[str, float]:
+    from functions.adapters import local_embedder
+
+    embedder = local_embedder.LocalEmbedder(threads=threads)
+    load = timed(embedder.load)
+    small, texts = quantised(threads), texts_of_bench()
+    query = "How did revenue from services develop in fiscal 2019?"
+    cosines = (embedder.embed(texts) * small.embed(texts)).sum(axis=1)
+    return {
+        "load_s": load,
+        "fp32_per_s": SEQUENCES / best_seconds(lambda: embedder.embed(texts)),
+        "int8_per_s": SEQUENCES / best_seconds(lambda: small.embed(texts)),
+        "fp32_query_ms": 1000 * statistics.median(timed(lambda: embedder.embed([query])) for _ in range(50)),
+        "int8_query_ms": 1000 * statistics.median(timed(lambda: small.embed([query])) for _ in range(50)),
+        "int8_cosine_min": float(cosines.min()),
+        "int8_cosine_mean": float(cosines.mean()),
+    }
+
+
+def run_alone(what: str, threads: int, **environment: str) -> Any:
+    """What this module prints when asked for `what` in a new process: BLAS is set by the environment, at import."""
+    names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    environment |= dict.fromkeys(names, str(threads))
+    command = [sys.executable, "-m", "tests.bench.bench_embedding", what, str(threads)]
+    done = subprocess.run(command, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
+
+
+def best_gemm_flops(threads: int) -> float:
+    """OpenBLAS runs its AVX2 kernels on CPUs newer than itself; made to use AVX-512 it dies where there is none."""
+    found = [run_alone("gemm", threads), run_alone("gemm", threads, OPENBLAS_CORETYPE="SkylakeX")]
+    return max(filter(None, found))
+
+
+def figures_of(threads: int) -> list[dict[str, Any]]:
+    found: dict[str, float] = run_alone("embedding", threads)
+    gemm = best_gemm_flops(threads) / flops_of_a_sequence(TOKENS)
+    name = f"{threads} thread" + "s" * (threads > 1)
+
+    def per_second(kind: str, goal: float | None) -> dict[str, Any]:
+        value = found[f"{kind}_per_s"]
+        return figure(f"{kind} texts of {TOKENS} tokens/s, {name}", value, gemm, goal, value / gemm >= (goal or 0))
+
+    query = found["fp32_query_ms"]
+    return [
+        per_second("fp32", GEMM_SHARE_GOAL),
+        per_second("int8", None),
+        figure(f"fp32 query ms, {name}", query, QUERY_MS_GOAL, 1.0, query <= QUERY_MS_GOAL),
+        figure(f"int8 query ms, {name}", found["int8_query_ms"], query, None, True),
+        figure(f"load s, {name}", found["load_s"], LOAD_S_GOAL, 1.0, found["load_s"] <= LOAD_S_GOAL),
+        figure(f"int8 cosine to fp32 (least), {name}", found["int8_cosine_min"], 1.0, None, True),
+        figure(f"int8 cosine to fp32 (mean), {name}", found["int8_cosine_mean"], 1.0, None, True),
+    ]
+
+
+def figure(name: str, value: float, baseline: float, goal: float | None, ok: bool) -> dict[str, Any]:
+    """`goal` is of the ratio value / baseline; None where a figure is only reported."""
+    return {
+        "figure": name,
+        "value": round(value, 4),
+        "baseline": round(baseline, 4),
+        "ratio": round(value / baseline, 4),
+        "goal": goal,
+        "ok": bool(ok),
+    }
+
+
+def main() -> None:
+    if len(sys.argv) > 1:
+        what, threads = sys.argv[1], int(sys.argv[2])
+        print(json.dumps(gemm_flops() if what == "gemm" else measure(threads)))
+        return
+    figures = [row for threads in THREADS for row in figures_of(threads)]
+    print(f"{'figure':44} {'value':>10} {'baseline':>10} {'ratio':>7} {'goal':>5}  ok")
+    for row in figures:
+        goal = "" if row["goal"] is None else row["goal"]
+        print(f"{row['figure']:44} {row['value']:10} {row['baseline']:10} {row['ratio']:7} {goal:>5}  {row['ok']}")
+    print(json.dumps({"name": "embedding", "figures": figures}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""The migrator: same order, same books and same refusals as the Supabase CLI."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from functions.core import errors
+from functions.local import migrate
+
+
+def write(folder: Path, **files: str) -> Path:
+    """Migrations by name: `_1_first="select 1"` is the file 1_first.sql."""
+    for name, text in files.items():
+        (folder / f"{name.lstrip('_')}.sql").write_text(text)
+    return folder
+
+
+def rows(dsn: str, query: str) -> list[Any]:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        cursor = connection.execute(query.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+BOOKS = "select version, name, statements from supabase_migrations.schema_migrations order by version"
+
+
+def test_applies_in_order_and_keeps_the_books_of_the_cli(empty_database: str, tmp_path: Path) -> None:
+    write(tmp_path, _2_second="insert into t values (2);", _1_first="create table t (n int);")
+    (tmp_path / "notes.sql").write_text("this is no migration")
+    assert migrate.migrate(empty_database, migrations_dir=tmp_path) == ["1_first.sql", "2_second.sql"]
+    assert rows(empty_database, "select n from t") == [(2,)]
+    assert rows(empty_database, BOOKS) == [
+        ("1", "first", ["create table t (n int);"]),
+        ("2", "second", ["insert into t values (2);"]),
+    ]
+
+
+def test_the_books_have_the_columns_of_the_cli(empty_database: str, tmp_path: Path) -> None:
+    migrate.migrate(empty_database, migrations_dir=tmp_path)
+    columns = rows(
+        empty_database,
+        "select column_name, udt_name, is_nullable from information_schema.columns"
+        " where table_schema = 'supabase_migrations' order by ordinal_position",
+    )
+    assert columns == [("version", "text", "NO"), ("statements", "_text", "YES"), ("name", "text", "YES")]
+
+
+def test_goes_on_where_the_cli_stopped(empty_database: str, tmp_path: Path) -> None:
+    write(tmp_path, _1_first="this was applied by the CLI", _2_second="create table t (n int);")
+    rows(empty_database, migrate.BOOKKEEPING)
+    rows(
+        empty_database,
+        "insert into supabase_migrations.schema_migrations values ('1', array['create table a ()', 'x'], 'first')",
+    )
+    assert migrate.migrate(empty_database, migrations_dir=tmp_path) == ["2_second.sql"]
+    assert migrate.migrate(empty_database, migrations_dir=tmp_path) == []
+
+
+def test_refuses_a_file_older_than_the_last_applied_one(empty_database: str, tmp_path: Path) -> None:
+    migrate.migrate(empty_database, migrations_dir=write(tmp_path, _2_second="select 2;"))
+    with pytest.raises(errors.ConflictError, match=r"older than the last applied one \(2\): 1_late.sql"):
+        migrate.migrate(empty_database, migrations_dir=write(tmp_path, _1_late="create table late ();"))
+    assert rows(empty_database, "select to_regclass('late')") == [(None,)]
+
+
+def test_refuses_a_database_that_is_ahead_of_the_files(empty_database: str, tmp_path: Path) -> None:
+    migrate.migrate(empty_database, migrations_dir=write(tmp_path, _1_a="select 1;", _2_b="select 2;"))
+    (tmp_path / "2_b.sql").unlink()
+    with pytest.raises(errors.ConflictError, match=r"not in supabase/migrations: 2\."):
+        migrate.migrate(empty_database, migrations_dir=tmp_path)
+
+
+def test_a_failing_file_leaves_nothing_of_itself(empty_database: str, tmp_path: Path) -> None:
+    write(tmp_path, _1_good="create table good ();", _2_bad="create table bad ();\nselect\n  nonsense;")
+    with pytest.raises(psycopg.errors.UndefinedColumn) as failure:
+        migrate.migrate(empty_database, migrations_dir=tmp_path)
+    assert failure.value.__notes__ == ["in 2_bad.sql, line 3"]
+    assert rows(empty_database, "select to_regclass('good')::text, to_regclass('bad')::text") == [("good", None)]
+    assert [row[0] for row in rows(empty_database, BOOKS)] == ["1"]
+
+
+def test_a_dry_run_changes_nothing(empty_database: str, tmp_path: Path) -> None:
+    write(tmp_path, _1_first="create table t (n int);")
+    assert migrate.migrate(empty_database, migrations_dir=tmp_path, dry_run=True) == ["1_first.sql"]
+    assert (
+        rows(empty_database, "select nspname from pg_namespace where nspname in ('auth', 'supabase_migrations')") == []
+    )
+
+
+def test_processes_that_migrate_at_once_take_turns(empty_database: str, tmp_path: Path) -> None:
+    write(tmp_path, _1_a="create table a ();", _2_b="create table b ();", _3_c="create table c ();")
+    with ThreadPoolExecutor(6) as pool:
+        done = list(pool.map(lambda _: migrate.migrate(empty_database, migrations_dir=tmp_path), range(6)))
+    assert sorted(name for names in done for name in names) == ["1_a.sql", "2_b.sql", "3_c.sql"]
+
+
+def test_settings_of_one_file_do_not_reach_the_next(empty_database: str, tmp_path: Path) -> None:
+    write(tmp_path, _1_a="create schema s; set search_path = s;", _2_b="create table t ();")
+    migrate.migrate(empty_database, migrations_dir=tmp_path)
+    assert rows(empty_database, "select to_regclass('public.t')::text") == [("t",)]
+
+
+@pytest.mark.parametrize("control", ["begin;", "COMMIT;", "start transaction read write;"])
+def test_refuses_files_that_end_the_transaction(empty_database: str, tmp_path: Path, control: str) -> None:
+    write(tmp_path, _1_a=f"create table t ();\n{control}")
+    with pytest.raises(errors.ConflictError, match="leave transactions to the migrator"):
+        migrate.migrate(empty_database, migrations_dir=tmp_path)
+    assert rows(empty_database, "select to_regclass('t')") == [(None,)]
+
+
+def test_the_command_says_what_it_did(
+    empty_database: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", empty_database)
+    names = [migration.path.name for migration in migrate.list_migrations()]
+    assert migrate.main(["--dry-run"]) == 0
+    assert migrate.main([]) == 0
+    assert migrate.main([]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said == [*(f"would apply {n}" for n in names), *(f"applied {n}" for n in names), "nothing to apply"]
+
+
+def test_the_command_fails_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    assert migrate.main(["--dsn", "postgresql:///x?host=/nowhere"]) == 1
+    assert "/nowhere" in capsys.readouterr().err

@@ -1,0 +1,67 @@
+"""What some tests need beyond Python packages; missing things skip aloud, or fail when IBID_REQUIRE_ALL=1."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+
+
+def _missing(what: str) -> NoReturn:
+    if os.environ.get("IBID_REQUIRE_ALL") == "1":
+        pytest.fail(f"IBID_REQUIRE_ALL=1, and missing: {what}", pytrace=False)
+    pytest.skip(f"MISSING: {what}")
+
+
+def need_program(*names: str) -> str:
+    """The path of the first program found."""
+    found = next(filter(None, map(shutil.which, names)), None)
+    return found or _missing(f"the program {' or '.join(names)}")
+
+
+def need_chromium() -> str:
+    return need_program("chromium", "chromium-browser", "google-chrome")
+
+
+def need_tesseract() -> str:
+    return need_program("tesseract")
+
+
+def need_node() -> str:
+    return need_program("node")
+
+
+def need_osls() -> str:
+    """The packaging tool, which `make test` installs where npm is."""
+    need_node()
+    program = shutil.which("osls", path=str(REPOSITORY / "node_modules" / ".bin"))
+    return program or _missing("osls in node_modules (npm ci)")
+
+
+def need_clone() -> Path:
+    """The repository as a git work tree, for tests that ask what is tracked."""
+    need_program("git")
+    return REPOSITORY if (REPOSITORY / ".git").exists() else _missing("a git clone; this is a bare copy")
+
+
+def _need_folder(variable: str, default: str, name: str) -> Path:
+    root = Path(os.environ.get(variable) or REPOSITORY / default)
+    folder = root / name
+    if folder.exists():
+        return folder
+    if variable not in os.environ and not root.exists():
+        pytest.skip(f"MISSING: {variable} is not set")  # data outside the repository: nothing a set-up could install
+    _missing(f"{variable}: no {name!r} in {root}")
+
+
+def need_eval_data(name: str = ".") -> Path:
+    return _need_folder("IBID_EVAL_DATA", "../shared/eval", name)
+
+
+def need_corpus(name: str = ".") -> Path:
+    return _need_folder("IBID_CORPUS_DATA", "../shared/corpus", name)

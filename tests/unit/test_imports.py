@@ -1,0 +1,54 @@
+"""What a cold start pays for: a function loads what it needs to answer, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+
+import pytest
+
+from tests import service
+from tests.requirements import REPOSITORY
+
+HANDLERS = sorted(service.python_handlers().values())
+WORKERS = ["functions.ingest", "functions.retention", "functions.storage_event", "functions.sweeper"]
+READERS = {"pdfplumber", "pypdfium2", "docx", "PIL", "lxml"}
+CLIENTS = {"openai", "supabase", "storage3", "boto3"}
+MODELS = {"onnxruntime", "onnx", "tokenizers"}
+WEB = {"fastapi", "starlette", "mangum", "uvicorn"}
+
+
+@cache
+def loaded_by(module: str) -> set[str]:
+    """The top-level names in `sys.modules` of a fresh interpreter after the import, warnings being errors."""
+    code = f"import {module}, json, sys; print(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
+    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
+    warnings = ["-W", "error", "-W", "ignore:There is no current event loop:DeprecationWarning:mangum.adapter"]
+    command = [sys.executable, *warnings, "-c", code]
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize("module", HANDLERS)
+def test_no_handler_loads_clients_readers_or_models_before_it_needs_them(module: str) -> None:
+    assert not loaded_by(module) & (CLIENTS | READERS | MODELS)
+
+
+@pytest.mark.parametrize("module", WORKERS)
+def test_workers_never_load_the_web_framework(module: str) -> None:
+    assert not loaded_by(module) & WEB
+
+
+@pytest.mark.parametrize("module", sorted(set(HANDLERS) - set(WORKERS)))
+def test_http_functions_are_those_that_load_it(module: str) -> None:
+    assert {"fastapi", "mangum"} <= loaded_by(module)
+
+
+@pytest.mark.parametrize("module", HANDLERS)
+def test_no_handler_loads_the_laptop_part(module: str) -> None:
+    code = f"import {module}, sys; sys.exit(any(name.startswith('functions.local') for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=False).returncode == 0
