@@ -2,6 +2,7 @@
 -- their accents (the French one turns étudiants into étudi, but leaves etudient alone).
 create or replace function rag.lexemes(lang text, content text) returns table (term int, frequency int)
 language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
 as $$
     select rag.term_id(rag.fold(l.lexeme)), sum(coalesce(cardinality(l.positions), 1))::int
     from unnest(to_tsvector(rag.text_config(lang), normalize(content, NFKC))) as l

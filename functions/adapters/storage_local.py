@@ -13,6 +13,7 @@ import hmac
 import json
 import os
 import re
+import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -123,12 +124,15 @@ class LocalObjectStore(ports.ObjectStore):
                 facts = self._locate(path).stat()
             except (FileNotFoundError, NotADirectoryError):
                 return None
-        return models.StoredObject(path, facts.st_size, media_types.of(path), datetime.fromtimestamp(facts.st_mtime, UTC))
+        created = datetime.fromtimestamp(facts.st_mtime, UTC)
+        return models.StoredObject(path, facts.st_size, media_types.of(path), created)
 
     def download(self, path: str, target: Path) -> None:
-        with _storage_errors(), self._locate(path).open("rb") as source, target.open("wb") as copy:
-            while piece := source.read(1 << 20):
-                copy.write(piece)
+        place = self._locate(path)
+        if not place.is_file():
+            raise errors.NotFoundError
+        with _storage_errors(), place.open("rb") as source, target.open("wb") as copy:
+            shutil.copyfileobj(source, copy, 1 << 20)
 
     def remove(self, paths: Sequence[str]) -> int:
         removed = 0
@@ -207,11 +211,11 @@ class LocalObjectStore(ports.ObjectStore):
         target = self._locate(path)
         temporary = self._incoming / uuid.uuid4().hex
         with ExitStack() as stack:
-            stack.callback(temporary.unlink, missing_ok=True)
             with _storage_errors():
                 self._incoming.mkdir(parents=True, exist_ok=True)
                 self._sweep()
                 file = stack.enter_context(open(temporary, "xb", opener=_open_private))
+            stack.callback(temporary.unlink, missing_ok=True)
             yield _Upload(file, temporary, target, path, max_bytes)
 
     def _locate(self, path: str) -> Path:
@@ -243,8 +247,6 @@ class LocalObjectStore(ports.ObjectStore):
 def _storage_errors() -> Iterator[None]:
     try:
         yield
-    except (FileNotFoundError, NotADirectoryError) as exc:
-        raise errors.NotFoundError from exc
     except OSError as exc:
         raise errors.StorageUnavailableError(f"The file storage failed: {exc.strerror}.") from exc
 

@@ -27,10 +27,14 @@ def connect(url: str, secret_key: str, bucket: str) -> SupabaseObjectStore:
     """The bucket of a project. The secret key passes row level security, so its client serves storage alone."""
 
     def open_client() -> Client:
+        import httpx
+
         import supabase
 
         options = supabase.ClientOptions(
-            storage_client_timeout=TIMEOUT_SECONDS, auto_refresh_token=False, persist_session=False
+            httpx_client=httpx.Client(timeout=TIMEOUT_SECONDS, follow_redirects=True),
+            auto_refresh_token=False,
+            persist_session=False,
         )
         return supabase.create_client(url, secret_key, options)
 

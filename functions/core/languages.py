@@ -9,6 +9,8 @@ from typing import Final
 from functions.core import models
 
 _WORD = re.compile(r"[^\W\d_]+")
+# A lone letter means nothing (tables are full of them); before an apostrophe it is French.
+_ELISION = re.compile(r"\b[dljnsctm]'(?=\w)")
 _FRENCH_LETTERS = re.compile("[éèêëàâçùûîïôœ]")
 _OTHER_LETTERS = re.compile("[ßäöüñ¿¡ãõåøłąęśżźčšžőű]")
 _SAMPLE = 4000
@@ -35,7 +37,7 @@ _FRENCH: Final = _profile(
     cet cette ces leur leurs nous vous ils elles elle je sa ses nos vos mes notre votre pas ne ni mais donc aussi
     ainsi alors très depuis pendant lors après avant celui celle ceux fait peut doit même tous toutes tout puis comme
     afin selon quelqu lorsqu puisqu jusqu qu aujourd expliquez donnez résumez résumé cela ça""",
-    "la le de un par en il se plus si y lui d l j n s c t m à cite me",
+    "la le de un par en il se plus si y lui à cite me",
 )
 _OTHER: Final = _profile(
     """der die das und ist nicht ein eine mit von dem den auf für sich auch wird sind werden wurde bei zum zur
@@ -56,7 +58,9 @@ def detect_language(text: str, default: models.Lang = "en") -> models.Lang:
         return "simple"
     scores: dict[models.Lang, float] = {
         "en": sum(_ENGLISH.get(word, 0) for word in letters),
-        "fr": sum(_FRENCH.get(word, 0) for word in letters) + min(3, 0.5 * len(_FRENCH_LETTERS.findall(sample))),
+        "fr": sum(_FRENCH.get(word, 0) for word in letters)
+        + len(_ELISION.findall(sample))
+        + min(3, 0.5 * len(_FRENCH_LETTERS.findall(sample))),
         "simple": sum(_OTHER.get(word, 0) for word in letters) + min(3, len(_OTHER_LETTERS.findall(sample))),
     }
     ranked = sorted(scores, key=lambda lang: scores[lang], reverse=True)

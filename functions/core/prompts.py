@@ -88,7 +88,9 @@ def build_messages(
 ) -> list[ports.ChatMessage]:
     """The whole prompt: rules, earlier turns without their marks, then the passages and the question."""
     rules = f"{_RULES}\n\n{_LANGUAGES.get(lang, _SAME_LANGUAGE)}"
-    earlier = [ports.ChatMessage(turn.role, _MARK.sub("", turn.content)[:_MAX_TURN_CHARS]) for turn in history]
+    earlier = [
+        ports.ChatMessage(turn.role, neutralise(_MARK.sub("", turn.content)[:_MAX_TURN_CHARS])) for turn in history
+    ]
     request = f"<passages>\n{passage_block(hits)}\n</passages>\n\nQuestion: {neutralise(question)}"
     return [ports.ChatMessage("system", rules), *earlier, ports.ChatMessage("user", request)]
 

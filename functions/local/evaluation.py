@@ -1,7 +1,7 @@
 """Measures retrieval on a question set: `python -m functions.local eval SET`.
 
-The set is indexed in a Postgres of its own through the tables, functions and row level security that serve users, and every
-question is asked three times: of the whole search, of the words alone and of the vectors alone.
+The set is indexed in a Postgres of its own, in the tables, functions and row level security that serve users, and
+every question is asked three times: of the whole search, of the words alone and of the vectors alone.
 """
 
 from __future__ import annotations
@@ -163,14 +163,16 @@ def print_difference(ours: Evaluation, theirs: Evaluation) -> None:
 @contextmanager
 def open_database() -> Iterator[Database]:
     """A migrated database on a server of its own, with the functions of `sql/` as they are; gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix="ibid-eval-") as folder:
-        with embedded_postgres.start(Path(folder) / "postgres", settings=FAST) as server:
-            migrate.migrate(server.dsn, with_functions=True)
-            database = Database(server.dsn, application_name="ibid-eval")
-            try:
-                yield database
-            finally:
-                database.close()
+    with (
+        tempfile.TemporaryDirectory(prefix="ibid-eval-") as folder,
+        embedded_postgres.start(Path(folder) / "postgres", settings=FAST) as server,
+    ):
+        migrate.migrate(server.dsn, with_functions=True)
+        database = Database(server.dsn, application_name="ibid-eval")
+        try:
+            yield database
+        finally:
+            database.close()
 
 
 @contextmanager
@@ -235,15 +237,10 @@ def _run(options: argparse.Namespace) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m functions.local eval", description="Measures retrieval.")
-    parser.add_argument(
-        "sets", nargs="+", metavar="SET", help="a folder, or a name below IBID_EVAL_DATA: passages/scifact"
-    )
-    parser.add_argument("--limit", type=int, metavar="N", help="ask N of the questions only")
-    parser.add_argument(
-        "--configuration", nargs="+", default=[], metavar="KEY=VALUE", help="settings other than the default"
-    )
-    parser.add_argument(
-        "--against", nargs="+", default=[], metavar="KEY=VALUE", help="a second configuration to compare with"
-    )
-    parser.add_argument("--fresh", action="store_true", help="forget the vectors of earlier runs")
+    add = parser.add_argument
+    add("sets", nargs="+", metavar="SET", help="a folder, or a name below IBID_EVAL_DATA, like passages/scifact")
+    add("--limit", type=int, metavar="N", help="ask N of the questions only")
+    add("--configuration", nargs="+", default=[], metavar="KEY=VALUE", help="settings other than the default")
+    add("--against", nargs="+", default=[], metavar="KEY=VALUE", help="a second configuration to compare with")
+    add("--fresh", action="store_true", help="forget the vectors of earlier runs")
     return parser

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
@@ -17,7 +18,7 @@ from functions.local.evaluation_library import Library
 HITS = 60
 LEXICAL = {"vector_weight": 0.0, "blend_weight": 0.0}
 DENSE = {"fts_weight": 0.0, "blend_weight": 0.0}
-ARMS: Mapping[str, Mapping[str, float]] = {"hybrid": {}, "lexical": LEXICAL, "dense": DENSE}
+ARMS: Mapping[str, Mapping[str, Any]] = {"hybrid": {}, "lexical": LEXICAL, "dense": DENSE}
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,9 +78,8 @@ def _ingest_files(
         with database.as_user(user) as connection:
             documents.insert(connection, values)
         job_id = store.enqueue_stored_object(str(values["object_path"]), "1", None)
-        outcome = ingestion.Worker(
-            store, cast(ports.ObjectStore, _OneFile(file.path)), server, embedder, settings
-        ).ingest_next(job_id)
+        objects = cast(ports.ObjectStore, _OneFile(file.path))
+        outcome = ingestion.Worker(store, objects, server, embedder, settings).ingest_next(job_id)
         if outcome is None or outcome.status != "done":
             raise errors.ConflictError(f"{file.path} was not indexed: {outcome.code if outcome else 'no job'}.")
         names[document_id] = file.doc_id
@@ -109,7 +108,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _PassageLoader:
-    """Writes the rows that the worker would write, for many documents at once: a job for each takes longer than the rest."""
+    """Writes the rows that the worker would write, for many documents at once: a job for each would take longer."""
 
     database: Database
     user: models.User
@@ -120,11 +119,12 @@ class _PassageLoader:
     def load(self, passages: Sequence[evaluation_sets.Passage]) -> dict[str, str]:
         """Indexes the passages that have any text; returns the passage of each document."""
         chunked = [(passage, chunks) for passage in passages if (chunks := self._chunk(passage))]
-        vectors = iter(self._embed([chunk for _, chunks in chunked for chunk in chunks]))
-        with self.database.as_worker() as connection:
+        vectors = self._embed([chunk for _, chunks in chunked for chunk in chunks])
+        # COPY needs a role outside row level security; the server is ours.
+        with self.database.autocommit() as connection, connection.transaction():
             ids = connection.execute(
-                "select gen_random_uuid()::text as document_id, nextval(pg_get_serial_sequence('rag.generations', 'id'))"
-                " as generation from generate_series(1, %s)",
+                "select gen_random_uuid()::text as document_id,"
+                " nextval(pg_get_serial_sequence('rag.generations', 'id')) as generation from generate_series(1, %s)",
                 (len(chunked),),
             ).fetchall()
             written = [
@@ -214,8 +214,8 @@ class _PassageLoader:
         chunk_ids = [int(row["id"]) for row in cursor.fetchall()]
         self._copy(
             cursor,
-            "chunks (id, generation, owner_id, chunk_index, page_start, page_end, start_offset, end_offset, section_title,"
-            " text, search_text, lang, token_count)",
+            "chunks (id, generation, owner_id, chunk_index, page_start, page_end, start_offset, end_offset,"
+            " section_title, text, search_text, lang, token_count)",
             (
                 (
                     chunk_id,
@@ -236,6 +236,19 @@ class _PassageLoader:
             ),
         )
         return chunk_ids
+
+    def _copy_vectors(
+        self, cursor: Cursor[Any], written: Sequence[_Row], chunk_ids: Sequence[int], vectors: Sequence[str]
+    ) -> None:
+        generations = [row.generation for row in written for _ in row.chunks]
+        self._copy(
+            cursor,
+            "chunk_vectors (chunk_id, generation, owner_id, server_id, embedding)",
+            (
+                (chunk_id, generation, self.user.id, self.server.id, vector)
+                for chunk_id, generation, vector in zip(chunk_ids, generations, vectors, strict=True)
+            ),
+        )
 
     def _copy(self, cursor: Cursor[Any], target: LiteralString, rows: Iterable[tuple[Any, ...]]) -> None:
         with cursor.copy(f"copy rag.{target} from stdin") as copy:

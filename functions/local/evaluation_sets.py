@@ -1,8 +1,8 @@
 """Question sets on disk: a folder with `corpus.jsonl` (or .gz) and `queries*.jsonl`.
 
 A corpus line is a passage (`passage_id, doc_id, title, text`) or a file (`doc_id, path`). A query line has `question`,
-`evidence` (`doc_id` with `page` or `passage_id`) and `lang`. The set `unanswerable_<lang>` is made of a page set without the
-documents that `unanswerable_index.json` excludes: the questions that can still be answered, and some that cannot.
+`evidence` (`doc_id` with `page` or `passage_id`) and `lang`. The set `unanswerable_<lang>` is a page set without the
+documents that `unanswerable_index.json` excludes: the questions that it can still answer, and some that it cannot.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ class Passage:
     """A text that is found or not found as a whole."""
 
     id: str
-    doc_id: str
     title: str | None
     text: str
 
@@ -94,9 +93,7 @@ def _read_folder(folder: Path) -> QuestionSet:
     if corpus is None:
         raise errors.NotFoundError(f"There is no corpus.jsonl in {folder}.")
     rows = list(_read_lines(corpus))
-    passages = [
-        Passage(row["passage_id"], row["doc_id"], row.get("title"), row["text"]) for row in rows if "text" in row
-    ]
+    passages = [Passage(row["passage_id"], row.get("title"), row["text"]) for row in rows if "text" in row]
     files = [SourceFile(row["doc_id"], folder / row["path"]) for row in rows if "path" in row]
     queries = [row for path in sorted(folder.glob("queries*.jsonl*")) for row in _read_lines(path)]
     level = "passage_id" if passages else "page"

@@ -19,6 +19,7 @@ import json
 import math
 import re
 import struct
+import sys
 import threading
 import time
 from collections import deque
@@ -108,7 +109,7 @@ class FakeModelServer:
         self.closed_early = threading.Event()
         """Set when a client went away before the end of a stream."""
         self._replies: deque[Reply] = deque()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"fake": self}))
+        self._server = _QuietServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"fake": self}))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
@@ -149,6 +150,13 @@ class FakeModelServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join(5)
+
+
+class _QuietServer(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is no news; anything else is a fault of the fake."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -27,11 +27,16 @@ def server() -> Iterator[FakeModelServer]:
 
 
 def ask(
-    server: FakeModelServer | None, hits: Sequence[models.SearchHit] = HITS, lang: str = "en"
+    server: FakeModelServer | None,
+    hits: Sequence[models.SearchHit] = HITS,
+    lang: str = "en",
+    read_seconds: float = 10.0,
 ) -> tuple[str, models.Answer | None, errors.IbidError | None]:
     """The text streamed, the answer, and the error that ended it."""
     patience = Patience(attempts=2, total_seconds=2, first_wait=0.01)
-    model = server and OpenAIChatModel(model="fake", base_url=server.base_url, patience=patience, read_seconds=1)
+    model = server and OpenAIChatModel(
+        model="fake", base_url=server.base_url, patience=patience, read_seconds=read_seconds
+    )
     streamed, ready = "", None
     try:
         for item in answering.answer_question(QUESTION, hits, lang=lang, history=[], chat_model=model):
@@ -61,6 +66,14 @@ def test_a_model_answer_is_cited_marked_and_counted(server: FakeModelServer) -> 
     assert ready.usage.prompt_tokens
 
 
+def test_the_default_fake_quotes_its_first_passage(server: FakeModelServer) -> None:
+    """CHAT-5"""
+    _, ready, _ = ask(server)
+    assert ready is not None
+    assert ready.answer == "The company employs 420 people in Lyon. [1]"
+    assert [source.check for source in ready.sources] == ["exact"]
+
+
 MISBEHAVIOURS = {
     "invented-ids": answer(("It employs 420 people in Lyon.", ["doc:99", "x"])),
     "foreign-ids": answer(("It employs 420 people in Lyon.", ["victim:1", "other-tenant:0"])),
@@ -74,7 +87,7 @@ MISBEHAVIOURS = {
     "no-sections": '{"sections": []}',
     "refusal": Reply(["I cannot help with that."], refusal=True),
     "slow": Reply(pieces(answer_json(GOOD), 40), delay=0.05),
-    "too-slow": Reply(pieces(answer_json(GOOD), 40), delay=1.5),
+    "too-slow": Reply(pieces(answer_json(GOOD), 40), delay=0.8),
     "cut": Reply(pieces(answer_json(GOOD)[:60]), ending="cut"),
     "cut-after-the-end": Reply(pieces(answer_json(GOOD)), ending="cut"),
     "no-answer-then-cut": Reply([answer_json((prompts.NO_ANSWER, []))], ending="cut"),
@@ -93,7 +106,7 @@ def test_no_misbehaviour_makes_a_false_citation_or_an_unknown_error(
 ) -> None:
     """CHAT-5"""
     server.script(reply, reply)
-    streamed, ready, error = ask(server)
+    streamed, ready, error = ask(server, read_seconds=0.4 if reply is MISBEHAVIOURS["too-slow"] else 10.0)
     assert error is None or isinstance(error, errors.UnavailableError)
     assert ready is not None or (error is not None and streamed == "")
     if ready is None:

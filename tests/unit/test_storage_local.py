@@ -133,11 +133,11 @@ def test_what_a_killed_process_left_is_removed_after_a_day(store: storage_local.
     assert (old.exists(), young.exists()) == (False, True)
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["../x", "a/../../x", "/etc/passwd", "a//b", "a/./b", "", ".", "a/", "a\\..\\b", "a/b\x00", "a/é", "~root/x", ".incoming/x",
-     "a" * 300, "a/" * 20 + "x", "%2e%2e/x", "a\n"],
-)  # fmt: skip
+OUTSIDE = ["../x", "a/../../x", "/etc/passwd", "a//b", "a/./b", "", ".", "a/", "a\\..\\b", "a/b\x00", "a/é", "~root/x"]
+OUTSIDE += [".incoming/x", "a" * 300, "a/" * 20 + "x", "%2e%2e/x", "a\n"]
+
+
+@pytest.mark.parametrize("path", OUTSIDE)
 def test_no_path_leads_out_of_the_folder(store: storage_local.LocalObjectStore, path: str) -> None:
     for action in (
         store.sign_upload,
@@ -207,9 +207,11 @@ def test_another_secret_signs_nothing_here(store: storage_local.LocalObjectStore
         store.receive(PATH, upload_token(other), [b"x"])
 
 
-def test_a_full_disk_is_said_in_our_words(store: storage_local.LocalObjectStore, tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_said_in_our_words(
+    store: storage_local.LocalObjectStore, tmp_path: Path
+) -> None:
     (tmp_path / "storage").write_text("a file where the folder should be")
-    with pytest.raises((errors.StorageUnavailableError, errors.NotFoundError)):
+    with pytest.raises(errors.StorageUnavailableError, match="Not a directory"):
         store.put(PATH, [b"x"])
 
 

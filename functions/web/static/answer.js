@@ -26,10 +26,6 @@ export class Turn {
     this.wait();
   }
 
-  get words() {
-    return this.#result?.answer ?? this.#streamed;
-  }
-
   wait() {
     this.#state("waiting");
     this.answer.setAttribute("aria-busy", "true");

@@ -205,9 +205,14 @@ function withMarks(text, { known, drawMark }) {
   return nodes;
 }
 
-/** Marks stay on the line of the word they stand after: both go into one span that does not wrap. */
+/** Marks stay on the line of the word they stand after: all go into one span that does not wrap. */
 function keptTogether(nodes, marks) {
-  const word = /\S{1,24}\s?$/.exec(typeof nodes.at(-1) === "string" ? nodes.at(-1) : "");
+  const last = nodes.at(-1);
+  if (last instanceof HTMLElement && last.className === "unbroken") {
+    last.append(...marks);
+    return [];
+  }
+  const word = /\S{1,24}\s?$/.exec(typeof last === "string" ? last : "");
   if (!word) return marks;
   const before = nodes.pop().slice(0, word.index);
   const span = el("span", { class: "unbroken" }, word[0], marks);

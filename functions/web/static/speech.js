@@ -1,5 +1,6 @@
 // A streaming answer for screen readers: whole sentences, each said once.
 
+import { renderMarkdown } from "./markdown.js";
 import { speak } from "./notices.js";
 
 const SENTENCE_END = /[.!?…:]["»”)]?\s+|\n+/g;
@@ -22,6 +23,7 @@ export class Speech {
   }
 
   #say(text) {
-    if (text.trim()) speak(text.trim());
+    const words = renderMarkdown(text).textContent.replaceAll("|", " ").trim();
+    if (/[\p{L}\p{N}]/u.test(words)) speak(words);
   }
 }

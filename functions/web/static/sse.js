@@ -9,16 +9,14 @@ export class EventStreamParser {
 
   /** Take the next piece of text; return the events it completes, as `{event, data}`. */
   push(text) {
+    if (!text) return [];
     const events = [];
     let rest = text;
-    if (!this.#started && rest) {
+    if (!this.#started) {
       this.#started = true;
       if (rest.startsWith("\uFEFF")) rest = rest.slice(1);
     }
-    if (this.#afterCarriageReturn && rest) {
-      this.#afterCarriageReturn = false;
-      if (rest.startsWith("\n")) rest = rest.slice(1);
-    }
+    if (this.#afterCarriageReturn && rest.startsWith("\n")) rest = rest.slice(1);
     let from = 0;
     for (const end of rest.matchAll(/\r\n|\r|\n/g)) {
       const line = this.#line + rest.slice(from, end.index);
@@ -28,7 +26,7 @@ export class EventStreamParser {
       if (event) events.push(event);
     }
     this.#line += rest.slice(from);
-    this.#afterCarriageReturn = rest.endsWith("\r");
+    this.#afterCarriageReturn = text.endsWith("\r");
     return events;
   }
 

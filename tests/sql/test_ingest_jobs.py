@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import psycopg
+import pytest
+
+from functions.adapters.postgres import documents, search
+from functions.adapters.postgres.connection import Database
+from functions.adapters.postgres.jobs import JobStore
+from functions.core import errors, ingestion, models
+from tests import library
+from tests.library import ADA, BOB, add_document, index_document, make_batch, make_query, store_object
+
+FACTS = {"page_count": 1, "ingestion_log": {}}
+
+
+@pytest.fixture
+def store(db: Database) -> JobStore:
+    return JobStore(db)
+
+
+@pytest.fixture
+def run(database: str) -> Callable[..., list[tuple[object, ...]]]:
+    """SQL as the owner of the tables."""
+
+    def run_sql(statement: str, *parameters: object) -> list[tuple[object, ...]]:
+        with psycopg.connect(database, autocommit=True) as connection:
+            cursor = connection.execute(statement, parameters)
+            return cursor.fetchall() if cursor.description else []
+
+    return run_sql
+
+
+def status_of(db: Database, document_id: str) -> str:
+    with db.as_user(ADA) as connection:
+        return str(documents.find(connection, document_id)["status"])
+
+
+def claim(store: JobStore) -> ingestion.Job:
+    job = store.claim_ingest_job(None, 60)
+    assert job is not None
+    return job
+
+
+def test_a_stored_object_has_one_job_however_often_it_is_announced(
+    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]]
+) -> None:
+    """ING-10"""
+    document = add_document(db)
+    store_object(database, ADA, document, "1")
+    path = library.object_path(ADA, document)
+    again = {store.enqueue_stored_object(path, "1", 10) for _ in range(3)}
+    assert run("select id, status from rag.ingest_jobs") == [(again.pop(), "queued")]
+    assert again == set()
+    assert status_of(db, document) == "uploaded"
+
+
+def test_a_newer_version_supersedes_the_job_before_it(
+    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]], server: models.EmbeddingServer
+) -> None:
+    document = add_document(db)
+    store_object(database, ADA, document, "1")
+    job = claim(store)
+    store_object(database, ADA, document, "2")
+    with pytest.raises(errors.LeaseLostError):
+        store.save_batch(job, make_batch(["late"], server), 60)
+    assert run("select object_version, status from rag.ingest_jobs order by id") == [("1", "superseded"), ("2", "queued")]
+
+
+def test_an_object_that_no_document_waits_for_makes_no_job(
+    database: str, run: Callable[..., list[tuple[object, ...]]], db: Database
+) -> None:
+    """LIB-8"""
+    store_object(database, ADA, "00000000-0000-4000-8000-000000000000")
+    assert run("select count(*) from rag.ingest_jobs") == [(0,)]
+
+
+def test_two_workers_never_hold_the_same_job(db: Database, database: str, store: JobStore) -> None:
+    """ING-10"""
+    for _ in range(2):
+        store_object(database, ADA, add_document(db))
+    jobs = [store.claim_ingest_job(None, 60) for _ in range(3)]
+    assert len({job.id for job in jobs if job}) == 2
+    assert jobs[2] is None
+
+
+def test_an_expired_lease_is_taken_over_and_its_holder_can_save_nothing(
+    db: Database, database: str, store: JobStore, server: models.EmbeddingServer
+) -> None:
+    """ING-10"""
+    store_object(database, ADA, add_document(db))
+    first = store.claim_ingest_job(None, 0)
+    second = claim(store)
+    assert first is not None
+    assert (second.id, second.generation, second.attempts) == (first.id, first.generation, 2)
+    with pytest.raises(errors.LeaseLostError):
+        store.save_batch(first, make_batch(["stolen"], server), 60)
+    with pytest.raises(errors.LeaseLostError):
+        store.finish_ingest_job(first, FACTS)
+    assert store.fail_ingest_job(first, errors.CorruptDocumentError(), 5) is None
+
+
+def test_the_next_claim_goes_on_from_the_checkpoint(
+    db: Database, database: str, store: JobStore, server: models.EmbeddingServer
+) -> None:
+    """ING-10"""
+    document = add_document(db)
+    store_object(database, ADA, document)
+    first = claim(store)
+    store.save_batch(first, make_batch(["page one"], server), 60)
+    store.release_ingest_job(first)
+    second = claim(store)
+    assert second.checkpoint == ingestion.Checkpoint(pages_done=1, chunk_count=1)
+    with db.as_user(ADA) as connection:
+        row = documents.find(connection, document)
+    assert (row["status"], row["pages_done"], row["page_count"]) == ("processing", 1, 1)
+
+
+def test_a_transient_failure_waits_and_the_last_one_is_final(
+    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]]
+) -> None:
+    """ING-11"""
+    document = add_document(db)
+    store_object(database, ADA, document)
+    assert store.fail_ingest_job(claim(store), errors.StorageUnavailableError(), 2) == "queued"
+    assert store.claim_ingest_job(None, 60) is None
+    assert status_of(db, document) == "processing"
+    run("update rag.ingest_jobs set run_after = now()")
+    assert store.fail_ingest_job(claim(store), errors.StorageUnavailableError(), 2) == "dead"
+    assert run("select status, error_code from rag.documents") == [("failed", "storage_unavailable")]
+    assert run("select count(*) from rag.generations") == [(0,)]
+
+
+def test_a_permanent_failure_is_final_at_once_and_leaves_nothing(
+    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]], server: models.EmbeddingServer
+) -> None:
+    """ING-11"""
+    store_object(database, ADA, add_document(db))
+    job = claim(store)
+    store.save_batch(job, make_batch(["half"], server), 60)
+    assert store.fail_ingest_job(job, errors.CorruptDocumentError(), 5) == "failed"
+    assert run("select status, error_code from rag.documents") == [("failed", "corrupt")]
+    assert run("select count(*) from rag.chunks union all select count(*) from rag.chunk_vectors") == [(0,), (0,)]
+
+
+def test_reindexing_answers_from_the_old_passages_until_the_new_ones_are_there(
+    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]], server: models.EmbeddingServer
+) -> None:
+    """LIB-7"""
+    document = index_document(db, database, ["alpha old"], server=server)
+    with db.as_user(ADA) as connection:
+        documents.request_ingest_job(connection, document)
+    job = claim(store)
+    store.save_batch(job, make_batch(["alpha new", "alpha newer"], server), 60)
+    assert status_of(db, document) == "reindexing"
+    assert [h.text for h in search.hybrid_search(db, ADA, make_query("alpha")).hits] == ["alpha old"]
+    store.finish_ingest_job(job, FACTS)
+    assert {h.text for h in search.hybrid_search(db, ADA, make_query("alpha")).hits} == {"alpha new", "alpha newer"}
+    assert run("select count(*) from rag.chunks") == [(2,)]
+
+
+def test_a_failed_reindexing_leaves_the_document_as_it_was(
+    db: Database, database: str, store: JobStore, server: models.EmbeddingServer
+) -> None:
+    """LIB-7"""
+    document = index_document(db, database, ["alpha old"], server=server)
+    with db.as_user(ADA) as connection:
+        documents.request_ingest_job(connection, document)
+    store.fail_ingest_job(claim(store), errors.CorruptDocumentError(), 5)
+    assert status_of(db, document) == "indexed"
+    assert [h.text for h in search.hybrid_search(db, ADA, make_query("alpha")).hits] == ["alpha old"]
+
+
+def test_deleting_removes_every_row_also_in_the_middle_of_ingestion(
+    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]], server: models.EmbeddingServer
+) -> None:
+    """LIB-8"""
+    document = add_document(db)
+    store_object(database, ADA, document)
+    job = claim(store)
+    store.save_batch(job, make_batch(["one", "two"], server), 60)
+    with db.as_user(ADA) as connection:
+        receipt = documents.delete_document(connection, document)
+    assert receipt == {"pages": 2, "chunks": 2, "vectors": 2, "jobs": 1}
+    with pytest.raises(errors.LeaseLostError):
+        store.save_batch(job, make_batch(["three"], server), 60)
+    tables = "documents generations pages chunks chunk_vectors chunk_terms generation_terms ingest_jobs".split()
+    assert {name: run(f"select count(*) from rag.{name}")[0][0] for name in tables} == dict.fromkeys(tables, 0)
+
+
+def test_the_sweeper_buries_what_no_worker_brings_to_an_end(
+    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]]
+) -> None:
+    """OPS-2"""
+    document = add_document(db)
+    store_object(database, ADA, document)
+    for _ in range(2):
+        store.claim_ingest_job(None, 0)
+    report = store.sweep_ingest_jobs(2)
+    assert report == {"dead": 1, "enqueued": 0, "expired": 0, "orphans": 1, "due": []}
+    assert run("select status, error_code from rag.documents") == [("failed", "worker_lost")]
+
+
+def test_the_sweeper_finds_objects_that_have_no_job(
+    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]]
+) -> None:
+    """OPS-2"""
+    document = add_document(db)
+    run("alter table storage.objects disable trigger rag_on_object_stored")
+    store_object(database, ADA, document)
+    report = store.sweep_ingest_jobs(5)
+    assert (report["enqueued"], len(report["due"]), status_of(db, document)) == (1, 1, "uploaded")
+
+
+def test_an_upload_that_never_came_is_given_up_after_a_day(
+    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]]
+) -> None:
+    """OPS-2"""
+    old, new = add_document(db), add_document(db)
+    run("update rag.documents set created_at = now() - interval '25 hours' where id = %s", old)
+    assert store.sweep_ingest_jobs(5)["expired"] == 1
+    assert (status_of(db, old), status_of(db, new)) == ("failed", "awaiting_upload")
+
+
+def test_nobody_requests_work_on_another_users_document(
+    db: Database, database: str, server: models.EmbeddingServer
+) -> None:
+    """SEC-3"""
+    document = index_document(db, database, ["alpha"], server=server, user=BOB)
+    with db.as_user(ADA) as connection:
+        assert documents.request_ingest_job(connection, document) is None
+
+
+def test_a_user_cannot_point_a_document_at_a_generation_or_status(
+    db: Database, database: str, server: models.EmbeddingServer
+) -> None:
+    """SEC-2"""
+    index_document(db, database, ["alpha"], server=server)
+    with pytest.raises(errors.NotAllowedError), db.as_user(ADA) as connection:
+        connection.execute("update rag.documents set generation = 1")
+    with pytest.raises(errors.NotAllowedError), db.as_user(ADA) as connection:
+        connection.execute("update rag.documents set status = 'failed'")
+
+
+def test_a_chunk_the_model_refused_is_still_found_by_its_words(
+    db: Database, database: str, store: JobStore, server: models.EmbeddingServer
+) -> None:
+    """ING-8"""
+    store_object(database, ADA, add_document(db))
+    job = claim(store)
+    batch = make_batch(["alpha", "beta"], server)
+    store.save_batch(job, replace(batch, vectors=[None, batch.vectors[1]]), 60)
+    store.finish_ingest_job(job, FACTS)
+    hits = search.hybrid_search(db, ADA, make_query("alpha")).hits
+    assert [(h.text, h.similarity) for h in hits] == [("alpha", None)]

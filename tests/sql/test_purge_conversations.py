@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import psycopg
+import pytest
+
+from functions.adapters.postgres import conversations, jobs
+from functions.adapters.postgres.connection import Database
+from functions.core import models
+from tests.library import ADA, BOB
+
+
+def add_conversation(db: Database, user: models.User, title: str) -> None:
+    with db.as_user(user) as connection:
+        row = conversations.create(connection, user, title, models.Scope("library"))
+        conversations.add_message(connection, user, str(row["id"]), "user", "question")
+
+
+@pytest.fixture
+def aged(db: Database, database: str) -> Database:
+    """Two old conversations of two users, one new."""
+    for user, title in ((ADA, "old"), (BOB, "old too"), (ADA, "new")):
+        add_conversation(db, user, title)
+    with psycopg.connect(database) as connection:
+        connection.execute(
+            "update rag.conversations set updated_at = now() - interval '31 days' where title like 'old%'"
+        )
+    return db
+
+
+def test_old_conversations_go_with_their_messages_and_new_ones_stay(aged: Database, database: str) -> None:
+    """OPS-1"""
+    assert jobs.purge_conversations(aged, 30) == 2
+    with psycopg.connect(database) as connection:
+        rows = connection.execute(
+            "select c.title, count(m) from rag.conversations c left join rag.messages m on m.conversation_id = c.id group by 1"
+        ).fetchall()
+        orphans = connection.execute("select count(*) from rag.messages").fetchone()
+    assert (rows, orphans) == ([("new", 1)], (1,))
+
+
+def test_purging_twice_deletes_nothing_more(aged: Database) -> None:
+    """OPS-1"""
+    assert [jobs.purge_conversations(aged, 30), jobs.purge_conversations(aged, 30)] == [2, 0]
+
+
+def test_a_purge_skips_what_another_one_holds(aged: Database, database: str) -> None:
+    """OPS-1"""
+    with psycopg.connect(database) as other:
+        other.execute("select from rag.conversations where title = 'old' for update")
+        assert jobs.purge_conversations(aged, 30) == 1
