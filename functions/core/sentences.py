@@ -55,9 +55,11 @@ def split_sentences(text: str) -> list[Span]:
 
 def _blocks(text: str) -> Iterator[Span]:
     """Stretches of lines that may share a sentence."""
+    lines = list(re.finditer(r"[^\n]*\n?", text))
+    width = _typical_width([match.group().strip() for match in lines])
     start: int | None = None
     alone = False
-    for match in re.finditer(r"[^\n]*\n?", text):
+    for match, following in zip(lines, [*lines[1:], None], strict=True):
         line = match.group()
         blank = not line.strip()
         begins = blank or alone or _stands_out(line)
@@ -66,7 +68,7 @@ def _blocks(text: str) -> Iterator[Span]:
             start = None
         if start is None and not blank:
             start = match.start()
-        alone = not blank and _stands_alone(line)
+        alone = not blank and (_stands_alone(line) or _is_title(line, following.group() if following else "", width))
     if start is not None:
         yield start, len(text)
 
@@ -85,6 +87,19 @@ def _stands_alone(line: str) -> bool:
     letters = sum(map(str.isalpha, words))
     shouted = letters >= 4 and words.upper() == words and words.lower() != words and letters * 2 > len(words)
     return shouted or (_NUMBERED_HEADING.match(line) is not None and len(words) <= 60)
+
+
+def _typical_width(lines: list[str]) -> int:
+    """The width that the text of a page is broken at; 0 where there are too few lines to tell."""
+    lengths = sorted(len(line) for line in lines if line)
+    return lengths[len(lengths) * 3 // 4] if len(lengths) >= 3 else 0
+
+
+def _is_title(line: str, following: str, width: int) -> bool:
+    """Whether a line stops well before the margin, without a stop, above a line that starts anew."""
+    words, after = line.strip(), following.strip().lstrip(_OPENING)
+    begins_anew = after[:1].isupper() or after[:1] in tuple("–—-•")
+    return 0 < len(words) < 0.6 * width and not words.endswith(_STOPS) and begins_anew
 
 
 def _sentences(text: str, start: int, end: int) -> Iterator[Span]:

@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from functions.core import errors
 from functions.local import cluster
 
 DEFAULT_MAJOR = 18
@@ -124,4 +125,10 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _open_private(path: Path) -> IO[bytes]:
     """A file nobody else can open: who can open it can lock it."""
-    return open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600))
+    try:
+        return open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600))
+    except PermissionError as exc:
+        raise errors.DatabaseUnavailableError(
+            f"The database in {path.parent} belongs to another system user. Start as the user that made it, or choose"
+            " another folder."
+        ) from exc

@@ -37,13 +37,13 @@ COLUMNS = ("nDCG@10", "MRR@10", "hit@1", "hit@5", "hit@10")
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A set asked in one configuration; `unanswered_by_words` are questions with words whose lexical arm was empty."""
+    """A set asked in one configuration; for the questions `missed_by_words` see `list_missed`."""
 
     name: str
     document_count: int
     chunk_count: int
     arms: dict[str, list[Asked]]
-    unanswered_by_words: list[str]
+    missed_by_words: list[str]
 
 
 def evaluate(
@@ -56,11 +56,8 @@ def evaluate(
         arm: evaluation_asking.ask_all(database, library, questions.questions, embedder, settings, arm)
         for arm in evaluation_asking.ARMS
     }
-    empty = [asked.question.text for asked in arms["lexical"] if asked.is_empty]
-    wordless = evaluation_asking.find_wordless(database, empty)
-    return Evaluation(
-        questions.name, len(library.names), library.chunk_count, arms, [text for text in empty if text not in wordless]
-    )
+    missed = evaluation_asking.list_missed(database, library, arms["lexical"])
+    return Evaluation(questions.name, len(library.names), library.chunk_count, arms, missed)
 
 
 def mean_scores(asked: Sequence[Asked]) -> metrics.RankingScores:
@@ -83,7 +80,7 @@ def list_figures(found: Evaluation) -> list[dict[str, Any]]:
             rows.append(_figure(f"hybrid {field}", getattr(hybrid, field), least, 1.0))
     better = max(scores["lexical"].ndcg, scores["dense"].ndcg)
     rows.append(_figure("hybrid ndcg to the better arm's", hybrid.ndcg, better, FUSION_GOAL))
-    rows.append(_limit("questions with words and an empty lexical arm", len(found.unanswered_by_words), 0))
+    rows.append(_limit("questions with words of the set and an empty lexical arm", len(found.missed_by_words), 0))
     false_refusals = refused_share(found.arms["hybrid"], answerable=True)
     rows.append(_limit("answerable questions refused", false_refusals, FALSE_REFUSALS_GOAL))
     if any(asked.scores is None for asked in found.arms["hybrid"]):
@@ -136,7 +133,7 @@ def print_report(found: Evaluation) -> None:
         share = refused_share(found.arms["hybrid"], answerable=answerable)
         if share == share:
             print(f"{kind} questions refused: {share:.3f}")
-    for text in found.unanswered_by_words:
+    for text in found.missed_by_words:
         print(f"no passage by words: {text}")
 
 

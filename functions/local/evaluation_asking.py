@@ -20,6 +20,14 @@ LEXICAL = {"vector_weight": 0.0, "blend_weight": 0.0}
 DENSE = {"fts_weight": 0.0, "blend_weight": 0.0}
 ARMS: Mapping[str, Mapping[str, Any]] = {"hybrid": {}, "lexical": LEXICAL, "dense": DENSE}
 
+# Looks at the text itself, not at the index.
+_STANDS_SOMEWHERE = """
+select from rag.chunks c
+where to_tsvector('simple', c.search_text)
+    @@ replace(plainto_tsquery('simple', rag.content_words(%s, %s))::text, '&', '|')::tsquery
+limit 1
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -78,11 +86,12 @@ def _unit(library: Library, hit: models.SearchHit) -> evaluation_sets.Unit:
     return (name, hit.page_start) if hit.file_type == "pdf" else name
 
 
-def find_wordless(database: Database, questions: Sequence[str]) -> set[str]:
-    """Those of the questions that have no word an index could hold."""
-    with database.as_worker() as connection:
-        rows = connection.execute(
-            "select q from unnest(%s::text[]) q where not exists (select from rag.lexemes('simple', q))",
-            (list(questions),),
-        ).fetchall()
-    return {row["q"] for row in rows}
+def list_missed(database: Database, library: Library, asked: Sequence[Asked]) -> list[str]:
+    """The questions for which nothing was found although a word of theirs, no stop word, stands in a passage."""
+    missed = []
+    with database.as_user(library.user) as connection:
+        for text in (one.question.text for one in asked if one.is_empty):
+            row = connection.execute(_STANDS_SOMEWHERE, (text, languages.detect_language(text))).fetchone()
+            if row is not None:
+                missed.append(text)
+    return missed

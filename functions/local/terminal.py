@@ -30,7 +30,8 @@ def run(config: Config, options: argparse.Namespace) -> int:
     """Runs `ingest`, `ask` or `token`; returns the exit code."""
     if options.command == "token":
         return _print_token(Services(config), options.user, options.admin)
-    with open_services(config) as services:
+    quiet = {} if "log_level" in config.model_fields_set else {"log_level": "WARNING"}
+    with open_services(config.model_copy(update=quiet)) as services:
         user = local_user()
         if options.command == "ask":
             return _ask(services, user, options.question)

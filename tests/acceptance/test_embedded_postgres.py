@@ -308,3 +308,11 @@ def test_runs_for_an_ordinary_user(folder: Path, major: int) -> None:
     )
     done = run_as(nobody, [*python, "-c", code], home)
     assert (done.stdout, done.stderr) == ("(42,)\n", "")
+
+
+def test_says_so_when_the_data_is_another_users(folder: Path) -> None:
+    python = need_python_for_others()
+    embedded_postgres.start(folder, settings=FAST).stop()
+    folder.chmod(0o755)
+    code = "import sys, pathlib; from functions.local import embedded_postgres as e; e.start(pathlib.Path(sys.argv[1]))"
+    assert "belongs to another system user" in run_as(STRANGER, [*python, "-c", code, str(folder)]).stderr

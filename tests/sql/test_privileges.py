@@ -116,7 +116,7 @@ def test_functions_pin_their_search_path(connection: psycopg.Connection) -> None
         select p.oid::regprocedure::text from {FUNCTIONS} and p.prokind in ('f', 'p')
         and not coalesce(p.proconfig && array{list(paths)!r}, false)
         and not (
-            p.provolatile <> 'v' and not p.prosecdef and p.prosrc !~ 'rag\\.'
+            p.provolatile <> 'v' and not p.prosecdef and p.prosrc !~* '\\m(from|join)\\s+rag\\.\\w+\\M(?!\\()'
             and p.prolang = (select oid from pg_language where lanname = 'sql')
         )
     """

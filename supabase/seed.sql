@@ -1,0 +1,1 @@
+-- Nothing is needed to start: the bucket comes with the migrations, the first embedding server with the first request.

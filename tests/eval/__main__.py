@@ -1,0 +1,22 @@
+"""Measures every question set of IBID_EVAL_DATA, or those named as arguments: `make eval`."""
+
+from __future__ import annotations
+
+import sys
+
+from functions.local import evaluation, evaluation_sets
+
+
+def main() -> int:
+    arguments = sys.argv[1:]
+    if not arguments or arguments[0].startswith("-"):
+        names = evaluation_sets.list_sets(evaluation_sets.data_root())
+        if not names:
+            print(f"MISSING: IBID_EVAL_DATA: no question sets in {evaluation_sets.data_root()}", file=sys.stderr)
+            return 2
+        arguments = [*names, *arguments]
+    return evaluation.main(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,35 @@
+"""A question in plain words must be answered by words alone, too: whatever is asked, the arm is not empty."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from functions.adapters.local_embedder import LocalEmbedder
+from functions.adapters.postgres.connection import Database
+from functions.core.settings import Settings
+from functions.local import evaluation_asking, evaluation_library, evaluation_sets
+from functions.local.evaluation_vectors import BlindEmbedder
+from tests.requirements import need_eval_data
+
+SETS = (
+    "passages/scifact",
+    "passages/piaf",
+    "passages/xquad_en",
+    "passages/anthropic_docs",
+    "pages_en",
+    "pages_fr",
+)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_no_question_is_missed_by_words(database: str, name: str):
+    """RET-2: a passage is found for every question that has a word in common with the set."""
+    questions = evaluation_sets.read_set(name, root=need_eval_data())
+    embedder = BlindEmbedder(LocalEmbedder())
+    with closing(Database(database)) as store:
+        library = evaluation_library.load_library(store, questions, embedder, Settings())
+        asked = evaluation_asking.ask_all(store, library, questions.questions, embedder, Settings(), "lexical")
+        assert len(asked) == len(questions.questions) > 0
+        assert evaluation_asking.list_missed(store, library, asked) == []

@@ -1,0 +1,24 @@
+"""Retrieval quality on scientific claims, through the tables and functions that serve users."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from functions.adapters.postgres.connection import Database
+from functions.core.settings import Settings
+from functions.local import evaluation, evaluation_sets
+from functions.runtime.config import Config
+from tests.requirements import need_eval_data
+
+
+def test_the_right_abstract_is_found_for_a_claim(database: str):
+    """EVAL-1: nDCG@10 of the hybrid search on all of SciFact dev, and no arm that makes it worse."""
+    questions = evaluation_sets.read_set("scifact", root=need_eval_data("passages"))
+    with evaluation.open_embedder(Config().home) as embedder, closing(Database(database)) as store:
+        found = evaluation.evaluate(store, questions, embedder, Settings())
+    evaluation.print_report(found)
+    scores = {arm: evaluation.mean_scores(asked).ndcg for arm, asked in found.arms.items()}
+    assert (found.document_count, len(found.arms["hybrid"])) == (5183, 809)
+    assert scores["hybrid"] >= 0.70
+    assert scores["hybrid"] >= 0.99 * max(scores["lexical"], scores["dense"])
+    assert found.missed_by_words == []
