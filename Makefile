@@ -1,5 +1,5 @@
 # Ibid. `make run` and `make test` do all the set-up themselves; `make help` lists the rest.
-# Variables: PORT, IBID_HOME, IBID_PYTHON (the interpreter .venv is made with), ARGS (more arguments for pytest and eval).
+# Variables: PORT, IBID_HOME, IBID_PYTHON (the interpreter .venv is made with), ARGS (more arguments for pytest, eval, bench).
 
 SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
@@ -19,7 +19,7 @@ else for name in python3.13 python3.12 python3.11 python3 python3.14 python; do 
 	"$$name" -c "$$new_enough" 2>/dev/null && python=$$name && break; done; \
 fi; \
 if [ -z "$$python" ]; then \
-	echo "ibid: no Python 3.11 or newer found$${IBID_PYTHON:+ as IBID_PYTHON=$$IBID_PYTHON}. Install one, or name it: IBID_PYTHON=/path/to/python3 make $@" >&2; exit 1; \
+	echo "ibid: no Python 3.11 or newer found$${IBID_PYTHON:+ as IBID_PYTHON=$$IBID_PYTHON}. Install one, or name it: IBID_PYTHON=/path/to/python3 make $(or $(MAKECMDGOALS),run)" >&2; exit 1; \
 fi
 endef
 
@@ -51,8 +51,8 @@ fmt: installed-test ## Format, and fix what the linter can fix
 
 .PHONY: sql-stamp
 sql-stamp: installed-run ## Copy changed files of sql/ into a new migration: make sql-stamp m="tie-break by id"
-	@test -n '$(subst ','\'',$(m))' || { echo 'say what changed: make sql-stamp m="tie-break by id"' >&2; exit 2; }
-	$(PYTHON) -m functions.local stamp -m '$(subst ','\'',$(m))'
+	@test -n "$$m" || { echo 'say what changed: make sql-stamp m="tie-break by id"' >&2; exit 2; }
+	$(PYTHON) -m functions.local stamp -m "$$m"
 
 .PHONY: package
 package: installed-test node_modules/.installed ## Write the CloudFormation template and check it (no account, no network once installed)
@@ -71,8 +71,10 @@ eval: installed-test ## Measure answer quality on the question sets in IBID_EVAL
 	@$(PYTHON) -m tests.eval $(ARGS)
 
 .PHONY: bench
-bench: installed-test ## Run the short form of every benchmark
-	@$(PYTHON) -m tests.bench $(ARGS)
+bench: $(patsubst tests/bench/bench_%.py,bench-%,$(wildcard tests/bench/bench_*.py)) ## Run the short form of every benchmark; make bench-NAME for one
+
+bench-%: installed-test
+	@$(PYTHON) -m tests.bench.bench_$* $(ARGS)
 
 .PHONY: clean
 clean: ## Remove what the targets above made, but not your data in .ibid
@@ -104,5 +106,5 @@ installed-osls:
 node_modules/.installed: package-lock.json
 	@command -v npm >/dev/null || { echo 'ibid: packaging needs Node.js 20.19 or newer with npm' >&2; exit 1; }
 	@echo 'ibid: installing the packaging tool into node_modules ...'
-	@npm ci --ignore-scripts --no-audit --no-fund --loglevel=error
+	@npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
 	@touch $@

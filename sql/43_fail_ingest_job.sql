@@ -26,7 +26,7 @@ begin
     where j.id = job.id
     returning j.* into job;
     if again then
-        update rag.documents d set stage = 'waiting to try again', error_code = code, error = message where d.id = job.document_id;
+        update rag.documents d set stage = 'waiting', error_code = code, error = message where d.id = job.document_id;
         return job.status;
     end if;
     update rag.documents d

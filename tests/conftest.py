@@ -12,7 +12,7 @@ from tests import database as database_servers
 
 OUTSIDE = ("OPENAI_", "SUPABASE_", "CHAT_", "EMBEDDING_", "IBID_", "PG", "AWS_")
 OUTSIDE_NAMES = ("DATABASE_URL", "CRON_SECRET", "WEBHOOK_SECRET", "PORT", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-KEPT = ("IBID_REQUIRE_ALL", "IBID_EVAL_DATA", "IBID_CORPUS_DATA", "IBID_TEST_PG")
+KEPT = ("IBID_REQUIRE_ALL", "IBID_EVAL_DATA", "IBID_CORPUS_DATA", "IBID_TEST_PG", "IBID_TEST_INSTALL")
 
 
 @pytest.fixture(scope="session", autouse=True)

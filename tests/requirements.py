@@ -65,3 +65,17 @@ def need_eval_data(name: str = ".") -> Path:
 
 def need_corpus(name: str = ".") -> Path:
     return _need_folder("IBID_CORPUS_DATA", "../shared/corpus", name)
+
+
+def need_leave_to_install() -> None:
+    """For tests that install the project afresh, which takes minutes and a network: IBID_TEST_INSTALL=1 (0 forbids it)."""
+    wanted = os.environ.get("IBID_TEST_INSTALL")
+    if wanted == "0":
+        pytest.skip("IBID_TEST_INSTALL=0")
+    if wanted != "1" and os.environ.get("IBID_REQUIRE_ALL") != "1":
+        _missing("IBID_TEST_INSTALL=1, the leave to install the project afresh")
+
+
+def need_root(purpose: str) -> None:
+    if os.geteuid() != 0:
+        _missing(f"root, to {purpose}")

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from functions.core import models, quotes, words
+from functions.core import guard, models, quotes, words
 from functions.core.answer_text import SECTION_BREAK, WrittenSection
 from functions.core.sentences import Span, split_sentences
 
@@ -275,7 +275,7 @@ def _citation(support: Support, number: int) -> models.Citation:
         quote=quote,
         snippet_preview=_preview(quote),
         section_title=hit.section_title,
-        score=hit.score,
+        score=round(guard.weigh_evidence(hit), 4),
         check=support.check,
     )
 

@@ -110,7 +110,8 @@ class Section:
 class Citation:
     """Where a section stands in a source: `quote` is page text [start_offset:end_offset] unless `check` is unverified.
 
-    `number` is the mark shown in the answer, from 1; the same passage keeps one number.
+    `number` is the mark shown in the answer, from 1; the same passage keeps one number. `score` is the evidence of the
+    passage for the question, 0…1.
     """
 
     number: int

@@ -136,6 +136,10 @@ class Cluster:
                 self._disown_pid_file()
                 spawned = self._spawn()
             time.sleep(0.02)
+        if self.postmaster():
+            raise errors.DatabaseUnavailableError("The database is still recovering. Try again in a few minutes.")
+        with suppress(OSError):
+            self._socket_dir().rmdir()
         raise errors.DatabaseUnavailableError(f"The database did not start: {self._last_words()}")
 
     def _spawn(self) -> int:

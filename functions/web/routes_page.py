@@ -36,7 +36,7 @@ def get_static(name: str) -> FileResponse:
     path = STATIC / name
     if path.parent != STATIC or not path.is_file():
         raise errors.NotFoundError
-    return FileResponse(path, headers={"Cache-Control": "no-cache"})
+    return FileResponse(path, headers={"Cache-Control": "public, max-age=60, stale-while-revalidate=86400"})
 
 
 @router.get("/api/rag/me")

@@ -21,5 +21,7 @@ def make_hit(text: str, *, document: str = "doc", index: int = 0, page: int = 1,
         section_title=None,
         text=text,
         lang="en",
-        score=0.5,
+        score=0.09,
+        similarity=0.6,
+        coverage=0.4,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,18 +13,32 @@ from functions.local import install
 from tests.requirements import REPOSITORY, need_program
 
 
-@pytest.fixture
-def bare_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository of requirement files only, in a folder with a space in its name; its pins cannot be installed."""
-    copy = tmp_path / "a copy"
-    (copy / "tests").mkdir(parents=True)
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A repository of requirement files only, in a folder with a space in its name."""
+    copy = tmp_path_factory.mktemp("a copy")
+    (copy / "tests").mkdir()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(install, "REPOSITORY", copy)
+        patch.setattr(install, "VENV", copy / ".venv")
+        patch.setattr(install, "PYTHON", copy / ".venv" / "bin" / "python")
+        patch.setenv("PIP_NO_INDEX", "1")
+        yield copy
+
+
+@pytest.fixture(autouse=True)
+def requirements(copy: Path) -> None:
     for name in install.SETS["test"]:
-        (copy / name).write_text("no-such-package==0 # nowhere\n")
-    monkeypatch.setattr(install, "REPOSITORY", copy)
-    monkeypatch.setattr(install, "VENV", copy / ".venv")
-    monkeypatch.setattr(install, "PYTHON", copy / ".venv" / "bin" / "python")
-    monkeypatch.setenv("PIP_NO_INDEX", "1")
-    return copy
+        (copy / name).write_text("no-such-package==0\n")
+
+
+@pytest.fixture(scope="module")
+def environment(copy: Path) -> None:
+    """The environment of the copy, made from one that has no pip."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(copy / ".venv")], check=True)
+    assert not install.is_usable()
+    install.make_environment()
+    assert install.is_usable()
 
 
 def fake_python(folder: Path, script: str) -> str:
@@ -33,40 +48,33 @@ def fake_python(folder: Path, script: str) -> str:
     return str(program)
 
 
-def test_a_second_start_installs_nothing(bare_copy: Path) -> None:
+@pytest.mark.usefixtures("environment")
+def test_a_second_start_installs_nothing() -> None:
     """FIX-5"""
-    install.make_environment()
     install.stamp_file("run").write_text(install.stamp("run"))
     assert install.main("run") == 0
 
 
-def test_a_changed_requirement_is_installed(bare_copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    install.make_environment()
+@pytest.mark.usefixtures("environment")
+def test_a_changed_requirement_is_installed(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     install.stamp_file("run").write_text(install.stamp("run"))
-    (bare_copy / "requirements.txt").write_text("another-package==0 # nowhere\n")
+    (copy / "requirements.txt").write_text("another-package==0\n")
     assert install.main("run") == 1
     assert "could not be installed" in capsys.readouterr().err
 
 
-def test_what_only_tests_need_does_not_reinstall_what_serves(bare_copy: Path) -> None:
+def test_what_only_tests_need_does_not_reinstall_what_serves(copy: Path) -> None:
     run, test = install.stamp("run"), install.stamp("test")
-    (bare_copy / "tests" / "requirements.txt").write_text("another-package==0 # nowhere\n")
+    (copy / "tests" / "requirements.txt").write_text("another-package==0\n")
     assert install.stamp("run") == run
     assert install.stamp("test") != test
 
 
-def test_an_environment_without_pip_is_made_anew(bare_copy: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(bare_copy / ".venv")], check=True)
-    assert not install.is_usable()
-    install.make_environment()
-    assert install.is_usable()
-
-
 def test_a_python_without_venv_is_told_which_package_it_lacks(
-    bare_copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    program = fake_python(tmp_path, "echo 'ensurepip is not available'; exit 1")
-    monkeypatch.setattr(sys, "executable", program)
+    monkeypatch.setattr(install, "PYTHON", tmp_path / "none")
+    monkeypatch.setattr(sys, "executable", fake_python(tmp_path, "echo 'ensurepip is not available'; exit 1"))
     assert install.main("run") == 1
     assert "apt-get install python3" in capsys.readouterr().err
 

@@ -1,0 +1,39 @@
+"""One running server for all acceptance tests; what keeps them apart is that every test has users of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests import database as database_servers
+from tests.local_server import LocalServer, Person, run_local_server
+
+
+@pytest.fixture(scope="session")
+def server(
+    clusters: database_servers.Clusters, postgres_major: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalServer]:
+    cluster = clusters.get(postgres_major)
+    dsn = cluster.clone()
+    with run_local_server(dsn, tmp_path_factory.mktemp("home")) as running:
+        yield running
+    cluster.drop(dsn)
+
+
+@pytest.fixture
+def ada(server: LocalServer) -> Iterator[Person]:
+    with server.person("Ada") as person:
+        yield person
+
+
+@pytest.fixture
+def bob(server: LocalServer) -> Iterator[Person]:
+    with server.person("Bob") as person:
+        yield person
+
+
+@pytest.fixture
+def admin(server: LocalServer) -> Iterator[Person]:
+    with server.person("Grace", admin=True) as person:
+        yield person
