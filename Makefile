@@ -94,7 +94,7 @@ installed-run installed-test:
 	find $@.part -type d -name tests -prune -exec rm -rf {} +
 	@for python in $(PYTHON) python3.12 none; do $$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 12))' 2>/dev/null && break; done; \
 	if [ $$python = none ]; then echo 'ibid: no Python 3.12 here, so no bytecode: every cold start will compile for a second or two' >&2; \
-	else $$python -m compileall -q -j0 --invalidation-mode unchecked-hash $@.part; fi
+	else $$python -m compileall -q -j0 --invalidation-mode unchecked-hash -s $@.part -p /var/task/$@ $@.part; fi
 	@size=$$(du -sm $@.part | cut -f1); echo "ibid: $$size MB of packages"; \
 	if [ "$$size" -gt 240 ]; then echo 'ibid: more than Lambda takes with our own code (250 MB unzipped)' >&2; exit 1; fi
 	@mv $@.part $@ && touch $@

@@ -1,4 +1,4 @@
-"""Schedule, daily: deletes conversations that have outlived the retention; also `GET /api/cron/retention` with the secret."""
+"""Schedule, daily: deletes conversations beyond the retention; also `GET /api/cron/retention` with the secret."""
 
 from __future__ import annotations
 

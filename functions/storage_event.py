@@ -1,4 +1,4 @@
-"""Trigger: an object was stored (database webhook). The job is already in the table; this only starts a worker sooner."""
+"""Trigger: an object was stored (database webhook). The job is in the table already; this starts a worker sooner."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
--- The terms of a text in a language, with their frequencies: stemmed first, folded after, because the stemmers want
--- their accents (the French one turns étudiants into étudi, but leaves etudient alone).
+-- The terms of a text in a language, with their frequencies. Accents are folded before stemming, not after, so that a text
+-- and a question meet in the same stems whether or not either has its accents.
 create or replace function rag.lexemes(lang text, content text) returns table (term int, frequency int)
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
-    select rag.term_id(rag.fold(l.lexeme)), sum(coalesce(cardinality(l.positions), 1))::int
-    from unnest(to_tsvector(rag.text_config(lang), normalize(content, NFKC))) as l
+    select rag.term_id(l.lexeme), sum(coalesce(cardinality(l.positions), 1))::int
+    from unnest(to_tsvector(rag.text_config(lang), rag.fold(content))) as l
     group by 1
 $$;
 revoke all on function rag.lexemes(text, text) from public;

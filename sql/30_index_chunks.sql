@@ -1,5 +1,5 @@
 -- Builds the lexical index of freshly saved chunks: BM25 term weights per chunk, chunk frequencies per generation.
--- tf part = tf (k1 + 1) / (tf + k1 (1 - b + b dl / 100)), k1 1.2, b 0.75. The length is held against a fixed 100 terms, about
+-- tf part = tf (k1 + 1) / (tf + k1 (1 - b + b dl / 100)), k1 0.9, b 0.6. The length is held against a fixed 100 terms, about
 -- one default chunk, so that a chunk's vector depends on nothing but the chunk. Called by the worker, in the same
 -- transaction as the chunks.
 create or replace function rag.index_chunks(chunk_ids bigint[]) returns int
@@ -20,7 +20,7 @@ as $$
         insert into rag.chunk_terms (chunk_id, generation, owner_id, lang, terms)
         select l.id, l.generation, l.owner_id, l.lang,
             (coalesce('{' || string_agg(
-                l.term || ':' || round((l.frequency * 2.2 / (l.frequency + 1.2 * (0.25 + 0.75 * l.length / 100.0)))::numeric, 5), ',')
+                l.term || ':' || round((l.frequency * 1.9 / (l.frequency + 0.9 * (0.4 + 0.6 * l.length / 100.0)))::numeric, 5), ',')
                 || '}', '{}') || '/268435456')::sparsevec
         from lexemes l group by l.id, l.generation, l.owner_id, l.lang order by l.id
         returning 1

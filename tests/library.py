@@ -1,4 +1,4 @@
-"""Factories for what stands in a library: documents indexed through the real job store, with vectors of one's choice."""
+"""Factories for a library: documents indexed through the real job store, with vectors of one's choice."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def add_server(database: Database, name: str = "test", dimensions: int = DIMENSI
         return default
     with database.as_worker() as connection:
         connection.execute(
-            "insert into rag.embedding_servers (name, kind, model, dimensions, max_input_tokens) values (%s,%s,%s,%s,%s)",
+            "insert into rag.embedding_servers (name, kind, model, dimensions, max_input_tokens)"
+            " values (%s, %s, %s, %s, %s)",
             (name, "local", name, dimensions, 256),
         )
         return next(s for s in settings.list_servers(connection) if s.name == name)
@@ -107,7 +108,9 @@ def make_batch(
         models.Chunk(n, n + 1, n + 1, 0, len(text), text, text, None, lang, len(text.split()))
         for n, text in enumerate(texts)
     ]
-    rows = np.asarray(vectors if vectors is not None else np.eye(server.dimensions)[np.arange(len(texts)) % server.dimensions])
+    rows = np.asarray(
+        vectors if vectors is not None else np.eye(server.dimensions)[np.arange(len(texts)) % server.dimensions]
+    )
     checkpoint = ingestion.Checkpoint(len(texts), len(texts))
     return ingestion.Batch(pages, chunks, list(rows.astype(np.float32)), server.id, checkpoint, len(texts))
 

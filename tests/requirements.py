@@ -68,7 +68,7 @@ def need_corpus(name: str = ".") -> Path:
 
 
 def need_leave_to_install() -> None:
-    """For tests that install the project afresh, which takes minutes and a network: IBID_TEST_INSTALL=1 (0 forbids it)."""
+    """For tests that install the project afresh (minutes, a network): IBID_TEST_INSTALL=1; 0 forbids it."""
     wanted = os.environ.get("IBID_TEST_INSTALL")
     if wanted == "0":
         pytest.skip("IBID_TEST_INSTALL=0")

@@ -12,7 +12,7 @@ _log = logging.getLogger(__name__)
 
 @lru_cache(maxsize=1)
 def _client() -> Any:
-    import boto3  # type: ignore[import-untyped, unused-ignore]  # part of the Lambda runtime, absent on a laptop
+    import boto3  # part of the Lambda runtime, absent on a laptop
 
     return boto3.client("sqs")
 

@@ -18,7 +18,7 @@ _PENDING = {
 
 
 def weigh_evidence(hit: models.SearchHit) -> float:
-    """Joint evidence of one passage, 0…1: half its similarity, half the idf-weighted share of the question's words it holds.
+    """Joint evidence of one passage, 0…1: half similarity, half the idf-weighted share of the question's words in it.
 
     Both must come from the same passage: a question of exact terms passes on coverage, a paraphrase on similarity, and
     two different half-fitting passages do not add up.

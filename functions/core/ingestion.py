@@ -1,8 +1,8 @@
 """Ingests one document: bytes → pages → chunks → vectors, in batches that survive a crash at any moment.
 
-A worker holds the lease of a job. Each batch of pages is saved in one transaction together with the checkpoint that says how
-far the job has come, so the next claim, by whomever, goes on after the last saved page and nothing is written twice. The
-document flips to what was written when everything is there.
+A worker holds the lease of a job. Each batch of pages is saved in one transaction together with the checkpoint that
+says how far the job has come, so the next claim, by whomever, goes on after the last saved page and nothing is written
+twice. The document flips to what was written when everything is there.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ class Search(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What was found, what of it goes to the model, and how long it took; `degraded` names servers that did not answer."""
+    """What was found, what of it goes to the model, how long it took; `degraded` names servers that did not answer."""
 
     found: Found
     context: tuple[models.SearchHit, ...]

@@ -7,6 +7,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 from functions.core import errors
+from functions.core.text_extraction import clean_text
 
 MEGABYTE = 1024 * 1024
 
@@ -89,13 +90,17 @@ def describe_settings() -> list[dict[str, Any]]:
 
 
 def load_settings(stored: Mapping[str, Any]) -> Settings:
-    """The settings in force given the stored differences; a stored value that is no longer valid gives way to its default."""
+    """The settings in force given the stored differences; a value that is no longer valid gives way to its default."""
     return Settings(**{key: value for key, value in stored.items() if _find_fault(key, value) is None})
 
 
 def validate_changes(changes: Mapping[str, Any]) -> None:
     """Raises InvalidSettingsError with `faults=[{key, message}]`, naming every fault at once."""
-    faults = [{"key": key, "message": fault} for key, value in changes.items() if (fault := _find_fault(key, value))]
+    faults = [
+        {"key": clean_text(key), "message": fault}
+        for key, value in changes.items()
+        if (fault := _find_fault(key, value))
+    ]
     if faults:
         raise errors.InvalidSettingsError(faults=faults)
 
@@ -107,9 +112,11 @@ def _find_fault(key: str, value: Any) -> str | None:
     if isinstance(spec.default, str):
         if not isinstance(value, str):
             return "This must be a text."
+        if clean_text(value) != value:
+            return "This holds a character that cannot be stored."
         limit = spec.metadata["max_length"]
         return f"This must be at most {limit} characters." if len(value) > limit else None
-    # bool is a subclass of int, and JSON knows neither NaN nor infinity but Python's parser does: both fail the comparison.
+    # bool is a subclass of int. Python's JSON parser lets NaN and infinity in: both fail the comparison below.
     allowed = int if isinstance(spec.default, int) else (int, float)
     if not isinstance(value, allowed) or isinstance(value, bool):
         return "This must be a whole number." if allowed is int else "This must be a number."

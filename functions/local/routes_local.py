@@ -29,7 +29,7 @@ _LOOPBACK_NAMES = {"127.0.0.1", "localhost", "[::1]"}
 def create_token(request: Request, services: ServicesDep) -> dict[str, Any]:
     """Signs the local user in, for pages that this server itself has served to this machine.
 
-    The Host header is checked as well: a foreign page may point a name of its own at 127.0.0.1, but not name it localhost.
+    The Host header is checked too: a foreign page may point its name at 127.0.0.1, but cannot call it localhost.
     """
     host = request.headers.get("host", "").rsplit(":", 1)[0] if ":" in request.headers.get("host", "") else ""
     client = request.client.host if request.client else ""
@@ -45,7 +45,7 @@ def create_token(request: Request, services: ServicesDep) -> dict[str, Any]:
 @router.put("/storage/v1/object/upload/sign/{bucket}/{path:path}")
 def receive_object(bucket: str, path: str, request: Request, services: ServicesDep, token: str) -> dict[str, str]:
     """Takes the bytes of a signed upload; the row in storage.objects comes last and fires the trigger."""
-    store = _local_store(services)
+    store = _local_store(services, bucket)
     limit = services.policy().settings.max_file_bytes
     length = request.headers.get("content-length", "")
     try:
@@ -69,10 +69,14 @@ def receive_object(bucket: str, path: str, request: Request, services: ServicesD
 
 @router.get("/storage/v1/object/sign/{bucket}/{path:path}")
 def send_object(
-    bucket: str, path: str, services: ServicesDep, token: str, download: Annotated[str | None, Query(max_length=255)] = None
+    bucket: str,
+    path: str,
+    services: ServicesDep,
+    token: str,
+    download: Annotated[str | None, Query(max_length=255)] = None,
 ) -> FileResponse:
-    file = _local_store(services).open_signed(path, token)
-    return FileResponse(file, filename=download, headers={"X-Content-Type-Options": "nosniff"})
+    file = _local_store(services, bucket).open_signed(path, token)
+    return FileResponse(file, filename=download)
 
 
 def read_body(request: Request) -> Iterator[bytes]:
@@ -86,7 +90,7 @@ def read_body(request: Request) -> Iterator[bytes]:
         yield piece
 
 
-def _local_store(services: Services) -> LocalObjectStore:
-    if not isinstance(services.objects, LocalObjectStore):
+def _local_store(services: Services, bucket: str) -> LocalObjectStore:
+    if not isinstance(services.objects, LocalObjectStore) or services.objects.bucket != bucket:
         raise errors.NotFoundError
     return services.objects

@@ -102,7 +102,8 @@ def _bind(port: int) -> Iterator[socket.socket]:
             listener.listen()
         except OSError as exc:
             raise errors.ConflictError(
-                f"Port {port} on {HOST} is in use, perhaps by another Ibid. Stop that one, or choose another: PORT={port + 1} make run"
+                f"Port {port} on {HOST} is in use, perhaps by another Ibid."
+                f" Stop that one, or choose another: PORT={port + 1} make run"
             ) from exc
         os.set_inheritable(listener.fileno(), False)
         yield listener

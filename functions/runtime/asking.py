@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -88,18 +88,17 @@ class _Saver:
         text = "".join(self.written).strip()
         if self.message_id is None and (self.draft or text):
             try:
-                self.save(self.draft or models.Answer(text, (), (), "interrupted", "model"))
+                mode: Any = "extractive" if self.services.chat_model is None else "model"
+                self.save(self.draft or models.Answer(text, (), (), "interrupted", mode))
             except errors.IbidError:
                 _log.exception("an interrupted answer was not saved")
 
 
-def ask(
-    services: Services, user: models.User, question: Question
-) -> Generator[Opened | Wrote | Answered, None, None]:
+def ask(services: Services, user: models.User, question: Question) -> Generator[Opened | Wrote | Answered, None, None]:
     """Saves the question, finds passages, answers, saves the answer.
 
-    Closing the iterator early, or an error of the model, saves what was written as `interrupted`. No database connection
-    is held between the steps.
+    Closing the iterator early, or an error of the model, saves what was written as `interrupted`. No database
+    connection is held between the steps.
     """
     policy = services.policy()
     lang = languages.detect_language(question.text)
@@ -173,6 +172,7 @@ def _open(
     with services.database.as_user(user) as connection:
         for document_id in question.document_ids:
             documents.find(connection, document_id)
+        documents.check_place(connection, question.notebook_id, question.note_id)
         scope = models.Scope("library")
         history: list[models.Turn] = []
         if question.conversation_id is not None:

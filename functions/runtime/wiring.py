@@ -157,7 +157,7 @@ class Services:
         )
 
     def nudge_worker(self, job_id: int) -> None:
-        """Tells a worker that a job is due. Losing this costs a minute, not the job: the sweeper finds it in the database."""
+        """Tells a worker that a job is due. Losing this costs a minute, not the job: the sweeper finds it."""
         if self.config.ingest_queue_url is not None:
             from functions.adapters import queue_sqs
 

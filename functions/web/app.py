@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import uuid
 
 from fastapi import APIRouter, FastAPI
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from functions.runtime.logging import request_id
@@ -15,6 +16,7 @@ from functions.web import errors
 
 MAX_BODY_BYTES = 1024 * 1024  # JSON bodies only; files go straight to storage
 
+_TOO_LARGE = f"The request is larger than {MAX_BODY_BYTES} bytes. Files are uploaded to the signed URL."
 _REQUEST_ID = re.compile(r"[\w.-]{8,64}")
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),
@@ -50,17 +52,24 @@ class RequestFrame:
         headers = {name: value for name, value in scope["headers"]}
         current = _choose_request_id(headers.get(b"x-request-id", b"").decode("latin-1"))
         token = request_id.set(current)
+        started = False
 
         async def send_framed(message: Message) -> None:
+            nonlocal started
             if message["type"] == "http.response.start":
+                started = True
                 message["headers"] = [*message["headers"], *_HEADERS, (b"x-request-id", current.encode())]
             await send(message)
 
         try:
             if _is_too_large(scope["path"], headers):
-                await _refuse_body(send_framed)
+                await _refuse_body()(scope, receive, send_framed)
             else:
-                await self.app(scope, receive, send_framed)
+                await self.app(scope, _count_body(scope["path"], receive), send_framed)
+        except Exception as exc:
+            if started:
+                raise  # too late to say so: the server cuts the connection
+            await errors.describe_fault(exc)(scope, receive, send_framed)
         finally:
             request_id.reset(token)
 
@@ -74,17 +83,22 @@ def _is_too_large(path: str, headers: dict[bytes, bytes]) -> bool:
     return not path.startswith("/storage/") and length.isdigit() and int(length) > MAX_BODY_BYTES
 
 
-async def _refuse_body(send: Send) -> None:
-    body = json.dumps(
-        {
-            "type": "urn:ibid:error:too_large",
-            "title": "Too large",
-            "status": 413,
-            "detail": f"The request is larger than {MAX_BODY_BYTES} bytes. Files are uploaded to the signed URL.",
-            "code": "too_large",
-            "request_id": request_id.get(),
-        }
-    ).encode()
-    headers = [(b"content-type", b"application/problem+json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 413, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _count_body(path: str, receive: Receive) -> Receive:
+    """The same limit for a body that comes in pieces and does not say how long it is."""
+    if path.startswith("/storage/"):
+        return receive
+    left = MAX_BODY_BYTES
+
+    async def receive_counted() -> Message:
+        nonlocal left
+        message = await receive()
+        left -= len(message.get("body", b""))
+        if left < 0:
+            raise HTTPException(413, _TOO_LARGE)
+        return message
+
+    return receive_counted
+
+
+def _refuse_body() -> Response:
+    return errors.describe_http_error(413, _TOO_LARGE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
@@ -76,11 +77,10 @@ def _respond(body: dict[str, Any], headers: dict[str, str] | None = None) -> JSO
 
 
 def install(app: FastAPI) -> None:
-    """Answers every exception of `app` as a problem."""
+    """Answers what a route raises as a problem; what nobody foresaw is left to the outermost frame of the app."""
     app.add_exception_handler(errors.IbidError, _on_ibid_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_exception)
-    app.add_exception_handler(Exception, _on_fault)
 
 
 def _on_ibid_error(_: Request, exc: Exception) -> JSONResponse:
@@ -90,24 +90,45 @@ def _on_ibid_error(_: Request, exc: Exception) -> JSONResponse:
         _log.error("request failed: %s", exc.code, exc_info=exc)
     headers = {"WWW-Authenticate": "Bearer"} if body["status"] == 401 else {}
     if exc.retryable:
-        headers["Retry-After"] = str(exc.details.get("retry_after", 5))
+        headers["Retry-After"] = str(math.ceil(exc.details.get("retry_after", 5)))
     return _respond(body, headers)
 
 
 def _on_invalid_request(_: Request, exc: Exception) -> JSONResponse:
     assert isinstance(exc, RequestValidationError)
-    faults = [{"key": ".".join(map(str, e["loc"][1:])) or "body", "message": e["msg"]} for e in exc.errors()]
+    faults = [_describe_fault_of(e) for e in exc.errors()]
     detail = "; ".join(f"{fault['key']}: {fault['message']}" for fault in faults)
     return _respond(_problem(400, "invalid_input", detail) | {"faults": faults})
 
 
+def _describe_fault_of(error: Any) -> dict[str, str]:
+    if error["type"] == "json_invalid":  # its place is a count of characters
+        return {"key": "body", "message": "The body is not valid JSON"}
+    if error["type"] in ("model_attributes_type", "dict_type") and len(error["loc"]) == 1:
+        return {"key": "body", "message": "Send a JSON object, with Content-Type: application/json"}
+    return {"key": ".".join(map(str, error["loc"][1:])) or "body", "message": error["msg"]}
+
+
 def _on_http_exception(_: Request, exc: Exception) -> JSONResponse:
     assert isinstance(exc, HTTPException)
-    code = {404: "not_found", 405: "method_not_allowed"}.get(exc.status_code, "http_error")
-    detail = {"not_found": "There is no such address.", "method_not_allowed": "This address does not take that method."}
-    return _respond(_problem(exc.status_code, code, detail.get(code, str(exc.detail))), dict(exc.headers or {}))
+    return describe_http_error(exc.status_code, str(exc.detail), dict(exc.headers or {}))
 
 
-def _on_fault(_: Request, exc: Exception) -> JSONResponse:
+def describe_http_error(status: int, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
+    """The answer to what is wrong with a request as such, before any route has looked at it."""
+    known = {
+        400: ("invalid_input", "The body of the request cannot be read: it is not JSON in UTF-8."),
+        404: ("not_found", "There is no such address."),
+        405: ("method_not_allowed", "This address does not take that method."),
+        413: ("too_large", detail),
+    }
+    code, text = known.get(status, ("http_error", detail))
+    return _respond(_problem(status, code, text), headers)
+
+
+def describe_fault(exc: Exception) -> JSONResponse:
+    """The answer to what nobody foresaw; what it was stands in the log, under the request's id."""
     _log.error("unhandled fault", exc_info=exc)
-    return _respond(_problem(500, "internal", "Something went wrong on our side. It has been logged under this request id."))
+    return _respond(
+        _problem(500, "internal", "Something went wrong on our side. It has been logged under this request id.")
+    )

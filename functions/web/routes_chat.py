@@ -38,7 +38,9 @@ def ask(body: schemas.Question, user: CurrentUser, services: ServicesDep) -> Res
     # The first step saves the question: what is wrong with the request is still answered with a status of its own.
     opened = next(events)
     return StreamingResponse(
-        sse.stream_events(_describe_events(opened, events)), media_type="text/event-stream", headers=sse.HEADERS
+        sse.stream_events(_describe_events(opened, events), sse.PING_SECONDS),
+        media_type="text/event-stream",
+        headers=sse.HEADERS,
     )
 
 
@@ -63,7 +65,8 @@ def describe_scope(scope: models.Scope) -> dict[str, Any]:
 
 
 def _describe_events(
-    opened: asking.Opened | asking.Wrote | asking.Answered, events: Iterator[asking.Opened | asking.Wrote | asking.Answered]
+    opened: asking.Opened | asking.Wrote | asking.Answered,
+    events: Iterator[asking.Opened | asking.Wrote | asking.Answered],
 ) -> Iterator[dict[str, Any]]:
     assert isinstance(opened, asking.Opened)
     yield {"meta": {"conversation_id": opened.conversation_id, "scope": describe_scope(opened.scope)}}

@@ -13,6 +13,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from functions.adapters.postgres import documents
 from functions.core import errors, file_types, models
+from functions.core.text_extraction import clean_text
 from functions.runtime.wiring import Services
 from functions.web import schemas
 from functions.web.deps import CurrentUser, ServicesDep, read_id
@@ -78,7 +79,7 @@ def list_documents(
             status=status,
             notebook_id=str(notebook_id) if notebook_id else None,
             note_id=str(note_id) if note_id else None,
-            title=title,
+            title=clean_text(title) if title else None,
             limit=limit,
             cursor=cursor,
         )
@@ -93,7 +94,7 @@ def get_document(
     wait: Annotated[int, Query(ge=0, le=MAX_WAIT_SECONDS)] = 0,
     since: str | None = None,
 ) -> schemas.Document:
-    """With `wait`, answers as soon as the document has changed since `since` (or since now), at the latest after `wait` s."""
+    """With `wait`, answers as soon as the document has changed since `since` (or since now), after `wait` s at most."""
     row = _find(services, user, document_id)
     deadline = time.monotonic() + wait
     known = since or schemas.Document.of(row).model_dump(mode="json")["updated_at"]
@@ -121,9 +122,9 @@ def delete_document(document_id: str, user: CurrentUser, services: ServicesDep) 
     """Removes rows first and the stored file after: what is left behind by a crash is swept, never shown."""
     with services.database.as_user(user) as connection:
         row = documents.find(connection, read_id(document_id, "document"))
-        receipt = documents.delete_document(connection, document_id)
+        receipt = documents.delete_document(connection, str(row["id"]))
     removed = services.objects.remove([row["object_path"]])
-    return {"document_id": document_id, "removed": receipt | {"objects": removed}}
+    return {"document_id": str(row["id"]), "removed": receipt | {"objects": removed}}
 
 
 @router.get("/{document_id}/text")
@@ -137,7 +138,7 @@ def get_text(
     if page is not None and not pages:
         raise errors.NotFoundError("There is no such page.")
     items = [{"page": p["page_number"], "text": p["text"]} for p in pages]
-    return {"document_id": document_id, "page_count": row["page_count"], "pages": items}
+    return {"document_id": str(row["id"]), "page_count": row["page_count"], "pages": items}
 
 
 @router.get("/{document_id}/pages/{number}.png")
@@ -173,9 +174,9 @@ def get_download(document_id: str, user: CurrentUser, services: ServicesDep, req
 
 
 def clean_name(name: str) -> str:
-    """A file name for display: no path, no control characters."""
-    last = name.replace("\\", "/").rsplit("/", 1)[-1]
-    return "".join(c for c in last if c.isprintable()).strip() or "document"
+    """A file name for display: no path, no control characters, plain spaces; joined emoji keep their joiners."""
+    last = " ".join(name.replace("\\", "/").rsplit("/", 1)[-1].split())
+    return "".join(c for c in last if c.isprintable() or c == "\u200d").strip() or "document"
 
 
 def _request_ingestion(
@@ -185,10 +186,10 @@ def _request_ingestion(
         row = documents.find(connection, read_id(document_id, "document"))
         if only_if is not None and row["status"] != only_if:
             return schemas.Document.of(row)
-        job_id = documents.request_ingest_job(connection, document_id)
+        job_id = documents.request_ingest_job(connection, str(row["id"]))
         if job_id is None:
             raise errors.ConflictError("The file has not arrived yet: send it to the upload URL first.")
-        row = documents.find(connection, document_id)
+        row = documents.find(connection, str(row["id"]))
     services.nudge_worker(job_id)
     return schemas.Document.of(row)
 

@@ -34,7 +34,7 @@ def get_page(services: ServicesDep) -> FileResponse:
 @router.get("/static/{name}", include_in_schema=False)
 def get_static(name: str) -> FileResponse:
     path = STATIC / name
-    if path.parent != STATIC or not path.is_file():
+    if path not in STATIC.iterdir() or not path.is_file():
         raise errors.NotFoundError
     return FileResponse(path, headers={"Cache-Control": "public, max-age=60, stale-while-revalidate=86400"})
 
@@ -56,6 +56,7 @@ def content_policy(services: Services) -> str:
     urls = (urlsplit(url or "") for url in (services.config.supabase_url, services.config.chat_stream_url))
     hosts = "".join(f" {url.scheme}://{url.netloc}" for url in urls if url.netloc)
     return (
-        f"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; connect-src 'self'{hosts};"
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:;"
+        f" connect-src 'self'{hosts};"
         " font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
     )

@@ -9,8 +9,9 @@ from uuid import UUID
 from fastapi import APIRouter, Query
 
 from functions.adapters.postgres import documents
-from functions.core import guard, languages, models
+from functions.core import errors, guard, languages, models
 from functions.runtime import asking
+from functions.runtime.wiring import Services
 from functions.web.deps import CurrentUser, ServicesDep
 from functions.web.routes_chat import describe_scope
 
@@ -29,12 +30,11 @@ def search(
     debug: bool = False,
 ) -> dict[str, Any]:
     """The fused ranking; with `debug`, ranks and scores per arm, evidence and timings."""
-    document_ids = tuple(str(i) for i in document_id or ())
-    if document_ids:
-        with services.database.as_user(user) as connection:
-            for one in document_ids:
-                documents.find(connection, one)
-    scope = _describe_request(document_ids, notebook_id, note_id)
+    if not q.strip():
+        raise errors.InvalidInputError("q: Say what to search for.")
+    scope = _describe_request(tuple(str(i) for i in document_id or ()), notebook_id, note_id)
+    if scope.kind != "library":
+        _check_scope(services, user, scope)
     policy = services.policy()
     settings = replace(policy.settings, hybrid_top_k=limit, arm_count=max(limit, policy.settings.arm_count))
     lang = languages.detect_language(q)
@@ -54,6 +54,13 @@ def search(
             "degraded": list(found.degraded),
         }
     return body
+
+
+def _check_scope(services: Services, user: models.User, scope: models.Scope) -> None:
+    with services.database.as_user(user) as connection:
+        for document_id in scope.document_ids:
+            documents.find(connection, document_id)
+        documents.check_place(connection, scope.notebook_id, scope.note_id)
 
 
 _ARMS = ("fts_rank", "fts_score", "vector_rank", "similarity", "blend_score", "coverage")

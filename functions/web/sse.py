@@ -19,7 +19,7 @@ def format_event(data: dict[str, Any]) -> str:
     return f"data: {json.dumps(data, ensure_ascii=False, default=str)}\n\n"
 
 
-def stream_events(events: Iterator[dict[str, Any]], ping_seconds: float = PING_SECONDS) -> Iterator[str]:
+def stream_events(events: Iterator[dict[str, Any]], ping_seconds: float) -> Iterator[str]:
     """Each event as it comes, and `: ping` after every `ping_seconds` of silence.
 
     `events` runs in a thread of its own, because a generator that waits for a model cannot ping meanwhile. When the

@@ -78,6 +78,10 @@ create table rag.documents (
 );
 create index documents_owner on rag.documents (owner_id, created_at desc, id desc);
 create index documents_owner_sha256 on rag.documents (owner_id, sha256);
+create index documents_notebook on rag.documents (notebook_id) where notebook_id is not null;
+create index documents_note on rag.documents (note_id) where note_id is not null;
+create index documents_superseded_by on rag.documents (superseded_by) where superseded_by is not null;
+create index notes_notebook on rag.notes (notebook_id) where notebook_id is not null;
 create index documents_generation on rag.documents (generation);
 create index notes_generation on rag.notes (generation);
 

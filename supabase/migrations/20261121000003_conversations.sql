@@ -9,6 +9,8 @@ create table rag.conversations (
     updated_at timestamptz not null default clock_timestamp()
 );
 create index conversations_owner on rag.conversations (owner_id, updated_at desc, id desc);
+create index conversations_notebook on rag.conversations (notebook_id) where notebook_id is not null;
+create index conversations_note on rag.conversations (note_id) where note_id is not null;
 create index conversations_updated_at on rag.conversations (updated_at);
 
 create table rag.messages (

@@ -35,11 +35,12 @@ $$;
 revoke all on function rag.term_id(text) from public;
 grant execute on function rag.term_id(text) to authenticated, rag_worker;
 
--- from sql/04_lexemes.sql sha256:c3e4c1e561f3def750b58de78c486f5348ac7e832e78c78903b59572ba6b4098
+-- from sql/04_lexemes.sql sha256:73eb933d4d86f98631d13db52776b7ab873fb6bcd38bf1307db3bc4e66de5ae7
 -- The terms of a text in a language, with their frequencies: stemmed first, folded after, because the stemmers want
 -- their accents (the French one turns étudiants into étudi, but leaves etudient alone).
 create or replace function rag.lexemes(lang text, content text) returns table (term int, frequency int)
 language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
 as $$
     select rag.term_id(rag.fold(l.lexeme)), sum(coalesce(cardinality(l.positions), 1))::int
     from unnest(to_tsvector(rag.text_config(lang), normalize(content, NFKC))) as l
@@ -464,7 +465,7 @@ $$;
 revoke all on function rag.finish_ingest_job(bigint, uuid, jsonb) from public;
 grant execute on function rag.finish_ingest_job(bigint, uuid, jsonb) to rag_worker;
 
--- from sql/43_fail_ingest_job.sql sha256:58a4ea0af50c7c440093aed6f41872e1822402767c5403937cbb10cda1701a63
+-- from sql/43_fail_ingest_job.sql sha256:1c7b784d337c4acc99bf7a220daf2028fed537e7e10c5063a3016a2a134e93d2
 -- Records a failure. A retryable one waits for another try (2, 4, 8 … seconds, at most 5 minutes, with jitter) until
 -- `max_attempts`; then the job is dead. Others fail at once. What the job had written is removed; a document that was
 -- indexed before stays searchable as it was. Returns the job's new status, or null when the lease is lost.
@@ -493,7 +494,7 @@ begin
     where j.id = job.id
     returning j.* into job;
     if again then
-        update rag.documents d set stage = 'waiting to try again', error_code = code, error = message where d.id = job.document_id;
+        update rag.documents d set stage = 'waiting', error_code = code, error = message where d.id = job.document_id;
         return job.status;
     end if;
     update rag.documents d

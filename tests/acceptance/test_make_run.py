@@ -68,7 +68,10 @@ def clone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         user = pwd.getpwnam("nobody")
         need_program("setpriv")
         subprocess.run(["chown", "-R", f"{user.pw_uid}:{user.pw_gid}", str(folder)], check=True)
-    environment = {k: v for k, v in os.environ.items() if k != "VIRTUAL_ENV"} | {"HOME": str(home), "PORT": str(free_port())}
+    environment = {k: v for k, v in os.environ.items() if k != "VIRTUAL_ENV"} | {
+        "HOME": str(home),
+        "PORT": str(free_port()),
+    }
     yield Clone(folder, user, environment)
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -116,10 +119,14 @@ def test_a_fresh_clone_serves_and_the_second_start_is_quick(clone: Clone) -> Non
 def test_with_no_network_a_file_is_read_and_a_question_answered(clone: Clone) -> None:
     """FIX-5, FIX-6"""
     need_root("take the network away")
-    documents.make_pdf(clone.folder / "lease.pdf", ["The lease of the mill ends on 4 March 2031. The rent is due monthly."])
+    documents.make_pdf(
+        clone.folder / "lease.pdf", ["The lease of the mill ends on 4 March 2031. The rent is due monthly."]
+    )
     subprocess.run(["chmod", "a+r", str(clone.folder / "lease.pdf")], check=True)
     python = str(clone.folder / ".venv/bin/python")
     code, output = clone.run([python, "-m", "functions.local", "ingest", "lease.pdf"], alone=True)
     assert (code, "lease.pdf: indexed, 1 pages" in output) == (0, True), output
-    code, output = clone.run([python, "-m", "functions.local", "ask", "When does the lease of the mill end?"], alone=True)
+    code, output = clone.run(
+        [python, "-m", "functions.local", "ask", "When does the lease of the mill end?"], alone=True
+    )
     assert (code, "lease.pdf, page 1 (exact)" in output, "4 March 2031" in output) == (0, True, True), output

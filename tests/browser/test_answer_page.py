@@ -1,4 +1,4 @@
-"""The whole way in a real browser: a PDF is dropped on the page, a question is asked, the citation opens at the words."""
+"""The whole way in a real browser: a PDF goes up, a question is asked, the citation opens at the words."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ from playwright.sync_api import Page, expect, sync_playwright
 from tests.local_server import LocalServer
 from tests.requirements import need_chromium, need_eval_data
 
-QUIET = "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 QUESTIONS = 6
 
 
@@ -44,7 +52,7 @@ def read_case(name: str, document: str) -> Case:
 @pytest.fixture(scope="module")
 def page(local_server: LocalServer) -> Iterator[Page]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=need_chromium(), args=QUIET.split())
+        browser = playwright.chromium.launch(executable_path=need_chromium(), args=QUIET)
         opened = browser.new_page(viewport={"width": 1280, "height": 900}, locale="en-US")
         faults: list[str] = []
         opened.on("pageerror", lambda error: faults.append(str(error)))
@@ -57,7 +65,9 @@ def page(local_server: LocalServer) -> Iterator[Page]:
 
 def upload(page: Page, file: Path) -> None:
     page.get_by_test_id("upload-input").set_input_files(file)
-    row = page.locator("[data-testid=document-row][data-status=indexed]").filter(has_text=re.compile("volume|Reader|Recueil|" + file.stem))
+    row = page.locator("[data-testid=document-row][data-status=indexed]").filter(
+        has_text=re.compile("volume|Reader|Recueil|" + file.stem)
+    )
     expect(row.first).to_be_visible(timeout=60_000)
 
 

@@ -14,6 +14,7 @@ from tests import library
 from tests.library import ADA, BOB, add_document, index_document, make_batch, make_query, store_object
 
 FACTS = {"page_count": 1, "ingestion_log": {}}
+Run = Callable[..., list[tuple[object, ...]]]
 
 
 @pytest.fixture
@@ -22,7 +23,7 @@ def store(db: Database) -> JobStore:
 
 
 @pytest.fixture
-def run(database: str) -> Callable[..., list[tuple[object, ...]]]:
+def run(database: str) -> Run:
     """SQL as the owner of the tables."""
 
     def run_sql(statement: str, *parameters: object) -> list[tuple[object, ...]]:
@@ -45,7 +46,7 @@ def claim(store: JobStore) -> ingestion.Job:
 
 
 def test_a_stored_object_has_one_job_however_often_it_is_announced(
-    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]]
+    db: Database, database: str, store: JobStore, run: Run
 ) -> None:
     """ING-10"""
     document = add_document(db)
@@ -58,7 +59,11 @@ def test_a_stored_object_has_one_job_however_often_it_is_announced(
 
 
 def test_a_newer_version_supersedes_the_job_before_it(
-    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]], server: models.EmbeddingServer
+    db: Database,
+    database: str,
+    store: JobStore,
+    run: Run,
+    server: models.EmbeddingServer,
 ) -> None:
     document = add_document(db)
     store_object(database, ADA, document, "1")
@@ -66,12 +71,13 @@ def test_a_newer_version_supersedes_the_job_before_it(
     store_object(database, ADA, document, "2")
     with pytest.raises(errors.LeaseLostError):
         store.save_batch(job, make_batch(["late"], server), 60)
-    assert run("select object_version, status from rag.ingest_jobs order by id") == [("1", "superseded"), ("2", "queued")]
+    assert run("select object_version, status from rag.ingest_jobs order by id") == [
+        ("1", "superseded"),
+        ("2", "queued"),
+    ]
 
 
-def test_an_object_that_no_document_waits_for_makes_no_job(
-    database: str, run: Callable[..., list[tuple[object, ...]]], db: Database
-) -> None:
+def test_an_object_that_no_document_waits_for_makes_no_job(database: str, run: Run, db: Database) -> None:
     """LIB-8"""
     store_object(database, ADA, "00000000-0000-4000-8000-000000000000")
     assert run("select count(*) from rag.ingest_jobs") == [(0,)]
@@ -119,7 +125,7 @@ def test_the_next_claim_goes_on_from_the_checkpoint(
 
 
 def test_a_transient_failure_waits_and_the_last_one_is_final(
-    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]]
+    db: Database, database: str, store: JobStore, run: Run
 ) -> None:
     """ING-11"""
     document = add_document(db)
@@ -134,7 +140,11 @@ def test_a_transient_failure_waits_and_the_last_one_is_final(
 
 
 def test_a_permanent_failure_is_final_at_once_and_leaves_nothing(
-    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]], server: models.EmbeddingServer
+    db: Database,
+    database: str,
+    store: JobStore,
+    run: Run,
+    server: models.EmbeddingServer,
 ) -> None:
     """ING-11"""
     store_object(database, ADA, add_document(db))
@@ -146,7 +156,11 @@ def test_a_permanent_failure_is_final_at_once_and_leaves_nothing(
 
 
 def test_reindexing_answers_from_the_old_passages_until_the_new_ones_are_there(
-    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]], server: models.EmbeddingServer
+    db: Database,
+    database: str,
+    store: JobStore,
+    run: Run,
+    server: models.EmbeddingServer,
 ) -> None:
     """LIB-7"""
     document = index_document(db, database, ["alpha old"], server=server)
@@ -174,7 +188,11 @@ def test_a_failed_reindexing_leaves_the_document_as_it_was(
 
 
 def test_deleting_removes_every_row_also_in_the_middle_of_ingestion(
-    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]], server: models.EmbeddingServer
+    db: Database,
+    database: str,
+    store: JobStore,
+    run: Run,
+    server: models.EmbeddingServer,
 ) -> None:
     """LIB-8"""
     document = add_document(db)
@@ -186,12 +204,21 @@ def test_deleting_removes_every_row_also_in_the_middle_of_ingestion(
     assert receipt == {"pages": 2, "chunks": 2, "vectors": 2, "jobs": 1}
     with pytest.raises(errors.LeaseLostError):
         store.save_batch(job, make_batch(["three"], server), 60)
-    tables = "documents generations pages chunks chunk_vectors chunk_terms generation_terms ingest_jobs".split()
-    assert {name: run(f"select count(*) from rag.{name}")[0][0] for name in tables} == dict.fromkeys(tables, 0)
+    made = [
+        "documents",
+        "generations",
+        "pages",
+        "chunks",
+        "chunk_vectors",
+        "chunk_terms",
+        "generation_terms",
+        "ingest_jobs",
+    ]
+    assert [run(f"select count(*) from rag.{name}") for name in made] == [[(0,)]] * len(made)
 
 
 def test_the_sweeper_buries_what_no_worker_brings_to_an_end(
-    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]]
+    db: Database, database: str, store: JobStore, run: Run
 ) -> None:
     """OPS-2"""
     document = add_document(db)
@@ -203,9 +230,7 @@ def test_the_sweeper_buries_what_no_worker_brings_to_an_end(
     assert run("select status, error_code from rag.documents") == [("failed", "worker_lost")]
 
 
-def test_the_sweeper_finds_objects_that_have_no_job(
-    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]]
-) -> None:
+def test_the_sweeper_finds_objects_that_have_no_job(db: Database, database: str, store: JobStore, run: Run) -> None:
     """OPS-2"""
     document = add_document(db)
     run("alter table storage.objects disable trigger rag_on_object_stored")
@@ -215,7 +240,7 @@ def test_the_sweeper_finds_objects_that_have_no_job(
 
 
 def test_an_upload_that_never_came_is_given_up_after_a_day(
-    db: Database, database: str, store: JobStore, run: Callable[..., list[tuple[object, ...]]]
+    db: Database, database: str, store: JobStore, run: Run
 ) -> None:
     """OPS-2"""
     old, new = add_document(db), add_document(db)

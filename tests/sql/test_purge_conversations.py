@@ -32,7 +32,8 @@ def test_old_conversations_go_with_their_messages_and_new_ones_stay(aged: Databa
     assert jobs.purge_conversations(aged, 30) == 2
     with psycopg.connect(database) as connection:
         rows = connection.execute(
-            "select c.title, count(m) from rag.conversations c left join rag.messages m on m.conversation_id = c.id group by 1"
+            "select c.title, count(*) from rag.conversations c"
+            " join rag.messages m on m.conversation_id = c.id group by 1"
         ).fetchall()
         orphans = connection.execute("select count(*) from rag.messages").fetchone()
     assert (rows, orphans) == ([("new", 1)], (1,))

@@ -6,8 +6,11 @@ import importlib
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -85,13 +88,35 @@ def test_every_route_that_is_served_is_reached_through_the_gateway() -> None:
     assert served == {operation for name in HTTP for operation in operations(name) if is_sent_to(name, *operation)}
 
 
-def test_the_streaming_function_runs_the_application_of_the_chat_function() -> None:
-    """CHAT-2"""
+@pytest.fixture
+def streaming_function(tmp_path: Path) -> Iterator[str]:
+    """The address of `chatStream`, started the way the Lambda Web Adapter starts it."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    environment = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "PYTHONPATH": "/var/task/.build/wheels",
+        "LAMBDA_TASK_ROOT": str(REPOSITORY),
+        "LAMBDA_RUNTIME_DIR": "/var/runtime",
+        "AWS_LWA_PORT": str(port),
+        "IBID_HOME": str(tmp_path),
+    }
     script = REPOSITORY / service.functions()["chatStream"]["handler"]
-    application = re.search(r"uvicorn (\S+):(\w+)", script.read_text(encoding="utf-8"))
-    assert application
-    assert os.access(script, os.X_OK)
-    assert getattr(importlib.import_module(application[1]), application[2])
+    with subprocess.Popen([script], env=environment, cwd="/", stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        while "Uvicorn running" not in (line := process.stderr.readline()):
+            assert line, "it ended before it served"
+        yield f"http://127.0.0.1:{port}"
+        process.terminate()
+
+
+def test_the_streaming_function_serves_the_application_of_the_chat_function(streaming_function: str) -> None:
+    """CHAT-2"""
+    ask = urllib.request.Request(f"{streaming_function}/api/rag/chat", method="POST", data=b"{}")
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(ask)
+    with refused.value as answer:
+        assert (answer.code, json.load(answer)["code"]) == (401, "not_signed_in")
 
 
 def test_the_functions_get_the_configuration_they_read() -> None:

@@ -1,8 +1,8 @@
 """Connections to Postgres, directly or through a transaction pooler.
 
-A Lambda container needs one connection, a laptop's server a few, and neither wants a pool with background threads (they are
-frozen between invocations). So: a stack of idle connections, opened on demand. No prepared statements and no session state,
-because a transaction pooler hands the next statement to another backend.
+A Lambda container needs one connection, a laptop's server a few, and neither wants a pool with background threads
+(they are frozen between invocations). So: a stack of idle connections, opened on demand. No prepared statements and no
+session state, because a transaction pooler hands the next statement to another backend.
 """
 
 from __future__ import annotations
@@ -22,6 +22,13 @@ from functions.core import errors, models
 Connection = psycopg.Connection[DictRow]
 
 WORKER_ROLE = "rag_worker"
+_NOT_MIGRATED = (
+    psycopg.errors.UndefinedTable,
+    psycopg.errors.UndefinedColumn,
+    psycopg.errors.UndefinedFunction,
+    psycopg.errors.InvalidSchemaName,
+    psycopg.errors.InvalidParameterValue,  # of "role"
+)
 _TRUSTED_IDLE_SECONDS = 5.0
 _ACT_AS = "select set_config('role', %s, true), set_config('request.jwt.claims', %s, true)"
 
@@ -33,6 +40,10 @@ def translate_errors() -> Iterator[None]:
         yield
     except (psycopg.OperationalError, psycopg.InterfaceError) as exc:
         raise errors.DatabaseUnavailableError from exc
+    except _NOT_MIGRATED as exc:
+        raise errors.DatabaseUnavailableError(
+            "The database lacks tables, functions or roles of this version. An administrator has to migrate it."
+        ) from exc
     except psycopg.errors.ForeignKeyViolation as exc:
         raise errors.NotFoundError from exc
     except psycopg.errors.InsufficientPrivilege as exc:
@@ -85,7 +96,7 @@ class Database:
         try:
             yield connection
         except BaseException:
-            # A generator closed or a thread interrupted in the middle of a result leaves a connection nobody should reuse.
+            # A generator closed in the middle of a result leaves a connection nobody should reuse.
             if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                 connection.close()
             raise
@@ -97,7 +108,7 @@ class Database:
     def _take(self) -> Connection:
         """An idle connection that still works, or a new one.
 
-        A connection that was frozen or killed says so only when used, so one that has been idle for a while is asked first.
+        A connection that was frozen or killed says so only when used, so one that has been idle is asked first.
         """
         while True:
             with self._lock:

@@ -56,7 +56,9 @@ def list_page(connection: Connection, limit: int, cursor: str | None) -> tuple[l
 
 def rename(connection: Connection, conversation_id: str, title: str) -> Row:
     row = connection.execute(
-        "update rag.conversations set title = %s where id = %s returning *", (title, conversation_id)
+        "update rag.conversations c set title = %s where id = %s"
+        " returning *, (select count(*) from rag.messages m where m.conversation_id = c.id) as message_count",
+        (title, conversation_id),
     ).fetchone()
     if row is None:
         raise errors.NotFoundError("There is no such conversation.")
@@ -102,7 +104,8 @@ def list_turns(connection: Connection, conversation_id: str, turns: int) -> list
 
 def attached_documents(connection: Connection, conversation_id: str) -> tuple[str, ...]:
     rows = connection.execute(
-        "select document_id from rag.conversation_documents where conversation_id = %s order by created_at, document_id",
+        "select document_id from rag.conversation_documents where conversation_id = %s"
+        " order by created_at, document_id",
         (conversation_id,),
     ).fetchall()
     return tuple(str(row["document_id"]) for row in rows)
@@ -128,8 +131,10 @@ def add_message(
         with moved as (
             update rag.conversations set updated_at = clock_timestamp() where id = %(conversation_id)s returning id
         )
-        insert into rag.messages (conversation_id, owner_id, role, content, status, mode, sections, sources, scope, usage)
-        select id, %(owner_id)s, %(role)s, %(content)s, %(status)s, %(mode)s, %(sections)s, %(sources)s, %(scope)s, %(usage)s
+        insert into rag.messages
+            (conversation_id, owner_id, role, content, status, mode, sections, sources, scope, usage)
+        select id, %(owner_id)s, %(role)s, %(content)s, %(status)s, %(mode)s, %(sections)s, %(sources)s, %(scope)s,
+            %(usage)s
         from moved
         returning *
         """,

@@ -16,7 +16,11 @@ def decode(cursor: str, length: int) -> list[str]:
     """Raises InvalidInputError for anything `encode` did not make."""
     try:
         values = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-        if isinstance(values, list) and len(values) == length and all(isinstance(v, str) for v in values):
+        if (
+            isinstance(values, list)
+            and len(values) == length
+            and all(isinstance(v, str) and v.isascii() for v in values)
+        ):
             return values
     except ValueError:
         pass

@@ -14,11 +14,11 @@ Row = dict[str, Any]
 
 
 def insert(connection: Connection, values: Row) -> Row:
-    """`values`: id, owner_id, file_name, file_type, mime_type, size_bytes, sha256, notebook_id, note_id, object_path."""
+    """`values` has every column that the statement names. Raises NotFoundError for a notebook or note of others."""
     row = connection.execute(
         """
-        insert into rag.documents (id, owner_id, notebook_id, note_id, file_name, file_type, mime_type, size_bytes, sha256,
-            object_path)
+        insert into rag.documents
+            (id, owner_id, notebook_id, note_id, file_name, file_type, mime_type, size_bytes, sha256, object_path)
         select %(id)s, %(owner_id)s, %(notebook_id)s, %(note_id)s, %(file_name)s, %(file_type)s, %(mime_type)s,
             %(size_bytes)s, %(sha256)s, %(object_path)s
         -- A foreign key does not look at row level security: somebody else's notebook must be "not found" here.
@@ -39,6 +39,17 @@ def find(connection: Connection, document_id: str) -> Row:
     if row is None:
         raise errors.NotFoundError("There is no such document.")
     return row
+
+
+def check_place(connection: Connection, notebook_id: str | None, note_id: str | None) -> None:
+    """Raises NotFoundError for another user's notebook or note as for none; None is not looked at."""
+    row = connection.execute(
+        "select (%(notebook)s::uuid is null or exists (select from rag.notebooks b where b.id = %(notebook)s::uuid))"
+        " and (%(note)s::uuid is null or exists (select from rag.notes n where n.id = %(note)s::uuid)) as known",
+        {"notebook": notebook_id, "note": note_id},
+    ).fetchone()
+    if row is None or not row["known"]:
+        raise errors.NotFoundError("There is no such notebook or note.")
 
 
 def find_duplicate(connection: Connection, sha256: str, size_bytes: int) -> Row | None:
@@ -69,7 +80,8 @@ def list_page(
             where (%(status)s::text is null or d.status = %(status)s)
                 and (%(notebook_id)s::uuid is null or d.notebook_id = %(notebook_id)s::uuid)
                 and (%(note_id)s::uuid is null or d.note_id = %(note_id)s::uuid)
-                and (%(title)s::text is null or strpos(lower(coalesce(d.title, '') || ' ' || d.file_name), lower(%(title)s)) > 0)
+                and (%(title)s::text is null
+                    or strpos(lower(coalesce(d.title, '') || ' ' || d.file_name), lower(%(title)s)) > 0)
                 and (%(created_at)s::timestamptz is null
                     or (d.created_at, d.id) < (%(created_at)s::timestamptz, %(last_id)s::uuid))
             order by d.created_at desc, d.id desc
@@ -86,7 +98,9 @@ def list_page(
             },
         ).fetchall()
     except psycopg.DataError as exc:
-        raise errors.InvalidInputError("The cursor is not valid: use next_cursor of the page before, unchanged.") from exc
+        raise errors.InvalidInputError(
+            "The cursor is not valid: use next_cursor of the page before, unchanged."
+        ) from exc
     return cut_page(rows, limit, "created_at", "id")
 
 
@@ -99,7 +113,8 @@ def cut_page(rows: list[Row], limit: int, *keys: str) -> tuple[list[Row], str | 
 def list_pending(connection: Connection, limit: int = 5) -> list[str]:
     """Names of documents that are on their way but cannot be searched yet."""
     rows = connection.execute(
-        "select file_name from rag.documents where status in ('uploaded', 'processing') order by created_at desc limit %s",
+        "select file_name from rag.documents where status in ('uploaded', 'processing')"
+        " order by created_at desc limit %s",
         (limit,),
     ).fetchall()
     return [row["file_name"] for row in rows]

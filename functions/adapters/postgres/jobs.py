@@ -75,7 +75,7 @@ class JobStore:
         """Chunks of the job's generation by language."""
         with self._database.as_worker() as connection:
             rows = connection.execute(
-                "select lang, count(*) as chunks from rag.chunks where generation = %s group by lang order by 2 desc, 1",
+                "select lang, count(*) as chunks from rag.chunks where generation = %s group by 1 order by 2 desc, 1",
                 (job.generation,),
             ).fetchall()
         return {row["lang"]: row["chunks"] for row in rows}
@@ -141,9 +141,7 @@ def _copy_pages(connection: Connection, job: ingestion.Job, pages: Sequence[mode
 
 
 def _allocate_chunk_ids(connection: Connection, count: int) -> list[int]:
-    rows = connection.execute(
-        "select nextval('rag.chunk_ids') as id from generate_series(1, %s)", (count,)
-    ).fetchall()
+    rows = connection.execute("select nextval('rag.chunk_ids') as id from generate_series(1, %s)", (count,)).fetchall()
     return [row["id"] for row in rows]
 
 
@@ -155,7 +153,7 @@ def _copy_chunks(
         " search_text, lang, token_count"
     )
     owner_id = UUID(job.owner_id)
-    types = "int8 int8 uuid int4 int4 int4 int4 int4 text text text text int4".split()
+    types = ["int8", "int8", "uuid", *["int4"] * 5, *["text"] * 4, "int4"]
     with (
         connection.cursor() as cursor,
         cursor.copy(f"copy rag.chunks ({columns}) from stdin with (format binary)") as copy,
@@ -180,7 +178,8 @@ def _copy_vectors(connection: Connection, job: ingestion.Job, batch: ingestion.B
     with (
         connection.cursor() as cursor,
         cursor.copy(
-            "copy rag.chunk_vectors (chunk_id, generation, owner_id, server_id, embedding) from stdin with (format binary)"
+            "copy rag.chunk_vectors (chunk_id, generation, owner_id, server_id, embedding)"
+            " from stdin with (format binary)"
         ) as copy,
     ):
         copy.set_types(["int8", "int8", "uuid", "uuid", "halfvec"])

@@ -1,4 +1,4 @@
-"""The rows of storage.objects that the laptop's object store keeps, as Supabase Storage does, so that the same trigger fires."""
+"""The rows of storage.objects that the laptop's store keeps, as Supabase Storage does: the same trigger fires."""
 
 from __future__ import annotations
 

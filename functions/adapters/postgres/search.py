@@ -20,7 +20,8 @@ select h.* from act, lateral rag.hybrid_search(
     act.query_text, %(query_lang)s, %(server_ids)s::uuid[], %(embeddings)s::extensions.halfvec[],
     %(server_weights)s::real[], %(document_ids)s::uuid[], %(notebook_id)s::uuid, %(note_id)s::uuid, %(filters)s::jsonb,
     match_count => %(match_count)s::int, arm_count => %(arm_count)s::int, fts_weight => %(fts_weight)s::real,
-    vector_weight => %(vector_weight)s::real, blend_weight => %(blend_weight)s::real, blend_alpha => %(blend_alpha)s::real,
+    vector_weight => %(vector_weight)s::real, blend_weight => %(blend_weight)s::real,
+    blend_alpha => %(blend_alpha)s::real,
     rrf_k => %(rrf_k)s::real
 ) h
 """
