@@ -4,9 +4,13 @@
 create or replace function rag.lexical_queries(
     query_text text, query_lang text, generations bigint[], chunk_count bigint
 ) returns table (lang text, query extensions.sparsevec, terms int[], idf real[])
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, extensions, pg_temp
+set plan_cache_mode = force_custom_plan -- so that the planner knows how many generations there are
 as $$
+#variable_conflict use_column
+begin
+    return query
     with question as materialized (
         select rag.content_words(query_text, query_lang) as words
     ), terms as materialized (
@@ -16,8 +20,9 @@ as $$
         cross join lateral rag.lexemes(l.lang, q.words) t
     ), frequencies as materialized (
         select g.term, sum(g.chunk_frequency) as df
-        from rag.generation_terms g
-        where g.term = any (array(select distinct t.term from terms t)) and g.generation = any (generations)
+        -- A join: `= any` of thousands of generations is planned, or compared, one by one.
+        from unnest(generations) as s (generation) join rag.generation_terms g using (generation)
+        where g.term = any (array(select distinct t.term from terms t))
         group by g.term
     ), weighted as (
         select t.lang, t.term, coalesce(f.df, 0) as df,
@@ -31,7 +36,8 @@ as $$
         array_agg(w.term),
         array_agg(w.idf)
     from weighted w
-    group by w.lang
+    group by w.lang;
+end
 $$;
 revoke all on function rag.lexical_queries(text, text, bigint[], bigint) from public;
 grant execute on function rag.lexical_queries(text, text, bigint[], bigint) to authenticated, rag_worker;

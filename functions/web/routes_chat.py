@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from fastapi import APIRouter
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.responses import JSONResponse, Response
 
 from functions.core import errors, models
 from functions.runtime import asking
@@ -37,11 +37,7 @@ def ask(body: schemas.Question, user: CurrentUser, services: ServicesDep) -> Res
         return JSONResponse(describe_answer(last))
     # The first step saves the question: what is wrong with the request is still answered with a status of its own.
     opened = next(events)
-    return StreamingResponse(
-        sse.stream_events(_describe_events(opened, events), sse.PING_SECONDS),
-        media_type="text/event-stream",
-        headers=sse.HEADERS,
-    )
+    return sse.EventStream(_describe_events(opened, events))
 
 
 def describe_answer(answered: asking.Answered) -> dict[str, Any]:

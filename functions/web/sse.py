@@ -6,8 +6,11 @@ import contextvars
 import json
 import queue
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any
+
+from fastapi.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 PING_SECONDS = 15.0
 HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
@@ -19,7 +22,21 @@ def format_event(data: dict[str, Any]) -> str:
     return f"data: {json.dumps(data, ensure_ascii=False, default=str)}\n\n"
 
 
-def stream_events(events: Iterator[dict[str, Any]], ping_seconds: float) -> Iterator[str]:
+class EventStream(StreamingResponse):
+    """The response that sends `events`; when the client goes, they are closed then and not when memory is tidied up."""
+
+    def __init__(self, events: Iterator[dict[str, Any]]) -> None:
+        self._lines = stream_events(events, PING_SECONDS)
+        super().__init__(self._lines, media_type="text/event-stream", headers=HEADERS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            self._lines.close()
+
+
+def stream_events(events: Iterator[dict[str, Any]], ping_seconds: float) -> Generator[str, None, None]:
     """Each event as it comes, and `: ping` after every `ping_seconds` of silence.
 
     `events` runs in a thread of its own, because a generator that waits for a model cannot ping meanwhile. When the

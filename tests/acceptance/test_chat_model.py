@@ -1,0 +1,338 @@
+"""Asking with a language model over HTTP: what is streamed when, and what becomes of a question when the model fails."""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from functions.web import sse
+from tests.fakes.model_server import FakeModelServer, Reply, answer, answer_json, pieces
+from tests.local_server import Json, LocalServer, Person, problem_of, run_local_server, wait_until
+
+FACTS = "The boiler burns wood chips. It was built by Marta Olsen in 1931. The chimney is forty metres tall."
+QUESTION = "What does the boiler burn?"
+LONG = "The boiler burns wood chips, and the chimney above it is forty metres tall, as Marta Olsen built it in 1931."
+
+Timed = list[tuple[float, str]]
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[FakeModelServer]:
+    with FakeModelServer() as fake:
+        yield fake
+
+
+@pytest.fixture(scope="module")
+def thinking(server: LocalServer, model: FakeModelServer) -> Iterator[LocalServer]:
+    """A second server on the same library that answers with the model."""
+    config = server.services.config
+    assert config.database_url is not None
+    with run_local_server(
+        config.database_url.get_secret_value(),
+        config.home,
+        worker=False,
+        chat_model="fake",
+        openai_base_url=model.base_url,
+    ) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def library(thinking: LocalServer, server: LocalServer) -> Iterator[Person]:
+    with thinking.person("asker") as person:
+        document_id = person.add_bytes("boiler.txt", FACTS.encode())["id"]
+        assert person.follow(document_id)["status"] == "indexed"
+        person.ask(QUESTION)  # the first one waits for imports
+        yield person
+
+
+@pytest.fixture
+def asker(library: Person, model: FakeModelServer) -> Person:
+    """Somebody whose next question finds the model in its right mind."""
+    model.requests.clear()
+    model.closed_early.clear()
+    assert not model._replies
+    return library
+
+
+def segment(model: FakeModelServer) -> str:
+    """The id of the passage in the model's last prompt."""
+    prompt = model.chats[-1]["messages"][-1]["content"]
+    return str(prompt.split("[SEG=")[1].split("]")[0])
+
+
+def messages(person: Person, conversation_id: str) -> list[Json]:
+    items: list[Json] = person.get(f"/conversations/{conversation_id}/messages")["items"]
+    return items
+
+
+def last_conversation(person: Person) -> str:
+    return str(person.get("/conversations", limit=1)["items"][0]["id"])
+
+
+@contextmanager
+def streaming(person: Person, query: str = QUESTION, **fields: Any) -> Iterator[httpx.Response]:
+    body = {"query": query, "stream": True} | fields
+    with person.http.stream("POST", "/api/rag/chat", json=body) as response:
+        assert response.status_code == 200
+        yield response
+
+
+def read_timed(response: httpx.Response) -> Timed:
+    """Every network read with the seconds since the first."""
+    started = time.monotonic()
+    return [(time.monotonic() - started, text) for text in response.iter_text()]
+
+
+def events_of(text: str) -> list[Json]:
+    return [json.loads(line.removeprefix("data: ")) for line in text.split("\n\n") if line.startswith("data: ")]
+
+
+def stream_all(person: Person, query: str = QUESTION) -> list[Json]:
+    with streaming(person, query) as response:
+        return events_of("".join(response.iter_text()))
+
+
+# Streaming
+
+
+def test_text_arrives_while_the_model_is_still_writing(asker: Person, model: FakeModelServer) -> None:
+    """CHAT-2"""
+    model.script(Reply(pieces(answer_json((LONG, [])), 6), delay=0.03))
+    with streaming(asker) as response:
+        reads = read_timed(response)
+    texts = [at for at, text in reads if '"text": "' in text and '"done"' not in text]
+    done = next(at for at, text in reads if '"done": true' in text)
+    assert len(texts) >= 10
+    assert texts[0] < done / 3
+    assert texts[-1] - texts[0] > done / 3
+    events = events_of("".join(text for _, text in reads))
+    assert "".join(event.get("text", "") for event in events) == LONG
+
+
+def test_the_conversation_is_known_before_the_first_word(asker: Person) -> None:
+    events = stream_all(asker)
+    assert list(events[0]) == ["meta"]
+    assert events[0]["meta"]["conversation_id"] == events[-1]["conversation_id"] == last_conversation(asker)
+
+
+def test_a_slow_model_is_bridged_with_pings(
+    asker: Person, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CHAT-2"""
+    monkeypatch.setattr(sse, "PING_SECONDS", 0.1)
+    model.script(Reply([answer_json((LONG, []))], delay=0.35))
+    with streaming(asker) as response:
+        text = "".join(response.iter_text())
+    assert text.count(": ping\n\n") >= 3
+    assert events_of(text)[-1]["mode"] == "model"
+
+
+def test_no_connection_is_held_while_the_model_writes(thinking: LocalServer, asker: Person, model: FakeModelServer) -> None:
+    model.script(Reply(pieces(answer_json((LONG, [])), 20), delay=0.1))
+    config = thinking.services.config
+    assert config.database_url is not None
+    with streaming(asker) as response, psycopg.connect(config.database_url.get_secret_value()) as connection:
+        states: list[set[str]] = []
+        for text in response.iter_text():
+            if '"text"' in text:
+                rows = connection.execute(
+                    "select distinct state from pg_stat_activity where datname = current_database()"
+                    " and pid <> pg_backend_pid() and application_name = 'ibid' and query not ilike '%claim_ingest_job%'"
+                ).fetchall()
+                connection.rollback()
+                states.append({str(row[0]) for row in rows})
+    assert len(states) > 3
+    assert states[:-1] == [{"idle"}] * (len(states) - 1)
+
+
+# What the model says
+
+
+def test_a_good_answer_is_cited_and_saved_with_what_it_cost(asker: Person, model: FakeModelServer) -> None:
+    """CHAT-4, CHAT-5"""
+    given = asker.ask(QUESTION)
+    assert given["answer"] == "The boiler burns wood chips. [1]"
+    assert (given["status"], given["mode"]) == ("complete", "model")
+    source = given["sources"][0]
+    assert (source["quote"], source["check"]) == ("The boiler burns wood chips.", "exact")
+    assert FACTS[source["start_offset"] : source["end_offset"]] == source["quote"]
+    assert given["usage"]["model"] == "fake"
+    assert given["usage"]["completion_tokens"] > 0
+    saved = messages(asker, given["conversation_id"])[1]
+    assert (saved["id"], saved["content"], saved["usage"]) == (given["message_id"], given["answer"], given["usage"])
+    assert segment(model) == f"{source['document_id']}:{source['chunk_index']}"
+
+
+def test_an_off_topic_question_never_reaches_the_model(asker: Person, model: FakeModelServer) -> None:
+    """RET-8"""
+    assert asker.ask("Which prince married the dancer of the Bolshoi?")["mode"] == "guard"
+    assert model.chats == []
+
+
+def test_invented_ids_and_quotes_never_reach_the_answer(asker: Person, model: FakeModelServer) -> None:
+    """CHAT-5"""
+    invented = "00000000-0000-4000-8000-000000000000:7"
+    model.script(answer(("The boiler burns wood chips.", [invented, "SEG=nonsense"], ["It burns pure gold."])))
+    given = asker.ask(QUESTION)
+    assert "00000000" not in json.dumps(given)
+    assert "gold" not in json.dumps(given)
+    assert [source["quote"] for source in given["sources"]] == ["The boiler burns wood chips."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The boiler burns wood chips.",
+        '{"sections": [{"text": "The boiler burns wood chips."',
+        '```json\n{"sections": [{"text": "The boiler burns wood chips.", "source_ids": []}]}\n```',
+    ],
+    ids="plain-text cut-json fenced-json".split(),
+)
+def test_an_answer_that_is_not_the_json_asked_for_is_still_cited(
+    asker: Person, model: FakeModelServer, text: str
+) -> None:
+    """CHAT-5"""
+    model.script(Reply(pieces(text)))
+    given = asker.ask(QUESTION)
+    assert given["answer"].startswith("The boiler burns wood chips.")
+    assert [source["quote"] for source in given["sources"]] == ["The boiler burns wood chips."]
+
+
+def test_a_model_that_says_nothing_is_replaced_by_quotation(asker: Person, model: FakeModelServer) -> None:
+    """CHAT-6"""
+    model.script(Reply(["{}"]))
+    given = asker.ask(QUESTION)
+    assert (given["mode"], given["status"]) == ("extractive", "complete")
+    assert "wood chips" in given["answer"]
+
+
+def test_earlier_turns_go_to_the_model_with_the_follow_up(asker: Person, model: FakeModelServer) -> None:
+    """CHAT-7"""
+    first = asker.ask(QUESTION)
+    asker.ask("Who built the boiler?", conversation_id=first["conversation_id"])
+    turns = [(turn["role"], turn["content"]) for turn in model.chats[-1]["messages"][1:-1]]
+    assert turns == [("user", QUESTION), ("assistant", "The boiler burns wood chips.")]
+
+
+# When the model fails
+
+
+def test_a_limited_model_is_asked_again_after_the_time_it_names(asker: Person, model: FakeModelServer) -> None:
+    """ING-8"""
+    started = time.monotonic()
+    model.script(Reply(status=429, headers={"Retry-After": "1"}))
+    assert asker.ask(QUESTION)["mode"] == "model"
+    assert time.monotonic() - started >= 1.0
+    assert len(model.chats) == 2
+
+
+def test_a_model_that_stays_limited_is_a_429_with_whole_seconds_to_wait(asker: Person, model: FakeModelServer) -> None:
+    model.script(Reply(status=429, headers={"Retry-After": "99.5"}))
+    response = asker.http.post("/api/rag/chat", json={"query": QUESTION})
+    assert problem_of(response) == (429, "model_rate_limited")
+    assert response.headers["retry-after"] == "100"
+
+
+@pytest.mark.parametrize(
+    ("reply", "problem"),
+    [
+        (Reply(status=401), (502, "model_rejected")),
+        (Reply(status=404), (502, "model_rejected")),
+        (Reply(status=500, headers={"Retry-After": "60"}), (503, "model_unavailable")),
+        (Reply(status=502, raw=b"<html>Bad gateway</html>", headers={"Retry-After": "60"}), (503, "model_unavailable")),
+    ],
+    ids=["key", "no-model", "fault", "proxy"],
+)
+@pytest.mark.parametrize("streamed", [False, True], ids=["json", "stream"])
+def test_a_failing_model_is_named_and_the_question_is_kept(
+    asker: Person, model: FakeModelServer, reply: Reply, problem: tuple[int, str], streamed: bool
+) -> None:
+    """CHAT-2, SEC-6"""
+    model.script(reply)
+    if streamed:
+        error = stream_all(asker)[-1]["error"]
+        assert (error["status"], error["code"]) == problem
+    else:
+        response = asker.http.post("/api/rag/chat", json={"query": QUESTION})
+        assert problem_of(response) == problem
+        error = response.json()
+    assert "scripted" not in error["detail"]
+    assert "html" not in error["detail"]
+    kept = messages(asker, last_conversation(asker))
+    assert [(message["role"], message["content"]) for message in kept] == [("user", QUESTION)]
+
+
+def test_a_model_that_is_not_there_is_said_so(server: LocalServer, library: Person) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        nobody = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+    config = server.services.config
+    assert config.database_url is not None
+    dsn = config.database_url.get_secret_value()
+    with run_local_server(dsn, config.home, worker=False, chat_model="fake", openai_base_url=nobody) as lonely:
+        headers = {"Authorization": f"Bearer {library.token}"}
+        response = httpx.post(
+            f"{lonely.base_url}/api/rag/chat", json={"query": QUESTION}, headers=headers, timeout=30, trust_env=False
+        )
+    assert problem_of(response) == (503, "model_unavailable")
+    assert "The question is saved" in response.json()["detail"]
+    assert [message["content"] for message in messages(library, last_conversation(library))] == [QUESTION]
+
+
+@pytest.mark.parametrize("ending", ["cut", "silent", "error"])
+def test_a_connection_that_breaks_in_the_middle_is_an_event_and_what_came_is_kept(
+    asker: Person, model: FakeModelServer, ending: Any
+) -> None:
+    """CHAT-2"""
+    model.script(Reply(pieces(answer_json((LONG, [])))[:12], ending=ending))
+    *written, error = stream_all(asker)
+    assert error["error"]["code"] == "model_unavailable"
+    text = "".join(event.get("text", "") for event in written)
+    assert text
+    assert LONG.startswith(text)
+    asked, kept = messages(asker, last_conversation(asker))
+    assert (asked["content"], kept["status"], kept["mode"]) == (QUESTION, "interrupted", "model")
+    assert kept["content"].startswith(text)
+
+
+def test_an_answer_cut_at_the_token_limit_is_marked(asker: Person, model: FakeModelServer) -> None:
+    model.script(Reply(pieces(answer_json((LONG, [])))[:12], ending="length"))
+    given = asker.ask(QUESTION)
+    assert given["status"] == "interrupted"
+    assert messages(asker, given["conversation_id"])[1]["status"] == "interrupted"
+
+
+def test_a_reader_who_leaves_stops_the_model_and_keeps_what_came(asker: Person, model: FakeModelServer) -> None:
+    """CHAT-2"""
+    model.script(Reply(pieces(answer_json((LONG * 20, [])), 8), delay=0.02))
+    with streaming(asker) as response:
+        seen = ""
+        for text in response.iter_text():
+            seen += text
+            if seen.count('"text"') > 3:
+                break
+    assert model.closed_early.wait(5)
+    conversation = last_conversation(asker)
+    kept = wait_until(lambda: messages(asker, conversation)[1:])[0]
+    assert (kept["status"], kept["mode"]) == ("interrupted", "model")
+    assert (LONG * 20).startswith(kept["content"])
+    assert 10 < len(kept["content"]) < len(LONG * 10)
+
+
+def test_a_conversation_deleted_while_it_is_answered_stays_deleted(asker: Person, model: FakeModelServer) -> None:
+    model.script(Reply(pieces(answer_json((LONG, [])), 12), delay=0.03))
+    with streaming(asker) as response:
+        chunks = response.iter_text()
+        conversation = events_of(next(chunks))[0]["meta"]["conversation_id"]
+        assert asker.http.delete(f"/api/rag/conversations/{conversation}").status_code == 204
+        last = events_of("".join(chunks))[-1]
+    assert last["error"]["code"] == "not_found"
+    assert problem_of(asker.http.get(f"/api/rag/conversations/{conversation}/messages")) == (404, "not_found")

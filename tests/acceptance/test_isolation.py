@@ -1,0 +1,367 @@
+"""A second user sees nothing of the first, on any route; nobody gets in without a good token."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import jwt
+import pytest
+
+from tests import documents, library
+from tests.local_server import Json, LocalServer, Person, problem_of
+
+SECRET_WORDS = "The zeppelin Quastenflosser crossed the Barents Sea in silence."
+QUESTION = "What crossed the Barents Sea in silence?"
+
+# Every route of the service is in one of these lists; a new one fails `test_every_route_is_in_one_list` until it is.
+PUBLIC = {
+    "GET /",
+    "GET /static/{name}",
+    "GET /health",
+    "GET /ready",
+    "POST /api/local/token",
+    # Signed for one object and one purpose, as a storage elsewhere does it: see test_documents.py.
+    "PUT /storage/v1/object/upload/sign/{bucket}/{path:path}",
+    "GET /storage/v1/object/sign/{bucket}/{path:path}",
+}
+# Routes that name something of somebody's in their address, with a body that would be good.
+FOREIGN: dict[str, Json | None] = {
+    "GET /api/rag/documents/{document_id}": None,
+    "DELETE /api/rag/documents/{document_id}": None,
+    "POST /api/rag/documents/{document_id}/finalize": None,
+    "POST /api/rag/documents/{document_id}/retry": None,
+    "POST /api/rag/documents/{document_id}/reindex": None,
+    "GET /api/rag/documents/{document_id}/text": None,
+    "GET /api/rag/documents/{document_id}/pages/{number}.png": None,
+    "GET /api/rag/documents/{document_id}/download": None,
+    "GET /api/rag/conversations/{conversation_id}/messages": None,
+    "PATCH /api/rag/conversations/{conversation_id}": {"title": "mine"},
+    "DELETE /api/rag/conversations/{conversation_id}": None,
+}
+# Routes that answer from what the caller has; `test_the_second_user_finds_nothing` looks at each.
+OWN = {
+    "GET /api/rag/documents",
+    "POST /api/rag/documents",
+    "GET /api/rag/conversations",
+    "GET /api/rag/search",
+    "POST /api/rag/chat",
+}
+# Routes about nobody's things: the same for all, but for signed-in people only.
+SHARED = {"GET /api/rag/me", "GET /api/rag/settings", "GET /api/rag/settings/schema"}
+ADMIN = {"PATCH /api/rag/settings"}
+
+
+@dataclass(frozen=True)
+class Owned:
+    """Everything the first user has, by the names that routes and bodies use."""
+
+    person: Person
+    document_id: str
+    conversation_id: str
+    notebook_id: str
+    note_id: str
+
+
+@pytest.fixture(scope="module")
+def owned(server: LocalServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Owned]:
+    path = documents.make_pdf(tmp_path_factory.mktemp("owned") / "zeppelin.pdf", SECRET_WORDS)
+    with server.person("owner") as person:
+        notebook_id = library.add_notebook(server.services.database, person.user)
+        note_id = library.add_note(server.services.database, person.user)
+        document = person.add(path, notebook_id=notebook_id, note_id=note_id)
+        assert document["status"] == "indexed"
+        answer = person.ask(QUESTION)
+        assert answer["status"] == "complete"
+        yield Owned(person, document["id"], answer["conversation_id"], notebook_id, note_id)
+
+
+def operations(server: LocalServer) -> set[str]:
+    """METHOD and path of every route, also of those outside the API's description."""
+    routers = [getattr(route, "original_router", None) for route in server.app.routes]
+    routes = [route for router in routers if router is not None for route in router.routes]
+    routes += [route for route, router in zip(server.app.routes, routers, strict=True) if router is None]
+    return {f"{method} {route.path}" for route in routes for method in route.methods}
+
+
+def call(http: httpx.Client, operation: str, body: Json | None = None, **ids: Any) -> httpx.Response:
+    method, path = operation.split(" ")
+    known = {"number": 1, "name": "app.js", "bucket": "documents"}
+    return http.request(method, path.replace(":path", "").format_map(known | ids), json=body)
+
+
+def without_id(response: httpx.Response) -> Json:
+    return {key: value for key, value in response.json().items() if key != "request_id"}
+
+
+def test_every_route_is_in_one_list(server: LocalServer) -> None:
+    """SEC-3"""
+    found = operations(server)
+    assert {f"{m.upper()} {p}" for p, ms in server.app.openapi()["paths"].items() for m in ms} <= {
+        operation.replace(":path", "") for operation in found
+    }
+    lists = [PUBLIC, set(FOREIGN), OWN, SHARED, ADMIN]
+    assert found == set().union(*lists)
+    assert len(found) == sum(map(len, lists))
+
+
+# Other people's things
+
+
+@pytest.mark.parametrize("who", ["bob", "admin"])
+@pytest.mark.parametrize("operation", FOREIGN)
+def test_what_belongs_to_somebody_else_is_answered_like_what_is_not_there(
+    request: pytest.FixtureRequest, owned: Owned, operation: str, who: str
+) -> None:
+    """SEC-3"""
+    stranger = request.getfixturevalue(who)
+    body = FOREIGN[operation]
+    ids = {"document_id": owned.document_id, "conversation_id": owned.conversation_id}
+    answer = call(stranger.http, operation, body, **ids)
+    nothing = call(stranger.http, operation, body, **{key: str(uuid4()) for key in ids})
+    assert problem_of(answer) == (404, "not_found")
+    assert without_id(answer) == without_id(nothing)
+
+
+@pytest.mark.parametrize("name", ["conversation_id", "document_ids", "notebook_id", "note_id"])
+def test_nothing_can_be_asked_of_somebody_elses_things(bob: Person, owned: Owned, name: str) -> None:
+    """SEC-3"""
+    foreign: Any = [owned.document_id] if name == "document_ids" else getattr(owned, name)
+    unknown: Any = [str(uuid4())] if name == "document_ids" else str(uuid4())
+    answer, nothing = (
+        bob.http.post("/api/rag/chat", json={"query": QUESTION, name: value}) for value in (foreign, unknown)
+    )
+    assert problem_of(answer) == (404, "not_found")
+    assert without_id(answer) == without_id(nothing)
+    assert bob.get("/conversations")["items"] == []
+
+
+@pytest.mark.parametrize("name", ["document_id", "notebook_id", "note_id"])
+def test_nothing_can_be_searched_in_somebody_elses_things(bob: Person, owned: Owned, name: str) -> None:
+    """SEC-3"""
+    answer = bob.http.get("/api/rag/search", params={"q": QUESTION, name: getattr(owned, name)})
+    assert problem_of(answer) == (404, "not_found")
+
+
+@pytest.mark.parametrize("name", ["notebook_id", "note_id"])
+def test_nothing_can_be_put_into_somebody_elses_things(bob: Person, owned: Owned, name: str) -> None:
+    """SEC-3"""
+    assert problem_of(bob.announce("a.txt", **{name: getattr(owned, name)})) == (404, "not_found")
+    assert bob.get("/documents")["items"] == []
+
+
+@pytest.mark.parametrize("who", ["bob", "admin"])
+def test_the_second_user_finds_nothing(request: pytest.FixtureRequest, owned: Owned, who: str) -> None:
+    """SEC-2, SEC-3"""
+    stranger: Person = request.getfixturevalue(who)
+    assert stranger.get("/documents") == {"items": [], "next_cursor": None}
+    assert stranger.get("/documents", notebook_id=owned.notebook_id)["items"] == []
+    assert stranger.get("/conversations") == {"items": [], "next_cursor": None}
+    found = stranger.get("/search", q=SECRET_WORDS, debug=True)
+    assert (found["hits"], found["debug"]["candidate_sources"]) == ([], 0)
+    answer = stranger.ask(QUESTION)
+    assert (answer["mode"], answer["sources"]) == ("guard", [])
+    assert "zeppelin" not in answer["answer"]
+    known = owned.person.get("/documents")["items"][0]
+    twin = stranger.announce("twin.pdf", size=known["size_bytes"], sha256=digest_of(owned))
+    assert (twin.status_code, twin.json()["duplicate"]) == (201, False)
+    assert stranger.get("/me")["id"] == stranger.id
+
+
+def digest_of(owned: Owned) -> str:
+    with owned.person.server.services.database.as_user(owned.person.user) as connection:
+        row = connection.execute("select sha256 from rag.documents where id = %s", (owned.document_id,)).fetchone()
+    assert row is not None
+    return str(row["sha256"])
+
+
+def test_the_first_user_has_everything_after_all_that(owned: Owned, bob: Person) -> None:
+    ids = {"document_id": owned.document_id, "conversation_id": owned.conversation_id}
+    for operation, body in FOREIGN.items():
+        call(bob.http, operation, body, **ids)
+    assert [item["status"] for item in owned.person.get("/documents")["items"]] == ["indexed"]
+    assert [item["title"] for item in owned.person.get("/conversations")["items"]] == [QUESTION]
+    assert owned.person.get(f"/documents/{owned.document_id}/text")["pages"][0]["text"] == SECRET_WORDS
+
+
+# Tokens
+
+
+def forge(server: LocalServer, *, secret: bytes | None = None, algorithm: str = "HS256", **claims: Any) -> str:
+    """A token that would be good but for what is said here; a claim of None is left out."""
+    now = int(time.time())
+    good = {"iss": "ibid-local", "aud": "authenticated", "role": "authenticated", "sub": str(uuid4()), "exp": now + 600}
+    body = {key: value for key, value in (good | claims).items() if value is not None}
+    key = None if algorithm == "none" else secret or server.services.local_secret
+    return jwt.encode(body, key, algorithm=algorithm)
+
+
+BAD: dict[str, Json] = {
+    "another-secret": {"secret": b"x" * 32},
+    "unsigned": {"algorithm": "none"},
+    "another-algorithm": {"algorithm": "HS512", "secret": b"x" * 64},
+    "expired": {"exp": int(time.time()) - 3600},
+    "never-expires": {"exp": None},
+    "anon": {"role": "anon"},
+    "service-role": {"role": "service_role"},
+    "worker-role": {"role": "rag_worker"},
+    "no-role": {"role": None},
+    "another-audience": {"aud": "somewhere"},
+    "another-issuer": {"iss": "https://evil.example/auth/v1"},
+    "nobody": {"sub": None},
+    "no-id": {"sub": "admin"},
+}
+
+
+def closed(server: LocalServer) -> list[str]:
+    return sorted(operations(server) - PUBLIC)
+
+
+def statuses(server: LocalServer, headers: dict[str, str]) -> dict[str, tuple[int, str]]:
+    """What every route that is not public answers to somebody with these headers."""
+    ids = {"document_id": str(uuid4()), "conversation_id": str(uuid4())}
+    with httpx.Client(base_url=server.base_url, headers=headers, trust_env=False, timeout=30) as http:
+        return {operation: problem_of(call(http, operation, **ids)) for operation in closed(server)}
+
+
+def test_a_good_token_gets_in(server: LocalServer) -> None:
+    """So that the refusals below are for the reason they name."""
+    headers = {"Authorization": f"Bearer {forge(server)}"}
+    assert httpx.get(f"{server.base_url}/api/rag/me", headers=headers, trust_env=False).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"Authorization": ""},
+        {"Authorization": "Bearer"},
+        {"Authorization": "Bearer  "},
+        {"Authorization": "Basic YWRhOmFkYQ=="},
+        {"Authorization": "Bearer " + "a" * 20_000},
+        {"Authorization": "Bearer a.b.c"},
+        {"Cookie": "token=abc"},
+    ],
+    ids="none empty no-token blank basic long junk cookie".split(),
+)
+def test_no_route_but_the_public_ones_opens_without_a_token(server: LocalServer, headers: dict[str, str]) -> None:
+    """SEC-1"""
+    assert statuses(server, headers) == dict.fromkeys(closed(server), (401, "not_signed_in"))
+
+
+@pytest.mark.parametrize("claims", BAD.values(), ids=BAD)
+def test_no_route_opens_with_a_bad_token(server: LocalServer, claims: Json) -> None:
+    """SEC-1"""
+    headers = {"Authorization": f"Bearer {forge(server, **claims)}"}
+    assert statuses(server, headers) == dict.fromkeys(closed(server), (401, "not_signed_in"))
+
+
+def test_a_token_in_the_address_is_no_token(server: LocalServer) -> None:
+    answer = httpx.get(f"{server.base_url}/api/rag/me", params={"token": forge(server)}, trust_env=False)
+    assert problem_of(answer) == (401, "not_signed_in")
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_the_public_routes_need_no_token(server: LocalServer) -> None:
+    with httpx.Client(base_url=server.base_url, trust_env=False) as http:
+        opened = {path: http.get(path).status_code for path in ("/", "/static/app.js", "/health", "/ready")}
+    assert opened == {"/": 200, "/static/app.js": 200, "/health": 200, "/ready": 200}
+
+
+@pytest.mark.parametrize("name", ["..%2fapp.py", "%2e%2e/app.py", ".", "%00", "a" * 300, "no.js", "app.js%00.png"])
+def test_static_files_are_those_of_the_page_and_no_others(server: LocalServer, name: str) -> None:
+    answer = httpx.get(f"{server.base_url}/static/{name}", trust_env=False)
+    assert problem_of(answer) == (404, "not_found")
+
+
+# The local sign-in
+
+
+def test_the_page_on_this_machine_signs_the_local_user_in(server: LocalServer) -> None:
+    """FIX-6"""
+    origin = {"Origin": server.base_url}
+    answer = httpx.post(f"{server.base_url}/api/local/token", headers=origin, trust_env=False).json()
+    headers = {"Authorization": f"Bearer {answer['token']}"}
+    me = httpx.get(f"{server.base_url}/api/rag/me", headers=headers, trust_env=False).json()
+    assert (me["id"], me["is_admin"], me["mode"]) == (answer["user"]["id"], True, "local")
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Host": "evil.example:8000"},
+        {"Host": "localhost.evil.example:8000"},
+    ],
+    ids=["foreign-page", "sandboxed-page", "rebound-name", "look-alike"],
+)
+def test_a_foreign_page_cannot_sign_the_local_user_in(server: LocalServer, headers: dict[str, str]) -> None:
+    """SEC-1"""
+    answer = httpx.post(f"{server.base_url}/api/local/token", headers=headers, trust_env=False)
+    assert problem_of(answer) == (404, "not_found")
+
+
+# Administrators
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [{}, {"user_metadata": {"role": "admin"}}, {"app_metadata": {"role": "Admin"}}, {"app_metadata": "admin"}],
+    ids=["nobody", "self-made", "look-alike", "odd"],
+)
+def test_only_an_administrator_changes_settings(server: LocalServer, claims: Json) -> None:
+    """SET-4"""
+    headers = {"Authorization": f"Bearer {forge(server, **claims)}"}
+    with httpx.Client(base_url=server.base_url, headers=headers, trust_env=False) as http:
+        before = http.get("/api/rag/settings").json()
+        assert problem_of(http.patch("/api/rag/settings", json={"rrf_k": 7})) == (403, "not_admin")
+        assert http.get("/api/rag/settings").json() == before
+
+
+def test_an_administrator_changes_settings_for_everybody(admin: Person, bob: Person) -> None:
+    """SET-3, SET-4"""
+    before = bob.get("/settings")
+    try:
+        changed = admin.http.patch("/api/rag/settings", json={"guard_message": "Ask the librarian."}).json()
+        assert changed == bob.get("/settings") == before | {"guard_message": "Ask the librarian."}
+        assert bob.ask(QUESTION)["answer"].startswith("Ask the librarian.")
+    finally:
+        admin.http.patch("/api/rag/settings", json={"guard_message": ""})
+
+
+# Frames of every answer
+
+
+@pytest.mark.parametrize("path", ["/", "/static/app.js", "/api/rag/me", "/nowhere", "/health"])
+def test_every_answer_carries_an_id_and_the_security_headers(server: LocalServer, path: str) -> None:
+    """SEC-6"""
+    answer = httpx.get(server.base_url + path, headers={"X-Request-Id": "my-request-1"}, trust_env=False)
+    wanted = {"x-request-id": "my-request-1", "x-content-type-options": "nosniff", "x-frame-options": "DENY"}
+    assert {key: answer.headers[key] for key in wanted} == wanted
+
+
+def test_a_fault_of_ours_says_nothing_of_the_inside(
+    server: LocalServer, bob: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-6"""
+
+    def break_down(*_: object) -> None:
+        raise RuntimeError("select secret from /etc/passwd")
+
+    monkeypatch.setattr("functions.web.routes_conversations.conversations.list_page", break_down)
+    answer = bob.http.get("/api/rag/conversations", headers={"X-Request-Id": "my-request-2"})
+    assert problem_of(answer) == (500, "internal")
+    assert (answer.json()["request_id"], answer.headers["x-content-type-options"]) == ("my-request-2", "nosniff")
+    assert "secret" not in answer.text
+
+
+@pytest.mark.parametrize("sent", ["short", "with space and more", "x" * 65, "a\u00e9bcdefgh", "<script>alert(1)</script>"])
+def test_an_odd_request_id_is_replaced(server: LocalServer, sent: str) -> None:
+    answer = httpx.get(f"{server.base_url}/health", headers=[(b"X-Request-Id", sent.encode("latin-1"))], trust_env=False)
+    assert answer.headers["x-request-id"] != sent
+    assert len(answer.headers["x-request-id"]) == 32
