@@ -17,9 +17,9 @@ create or replace function rag.hybrid_search(
     arm_count int default 50,
     fts_weight real default 1,
     vector_weight real default 1,
-    blend_weight real default 4,
+    blend_weight real default 10,
     blend_alpha real default 0.6,
-    rrf_k real default 60
+    rrf_k real default 10
 ) returns setof rag.search_hit
 language plpgsql stable security invoker
 set search_path = pg_catalog, extensions, pg_temp

@@ -20,7 +20,7 @@ from pydantic import SecretStr
 
 from functions.adapters import auth
 from functions.core import models
-from functions.local.serve import create_local_app
+from functions.local import serve
 from functions.runtime.config import Config
 from functions.runtime.wiring import Services
 
@@ -37,8 +37,7 @@ class Person:
         self.server = server
         self.id = str(uuid4())
         self.token = auth.issue_local_token(server.services.local_secret, self.id, name, admin=admin)
-        headers = {"Authorization": f"Bearer {self.token}"}
-        self.http = httpx.Client(base_url=server.base_url, headers=headers, timeout=30, trust_env=False)
+        self.http = server.open_client(Authorization=f"Bearer {self.token}")
 
     @property
     def user(self) -> models.User:
@@ -52,9 +51,7 @@ class Person:
     def put(self, ticket: Json, content: bytes) -> httpx.Response:
         """The second step: the bytes, without a token, as a browser would send them to a storage elsewhere."""
         upload = ticket["upload"]
-        return httpx.request(
-            upload["method"], upload["url"], content=content, headers=upload["headers"], timeout=30, trust_env=False
-        )
+        return self.server.http.request(upload["method"], upload["url"], content=content, headers=upload["headers"])
 
     def add_bytes(self, file_name: str, content: bytes, **fields: Any) -> Json:
         """A document whose bytes have been stored and finalized, and which may still be worked on."""
@@ -106,13 +103,18 @@ def problem_of(response: httpx.Response) -> tuple[int, str]:
 
 
 class LocalServer:
-    """A running server; `people` are made with `person` and share nothing."""
+    """A running server; `http` is a client of nobody's, `person` makes people who share nothing."""
 
     def __init__(self, services: Services, app: FastAPI, base_url: str) -> None:
         self.services = services
         self.app = app
         self.base_url = base_url
         self.worker = InProcessWorker(services)
+        self.http = self.open_client()
+
+    def open_client(self, **headers: str) -> httpx.Client:
+        """A client of this server; without certificates, whose loading takes longer than a request."""
+        return httpx.Client(base_url=self.base_url, headers=headers, timeout=30, trust_env=False, verify=False)
 
     @contextmanager
     def person(self, name: str = "someone", *, admin: bool = False) -> Iterator[Person]:
@@ -155,8 +157,8 @@ class InProcessWorker:
 def run_local_server(dsn: str, home: Path, *, worker: bool = True, **config: Any) -> Iterator[LocalServer]:
     """Serves on a free port from here to the end of the block; `config` are fields of `Config`."""
     services = Services(Config(database_url=SecretStr(dsn), ibid_home=home, log_level="CRITICAL", **config))
-    app = create_local_app(services)
-    with socket.create_server(("127.0.0.1", 0)) as listener, _serving(app, listener):
+    app = serve.create_local_app(services)
+    with serve.bind(0) as listener, _serving(app, listener):
         server = LocalServer(services, app, f"http://127.0.0.1:{listener.getsockname()[1]}")
         if worker:
             server.worker.start()
@@ -164,6 +166,7 @@ def run_local_server(dsn: str, home: Path, *, worker: bool = True, **config: Any
             yield server
         finally:
             server.worker.stop()
+            server.http.close()
     services.database.close()
 
 

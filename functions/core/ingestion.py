@@ -23,7 +23,8 @@ from functions.core.settings import Settings
 if TYPE_CHECKING:
     from functions.core.ports import Matrix
 
-LEASE_SECONDS = 120
+# Longer than a model server is waited for; renewed after each of its answers and with each batch saved.
+LEASE_SECONDS = 60
 BATCH_PAGES = 8
 # What a batch may still need when the time of the run gets short.
 RESERVE_SECONDS = 20.0
@@ -74,6 +75,8 @@ class JobStore(Protocol):
 
     def claim_ingest_job(self, job_id: int | None, lease_seconds: int) -> Job | None: ...
 
+    def extend_ingest_lease(self, job: Job, lease_seconds: int) -> None: ...
+
     def save_batch(self, job: Job, batch: Batch, lease_seconds: int) -> None: ...
 
     def finish_ingest_job(self, job: Job, facts: dict[str, Any]) -> None: ...
@@ -108,10 +111,11 @@ class Worker:
     embedder: ports.Embedder
     settings: Settings
     remaining_seconds: Callable[[], float] = lambda: float("inf")
+    lease_seconds: int = LEASE_SECONDS
 
     def ingest_next(self, job_id: int | None = None) -> Outcome | None:
         """Claims a due job (a given one, or the longest waiting) and works on it until it ends or time is up."""
-        job = self.store.claim_ingest_job(job_id, LEASE_SECONDS)
+        job = self.store.claim_ingest_job(job_id, self.lease_seconds)
         if job is None:
             return None
         try:
@@ -154,14 +158,14 @@ class Worker:
         if self.remaining_seconds() < RESERVE_SECONDS:
             raise errors.TimeBudgetExceededError(job_id=job.id)
         chunks, section = self._chunk(outline, pages, checkpoint)
-        vectors = self._embed(chunks)
+        vectors = self._embed(job, chunks)
         after = Checkpoint(
             pages[-1].number,
             checkpoint.chunk_count + len(chunks),
             section,
             checkpoint.failed_chunks + sum(v is None for v in vectors),
         )
-        self.store.save_batch(job, Batch(pages, chunks, vectors, self.server.id, after, page_count), LEASE_SECONDS)
+        self.store.save_batch(job, Batch(pages, chunks, vectors, self.server.id, after, page_count), self.lease_seconds)
         return after
 
     def _chunk(
@@ -188,13 +192,14 @@ class Worker:
             chunks.extend(page_chunks)
         return chunks, section
 
-    def _embed(self, chunks: Sequence[models.Chunk]) -> list[Matrix | None]:
+    def _embed(self, job: Job, chunks: Sequence[models.Chunk]) -> list[Matrix | None]:
         vectors: list[Matrix | None] = [None] * len(chunks)
         texts = [c.search_text for c in chunks]
         counts = [c.token_count for c in chunks]
         for batch in embedding.embed_chunks(
             self.embedder, texts, batch_size=self.server.batch_size, token_counts=counts
         ):
+            self.store.extend_ingest_lease(job, self.lease_seconds)
             for index, vector in zip(batch.indices, batch.vectors, strict=True):
                 vectors[index] = vector
             for failure in batch.failures:

@@ -27,7 +27,7 @@ class Settings:
 
     context_turns: int = _setting(3, "Earlier turns of the conversation given to the model.", minimum=1, maximum=10)
     similarity_threshold: float = _setting(
-        0.3,
+        0.34,
         "Evidence (half similarity, half share of the question's words in one passage) below which no model is asked.",
         minimum=0.1,
         maximum=0.9,
@@ -43,23 +43,23 @@ class Settings:
     )
     fts_weight: float = _setting(1.0, "Weight of the full text ranking in the fusion.", minimum=0, maximum=10)
     vector_weight: float = _setting(1.0, "Weight of the vector ranking in the fusion.", minimum=0, maximum=10)
-    blend_weight: float = _setting(4.0, "Weight of the blended score ranking in the fusion.", minimum=0, maximum=10)
+    blend_weight: float = _setting(10.0, "Weight of the blended score ranking in the fusion.", minimum=0, maximum=10)
     blend_alpha: float = _setting(0.6, "Share of the vector score in the blended score.", minimum=0, maximum=1)
     foreign_vector_weight: float = _setting(
-        0.1,
+        0.5,
         "Factor on everything vectors contribute when the embedding model does not speak the question's language.",
         minimum=0,
         maximum=1,
     )
-    rrf_k: int = _setting(60, "Constant k of reciprocal rank fusion.", minimum=1, maximum=200)
+    rrf_k: int = _setting(10, "Constant k of reciprocal rank fusion.", minimum=1, maximum=200)
     hybrid_top_k: int = _setting(24, "Passages taken from the fused ranking.", minimum=5, maximum=100)
     arm_count: int = _setting(50, "Passages each ranking hands to the fusion.", minimum=10, maximum=200)
     context_passages: int = _setting(8, "Passages given to the model.", minimum=1, maximum=50)
     passages_per_source: int = _setting(4, "Passages at most from one document or note.", minimum=1, maximum=50)
     chunk_tokens: int = _setting(
-        180, "Target size of a passage in tokens of the embedding model.", minimum=64, maximum=2000
+        240, "Target size of a passage in tokens of the embedding model.", minimum=64, maximum=2000
     )
-    chunk_overlap: int = _setting(30, "Tokens that neighbouring passages share.", minimum=0, maximum=400)
+    chunk_overlap: int = _setting(40, "Tokens that neighbouring passages share.", minimum=0, maximum=400)
     max_file_megabytes: int = _setting(100, "Largest file accepted, in megabytes.", minimum=1, maximum=5000)
     max_pages: int = _setting(2000, "Most pages a document may have.", minimum=1, maximum=20000)
     max_attempts: int = _setting(5, "Attempts at ingesting a document before it is given up.", minimum=1, maximum=20)

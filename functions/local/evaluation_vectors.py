@@ -13,8 +13,14 @@ if TYPE_CHECKING:
     from functions.core.ports import Embedder, Matrix
 
 
+PROBE = "Whether a model still gives the vectors it gave."
+
+
 class RememberingEmbedder:
-    """Keeps every vector in a file, by model and text, so that a second run embeds nothing again."""
+    """Keeps every vector in a file, by model and text, so that a second run embeds nothing again.
+
+    A model that no longer gives a known text its known vector has changed: then all is forgotten.
+    """
 
     def __init__(self, inner: Embedder, model: str, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -23,6 +29,7 @@ class RememberingEmbedder:
         self._lock = threading.Lock()
         self._file = sqlite3.connect(path, check_same_thread=False, timeout=60)
         self._file.execute("create table if not exists vectors (key blob primary key, vector blob) without rowid")
+        self._forget_changed_model()
 
     @property
     def dimensions(self) -> int:
@@ -38,7 +45,7 @@ class RememberingEmbedder:
     def embed(self, texts: Sequence[str]) -> Matrix:
         import numpy as np
 
-        keys = [hashlib.sha256(f"{self._model}\0{text}".encode("utf-8", "replace")).digest() for text in texts]
+        keys = [self._key(text) for text in texts]
         known = self._find(keys)
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in known}
         if missing:
@@ -52,6 +59,19 @@ class RememberingEmbedder:
 
     def close(self) -> None:
         self._file.close()
+
+    def _forget_changed_model(self) -> None:
+        import numpy as np
+
+        key = self._key(PROBE)
+        known, now = self._find([key]).get(key), self._inner.embed([PROBE])[0]
+        if known is None or not np.allclose(np.frombuffer(known, np.float32), now, atol=1e-3):
+            with self._file:
+                self._file.execute("delete from vectors")
+                self._file.execute("insert into vectors values (?, ?)", (key, now.tobytes()))
+
+    def _key(self, text: str) -> bytes:
+        return hashlib.sha256(f"{self._model}\0{text}".encode("utf-8", "replace")).digest()
 
     def _find(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         with self._lock:

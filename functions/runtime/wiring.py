@@ -56,7 +56,9 @@ class Services:
 
     @property
     def is_local(self) -> bool:
-        """Without Supabase the laptop's storage and sign-in stand in."""
+        """Without Supabase the laptop's storage and sign-in stand in, but never on a function platform."""
+        if self.config.supabase_url is None and "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
+            raise errors.UnavailableError("SUPABASE_URL is not set.")
         return self.config.supabase_url is None
 
     @cached_property

@@ -35,15 +35,18 @@ $$;
 revoke all on function rag.term_id(text) from public;
 grant execute on function rag.term_id(text) to authenticated, rag_worker;
 
--- from sql/04_lexemes.sql sha256:73eb933d4d86f98631d13db52776b7ab873fb6bcd38bf1307db3bc4e66de5ae7
--- The terms of a text in a language, with their frequencies: stemmed first, folded after, because the stemmers want
--- their accents (the French one turns étudiants into étudi, but leaves etudient alone).
+-- from sql/04_lexemes.sql sha256:cec58eb5e41b0ddd9e2c63e28fbccb56d2f7b661d7751c4f367429b647e48dd6
+-- The terms of a text in a language, with their frequencies. Accents are folded before stemming, not after, so that a text
+-- and a question meet in the same stems whether or not either has its accents. French stop words that fold into other words
+-- (à, été, était, même …) are known to the stemmer with their accents only, so their stems are left out here.
 create or replace function rag.lexemes(lang text, content text) returns table (term int, frequency int)
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
-    select rag.term_id(rag.fold(l.lexeme)), sum(coalesce(cardinality(l.positions), 1))::int
-    from unnest(to_tsvector(rag.text_config(lang), normalize(content, NFKC))) as l
+    select rag.term_id(l.lexeme), sum(coalesce(cardinality(l.positions), 1))::int
+    from unnest(to_tsvector(rag.text_config(lang), rag.fold(content))) as l
+    where lang is distinct from 'fr'
+        or l.lexeme <> all ('{a,ete,etant,etais,etait,etaient,etion,eti,mem,fum,eum}')
     group by 1
 $$;
 revoke all on function rag.lexemes(text, text) from public;
@@ -108,52 +111,52 @@ $$;
 revoke all on function rag.search_scope(uuid[], uuid, uuid, jsonb) from public;
 grant execute on function rag.search_scope(uuid[], uuid, uuid, jsonb) to authenticated, rag_worker;
 
--- from sql/11_lexical_queries.sql sha256:cc38aa81fb7f2a92094a905a952cd2bdffe709e637d908122591300c8a7ea58d
+-- from sql/11_lexical_queries.sql sha256:3a08a1772c4dfff1b763cbe644b74655653fce2a27104bec965489c573551286
 -- The question as one BM25 query vector per chunk language. The idf of each term is computed here, over the scope.
--- `terms` and `idf` are the question's own terms (for coverage). The vector also holds what the stemmer makes of the
--- unaccented words, so that a question with accents finds text without them.
+-- `terms` and `idf` are all of its terms, found or not (for coverage).
 -- idf = ln(1 + (n - df + 0.5) / (df + 0.5)), as in Lucene; at most the 64 rarest terms are searched.
 create or replace function rag.lexical_queries(
     query_text text, query_lang text, generations bigint[], chunk_count bigint
 ) returns table (lang text, query extensions.sparsevec, terms int[], idf real[])
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, extensions, pg_temp
+set plan_cache_mode = force_custom_plan -- so that the planner knows how many generations there are
 as $$
+#variable_conflict use_column
+begin
+    return query
     with question as materialized (
         select rag.content_words(query_text, query_lang) as words
-    ), variants as materialized (
-        select l.lang, v.term, bool_or(v.own) as own
+    ), terms as materialized (
+        select l.lang, t.term
         from question q
         cross join unnest(array['en', 'fr', 'simple']) as l (lang)
-        cross join lateral (
-            select term, true as own from rag.lexemes(l.lang, q.words)
-            union all
-            select term, false from rag.lexemes(l.lang, rag.fold(q.words))
-        ) v
-        group by l.lang, v.term
+        cross join lateral rag.lexemes(l.lang, q.words) t
     ), frequencies as materialized (
         select g.term, sum(g.chunk_frequency) as df
-        from rag.generation_terms g
-        where g.term = any (array(select distinct v.term from variants v)) and g.generation = any (generations)
+        -- A join: `= any` of thousands of generations is planned, or compared, one by one.
+        from unnest(generations) as s (generation) join rag.generation_terms g using (generation)
+        where g.term = any (array(select distinct t.term from terms t))
         group by g.term
     ), weighted as (
-        select v.lang, v.term, v.own, coalesce(f.df, 0) as df,
+        select t.lang, t.term, coalesce(f.df, 0) as df,
             ln(1 + (chunk_count - coalesce(f.df, 0) + 0.5) / (coalesce(f.df, 0) + 0.5))::real as idf,
-            row_number() over (partition by v.lang order by coalesce(f.df, 0) = 0, f.df, v.term) as rarity
-        from variants v left join frequencies f using (term)
+            row_number() over (partition by t.lang order by coalesce(f.df, 0) = 0, f.df, t.term) as rarity
+        from terms t left join frequencies f using (term)
     )
     select w.lang,
         (coalesce('{' || string_agg(w.term || ':' || w.idf, ',') filter (where w.df > 0 and w.rarity <= 64) || '}', '{}')
             || '/268435456')::sparsevec,
-        coalesce(array_agg(w.term) filter (where w.own), '{}'),
-        coalesce(array_agg(w.idf) filter (where w.own), '{}')
+        array_agg(w.term),
+        array_agg(w.idf)
     from weighted w
-    group by w.lang
+    group by w.lang;
+end
 $$;
 revoke all on function rag.lexical_queries(text, text, bigint[], bigint) from public;
 grant execute on function rag.lexical_queries(text, text, bigint[], bigint) to authenticated, rag_worker;
 
--- from sql/20_hybrid_search.sql sha256:8a7466c15eaee6bceae1bc7d59f6b474e3431d4e87a2295993381b92f472b39c
+-- from sql/20_hybrid_search.sql sha256:4b1b1eb193f2eb9563cddf708686ee6e3d8898927587df23401374036a86e95f
 -- Searches by words and by meaning in one statement, fused by weighted reciprocal rank fusion (Cormack et al. 2009).
 -- Three rankings are fused: BM25 (a sparse dot product), the cosine similarity (exact, a ranking per embedding server) and
 -- the blend of the two scores, because ranks alone forget how sure each arm was. Ties are broken by chunk id.
@@ -173,9 +176,9 @@ create or replace function rag.hybrid_search(
     arm_count int default 50,
     fts_weight real default 1,
     vector_weight real default 1,
-    blend_weight real default 4,
+    blend_weight real default 10,
     blend_alpha real default 0.6,
-    rrf_k real default 60
+    rrf_k real default 10
 ) returns setof rag.search_hit
 language plpgsql stable security invoker
 set search_path = pg_catalog, extensions, pg_temp
@@ -328,9 +331,9 @@ revoke all on function rag.match_chunks(extensions.halfvec, uuid, int, real, uui
 grant execute on function rag.match_chunks(extensions.halfvec, uuid, int, real, uuid[], uuid, uuid, jsonb)
     to authenticated, rag_worker;
 
--- from sql/30_index_chunks.sql sha256:fc2eae23b76d8be4ffbc6c6b7727d47ae630a9d00258039034eb3edd93bba0e2
+-- from sql/30_index_chunks.sql sha256:de8c5f3c575aa2f07863e84c5750ed79826fa0adf522756e6dbc7951e1a714f8
 -- Builds the lexical index of freshly saved chunks: BM25 term weights per chunk, chunk frequencies per generation.
--- tf part = tf (k1 + 1) / (tf + k1 (1 - b + b dl / 100)), k1 1.2, b 0.75. The length is held against a fixed 100 terms, about
+-- tf part = tf (k1 + 1) / (tf + k1 (1 - b + b dl / 100)), k1 0.9, b 0.6. The length is held against a fixed 100 terms, about
 -- one default chunk, so that a chunk's vector depends on nothing but the chunk. Called by the worker, in the same
 -- transaction as the chunks.
 create or replace function rag.index_chunks(chunk_ids bigint[]) returns int
@@ -351,7 +354,7 @@ as $$
         insert into rag.chunk_terms (chunk_id, generation, owner_id, lang, terms)
         select l.id, l.generation, l.owner_id, l.lang,
             (coalesce('{' || string_agg(
-                l.term || ':' || round((l.frequency * 2.2 / (l.frequency + 1.2 * (0.25 + 0.75 * l.length / 100.0)))::numeric, 5), ',')
+                l.term || ':' || round((l.frequency * 1.9 / (l.frequency + 0.9 * (0.4 + 0.6 * l.length / 100.0)))::numeric, 5), ',')
                 || '}', '{}') || '/268435456')::sparsevec
         from lexemes l group by l.id, l.generation, l.owner_id, l.lang order by l.id
         returning 1
@@ -656,6 +659,23 @@ end
 $$;
 revoke all on function rag.delete_document(uuid) from public;
 grant execute on function rag.delete_document(uuid) to authenticated;
+
+-- from sql/48_extend_ingest_lease.sql sha256:1ac09e6fee4e077329a0bf36ff2391e203e9f42dc6823e73288ba302444b5eac
+-- The heartbeat of a worker between two saves, as while a slow model server answers. False means that the lease is lost.
+create or replace function rag.extend_ingest_lease(job_id bigint, token uuid, lease_seconds int) returns boolean
+language sql volatile security invoker
+set search_path = pg_catalog, pg_temp
+as $$
+    with extended as (
+        update rag.ingest_jobs j
+        set lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds)
+        where j.id = job_id and j.lease_token = token and j.status = 'running'
+        returning 1
+    )
+    select exists (select from extended)
+$$;
+revoke all on function rag.extend_ingest_lease(bigint, uuid, int) from public;
+grant execute on function rag.extend_ingest_lease(bigint, uuid, int) to rag_worker;
 
 -- from sql/50_purge_conversations.sql sha256:e2bff31f833051a5a5a2d59c7f0295f9f4aac1150b5b9aa79e0c1dceeb864f9d
 -- Deletes up to `batch_size` conversations that nobody has touched for `retention_days`; their messages go with them.

@@ -38,7 +38,9 @@ def reader(server: LocalServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
     (folder / "abeilles.md").write_text(BEES, encoding="utf-8")
     documents.make_pdf(folder / "turbine.pdf", *TURBINE)
     with server.person("reader") as person:
-        yield Reader(person, {name: person.add(folder / name)["id"] for name in ("turbine.pdf", "heating.md", "abeilles.md")})
+        yield Reader(
+            person, {name: person.add(folder / name)["id"] for name in ("turbine.pdf", "heating.md", "abeilles.md")}
+        )
 
 
 def read_events(response: httpx.Response) -> list[Json]:
@@ -83,7 +85,12 @@ def test_an_answer_cites_file_page_and_place(reader: Reader) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    [SPEED, "Who installed the heat pump?", "Combien de kilos de miel par an ?", "turbine OR heat & pump | miel :* ( '"],
+    [
+        SPEED,
+        "Who installed the heat pump?",
+        "Combien de kilos de miel par an ?",
+        "turbine OR heat & pump | miel :* ( '",
+    ],
 )
 def test_every_quote_stands_verbatim_at_its_offsets(reader: Reader, query: str) -> None:
     """CHAT-5"""
@@ -218,7 +225,9 @@ def test_the_documents_asked_for_are_all_that_is_searched(reader: Reader) -> Non
     answer = reader.person.ask("When was the heat pump installed beside the turbine?", document_ids=[heating, heating])
     assert answer["scope"] == {"kind": "documents", "document_ids": [heating]}
     assert {source["document_id"] for source in answer["sources"]} == {heating}
-    assert {hit["document_id"] for hit in reader.person.get("/search", q=SPEED, document_id=heating)["hits"]} == {heating}
+    assert {hit["document_id"] for hit in reader.person.get("/search", q=SPEED, document_id=heating)["hits"]} == {
+        heating
+    }
 
 
 def test_a_conversation_about_a_notebook_stays_there(server: LocalServer, ada: Person) -> None:
@@ -295,7 +304,9 @@ def test_a_body_of_more_than_a_megabyte_is_refused(ada: Person, pieces: int) -> 
     assert problem_of(ada.http.post("/api/rag/chat", content=sent)) == (413, "too_large")
 
 
-@pytest.mark.parametrize("query", ["a\x00b \ud800", "'; drop table rag.documents; --", "\u202e\u0000", "🦄" * 1000, "%s %(x)s {}"])
+@pytest.mark.parametrize(
+    "query", ["a\x00b \ud800", "'; drop table rag.documents; --", "\u202e\u0000", "🦄" * 1000, "%s %(x)s {}"]
+)
 def test_odd_questions_are_answered_like_others(ada: Person, query: str) -> None:
     answer = ada.http.post(
         "/api/rag/chat", content=json.dumps({"query": query}), headers={"Content-Type": "application/json"}

@@ -136,7 +136,9 @@ def test_a_slow_model_is_bridged_with_pings(
     assert events_of(text)[-1]["mode"] == "model"
 
 
-def test_no_connection_is_held_while_the_model_writes(thinking: LocalServer, asker: Person, model: FakeModelServer) -> None:
+def test_no_connection_is_held_while_the_model_writes(
+    thinking: LocalServer, asker: Person, model: FakeModelServer
+) -> None:
     model.script(Reply(pieces(answer_json((LONG, [])), 20), delay=0.1))
     config = thinking.services.config
     assert config.database_url is not None
@@ -279,9 +281,7 @@ def test_a_model_that_is_not_there_is_said_so(server: LocalServer, library: Pers
     dsn = config.database_url.get_secret_value()
     with run_local_server(dsn, config.home, worker=False, chat_model="fake", openai_base_url=nobody) as lonely:
         headers = {"Authorization": f"Bearer {library.token}"}
-        response = httpx.post(
-            f"{lonely.base_url}/api/rag/chat", json={"query": QUESTION}, headers=headers, timeout=30, trust_env=False
-        )
+        response = lonely.http.post("/api/rag/chat", json={"query": QUESTION}, headers=headers)
     assert problem_of(response) == (503, "model_unavailable")
     assert "The question is saved" in response.json()["detail"]
     assert [message["content"] for message in messages(library, last_conversation(library))] == [QUESTION]

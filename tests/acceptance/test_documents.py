@@ -14,7 +14,6 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-import httpx
 import pytest
 from PIL import Image
 
@@ -71,7 +70,9 @@ def job_of(server: LocalServer, document_id: str) -> Json:
 
 def count_jobs(server: LocalServer, person: Person) -> int:
     with server.services.database.as_worker() as connection:
-        row = connection.execute("select count(*) as n from rag.ingest_jobs where owner_id = %s", (person.id,)).fetchone()
+        row = connection.execute(
+            "select count(*) as n from rag.ingest_jobs where owner_id = %s", (person.id,)
+        ).fetchone()
     assert row is not None
     return int(row["n"])
 
@@ -214,15 +215,13 @@ def test_a_failed_document_is_replaced_by_sending_its_file_again(ada: Person, tm
     ],
     ids="path windows control space emoji longest markup".split(),
 )
-def test_a_file_name_is_shown_and_never_used_as_a_path(
-    server: LocalServer, ada: Person, sent: str, shown: str
-) -> None:
+def test_a_file_name_is_shown_and_never_used_as_a_path(server: LocalServer, ada: Person, sent: str, shown: str) -> None:
     """LIB-4"""
     document = ada.add_bytes(sent, b"The boiler burns wood.", mime_type="text/plain")
     assert document["file_name"] == shown
     assert stored_files(server, ada) == [f"{document['id']}/original.txt"]
     address = ada.get(f"/documents/{document['id']}/download")["url"]
-    answer = httpx.get(address, trust_env=False)
+    answer = server.http.get(address)
     assert answer.content == b"The boiler burns wood."
     assert answer.headers["content-disposition"].startswith("attachment; ")
     assert answer.headers["x-content-type-options"] == "nosniff"
@@ -256,7 +255,7 @@ def test_a_forged_address_takes_nothing(
 ) -> None:
     """LIB-3"""
     ticket = ada.announce("a.txt").json()
-    answer = httpx.put(forge(ticket["upload"]["url"]), content=b"text", trust_env=False)
+    answer = server.http.put(forge(ticket["upload"]["url"]), content=b"text")
     assert problem_of(answer)[0] == status
     assert stored_files(server, ada) == []
     assert ada.get(f"/documents/{ticket['document']['id']}")["status"] == "awaiting_upload"
@@ -296,7 +295,9 @@ def test_an_upload_that_is_cut_off_leaves_nothing_behind(server: LocalServer, ad
     ticket = ada.announce("a.txt").json()
     address = urlsplit(ticket["upload"]["url"])
     with socket.create_connection((address.hostname, address.port)) as connection:
-        request = f"PUT {address.path}?{address.query} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 1000\r\n\r\n"
+        request = (
+            f"PUT {address.path}?{address.query} HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: 1000\r\n\r\n"
+        )
         connection.sendall(request.encode() + b"only the beginning")
     home = server.services.config.home / "storage"
     wait_until(lambda: not any((home / ".incoming").iterdir()))
@@ -430,7 +431,7 @@ def test_a_download_gives_the_very_bytes_under_the_name(ada: Person, tmp_path: P
     path = MAKERS[file_type](tmp_path)
     document_id = ada.add(path)["id"]
     download = ada.get(f"/documents/{document_id}/download")
-    answer = httpx.get(download["url"], trust_env=False)
+    answer = ada.server.http.get(download["url"])
     assert answer.content == path.read_bytes()
     assert answer.headers["content-disposition"] == f'attachment; filename="report.{file_type}"'
     assert download["expires_in"] == 300
@@ -445,7 +446,9 @@ def test_a_document_without_bytes_has_no_text_picture_or_download(ada: Person) -
 
 @pytest.mark.parametrize("value", ["1", "null", "' or 1=1 --", "x" * 300, "%00", "../../etc/passwd"])
 @pytest.mark.parametrize("what", ["documents/{}", "documents/{}/text", "conversations/{}/messages"])
-def test_what_is_no_id_is_answered_like_an_id_that_does_not_exist(report: tuple[Person, str], what: str, value: str) -> None:
+def test_what_is_no_id_is_answered_like_an_id_that_does_not_exist(
+    report: tuple[Person, str], what: str, value: str
+) -> None:
     """SEC-3"""
     answer = report[0].http.get("/api/rag/" + what.format(value))
     assert problem_of(answer) == (404, "not_found")

@@ -92,7 +92,7 @@ def reference_bm25(texts: list[list[str]], query: list[str]) -> list[float]:
             df = sum(word in other for other in texts)
             tf = Counter(words)[word]
             idf = math.log(1 + (len(texts) - df + 0.5) / (df + 0.5))
-            score += idf * tf * 2.2 / (tf + 1.2 * (0.25 + 0.75 * len(words) / 100))
+            score += idf * tf * 1.9 / (tf + 0.9 * (0.4 + 0.6 * len(words) / 100))
         scores.append(score)
     return scores
 

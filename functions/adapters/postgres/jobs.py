@@ -27,6 +27,15 @@ class JobStore:
             ).fetchone()
         return None if row is None else _read_job(row)
 
+    def extend_ingest_lease(self, job: ingestion.Job, lease_seconds: int) -> None:
+        """Raises LeaseLostError."""
+        with self._database.as_worker() as connection:
+            row = connection.execute(
+                "select rag.extend_ingest_lease(%s, %s, %s) as held", (job.id, job.lease_token, lease_seconds)
+            ).fetchone()
+        if row is None or not row["held"]:
+            raise errors.LeaseLostError(job_id=job.id)
+
     def save_batch(self, job: ingestion.Job, batch: ingestion.Batch, lease_seconds: int) -> None:
         """Saves pages, chunks, vectors, terms and the checkpoint in one transaction, or raises LeaseLostError."""
         with self._database.as_worker() as connection:

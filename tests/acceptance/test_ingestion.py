@@ -1,0 +1,200 @@
+"""What a crash, a time limit or a lost lease does to a document: nothing, in the end."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from functions.adapters.local_embedder import LocalEmbedder
+from functions.adapters.postgres import documents
+from functions.adapters.postgres import settings as stored_settings
+from functions.adapters.postgres.connection import Database
+from functions.adapters.postgres.jobs import JobStore
+from functions.core import errors, models, ports
+from functions.core.ingestion import Outcome, Worker
+from functions.core.settings import Settings
+from functions.runtime.wiring import LOCAL_SERVER
+from tests import library
+from tests.documents import make_pdf
+from tests.library import ADA
+
+PAGES = 20
+
+
+class Folder:
+    """An object store that gives one file for every path."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+
+    def download(self, path: str, target: Path) -> None:
+        shutil.copy(self.file, target)
+
+
+class Crash(BaseException):
+    """What no `except Exception` catches, like a killed process."""
+
+
+class CrashingEmbedder:
+    """The local model, until it has been asked `calls` times."""
+
+    def __init__(self, embedder: ports.Embedder, calls: int, error: BaseException) -> None:
+        self._embedder, self._left, self._error = embedder, calls, error
+        self.dimensions, self.max_input_tokens = embedder.dimensions, embedder.max_input_tokens
+        self.count_tokens = embedder.count_tokens
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        self._left -= 1
+        if self._left < 0:
+            raise self._error
+        return self._embedder.embed(texts)
+
+
+@pytest.fixture(scope="module")
+def embedder() -> LocalEmbedder:
+    return LocalEmbedder()
+
+
+@pytest.fixture
+def db(database: str) -> Iterator[Database]:
+    opened = Database(database)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def worker(db: Database, embedder: LocalEmbedder, tmp_path: Path) -> Worker:
+    """A worker on a document of twenty pages."""
+    pages = [
+        [f"Page {n} tells of the city of Name{n}.", f"It was founded in the year {1000 + n}."] for n in range(PAGES)
+    ]
+    file = make_pdf(tmp_path / "cities.pdf", *pages)
+    server = stored_settings.ensure_default_server(db, LOCAL_SERVER)
+    return Worker(JobStore(db), Folder(file), server, embedder, Settings(), lease_seconds=1)  # type: ignore[arg-type]
+
+
+def add_document(db: Database, dsn: str) -> str:
+    document_id = library.add_document(db)
+    library.store_object(dsn, ADA, document_id)
+    return document_id
+
+
+def read_chunks(db: Database, document_id: str) -> list[dict[str, Any]]:
+    with db.as_user(ADA) as connection:
+        generation = documents.find(connection, document_id)["generation"]
+        return connection.execute(
+            "select chunk_index, page_start, start_offset, end_offset, text, search_text, lang, v.embedding::text as vector"
+            " from rag.chunks c join rag.chunk_vectors v on v.chunk_id = c.id where c.generation = %s order by 1",
+            (generation,),
+        ).fetchall()
+
+
+def undisturbed(db: Database, dsn: str, worker: Worker) -> list[dict[str, Any]]:
+    document_id = add_document(db, dsn)
+    assert worker.ingest_next() == Outcome(1, document_id, "done")
+    return read_chunks(db, document_id)
+
+
+def work_until_done(worker: Worker) -> str:
+    for _ in range(200):
+        outcome = worker.ingest_next()
+        if outcome is not None and not outcome.again:
+            return outcome.status
+    raise AssertionError("never done")
+
+
+def test_a_crash_in_any_batch_changes_nothing_of_the_result(db: Database, database: str, worker: Worker) -> None:
+    """ING-10"""
+    expected = undisturbed(db, database, worker)
+    for calls in range(3):
+        document_id = add_document(db, database)
+        crashing = CrashingEmbedder(worker.embedder, calls, Crash())
+        with pytest.raises(Crash):
+            replace(worker, embedder=crashing, lease_seconds=0).ingest_next()
+        assert work_until_done(worker) == "done"
+        assert read_chunks(db, document_id) == expected
+
+
+def test_a_run_that_is_short_of_time_hands_on(db: Database, database: str, worker: Worker) -> None:
+    """ING-10"""
+    expected = undisturbed(db, database, worker)
+    document_id = add_document(db, database)
+    left = iter([100.0, 0.0] * 100)
+    hurried = replace(worker, remaining_seconds=lambda: next(left))
+    outcomes = [hurried.ingest_next() for _ in range(2)]
+    assert [(o.status, o.again) for o in outcomes if o] == [("queued", True)] * 2
+    assert work_until_done(worker) == "done"
+    assert read_chunks(db, document_id) == expected
+
+
+def test_a_model_that_limits_requests_costs_a_retry_and_not_the_document(
+    db: Database, database: str, worker: Worker
+) -> None:
+    """ING-11"""
+    document_id = add_document(db, database)
+    limited = CrashingEmbedder(worker.embedder, 1, errors.ModelRateLimitedError(retry_after=0))
+    first = replace(worker, embedder=limited).ingest_next()
+    assert first == Outcome(1, document_id, "queued", code="model_rate_limited")
+    assert work_until_done(worker) == "done"
+
+
+def test_deleting_the_document_stops_its_worker(db: Database, database: str, worker: Worker) -> None:
+    """LIB-8"""
+    document_id = add_document(db, database)
+
+    class Deleting(CrashingEmbedder):
+        def embed(self, texts: Sequence[str]) -> Any:
+            with db.as_user(ADA) as connection:
+                if connection.execute("select from rag.documents").fetchone() is not None:
+                    documents.delete_document(connection, document_id)
+            return super().embed(texts)
+
+    outcome = replace(worker, embedder=Deleting(worker.embedder, 99, Crash())).ingest_next()
+    assert outcome == Outcome(1, document_id, "superseded")
+    assert worker.ingest_next() is None
+
+
+def test_the_whole_document_is_in_the_result(db: Database, database: str, worker: Worker) -> None:
+    """ING-1, ING-7"""
+    chunks = undisturbed(db, database, worker)
+    assert [f"Name{n}" in " ".join(c["text"] for c in chunks if c["page_start"] == n + 1) for n in range(PAGES)] == [
+        True
+    ] * PAGES
+    assert [c["chunk_index"] for c in chunks] == list(range(len(chunks)))
+
+
+def test_a_page_with_no_text_is_named_in_the_health_report(
+    db: Database, database: str, worker: Worker, tmp_path: Path
+) -> None:
+    """LIB-10"""
+    file = make_pdf(tmp_path / "gap.pdf", "The first page has words.", "", "The third page has words.")
+    document_id = add_document(db, database)
+    assert replace(worker, objects=Folder(file)).ingest_next() == Outcome(1, document_id, "done")  # type: ignore[arg-type]
+    with db.as_user(ADA) as connection:
+        health = documents.find(connection, document_id)["health"]
+    assert health == {"pages_without_text": [2], "chunks": 2, "chunks_not_embedded": 0, "languages": {"en": 2}}
+
+
+def test_the_model_of_a_document_is_kept_with_it(db: Database, database: str, worker: Worker) -> None:
+    """SET-2"""
+    document_id = add_document(db, database)
+    worker.ingest_next()
+    with db.as_user(ADA) as connection:
+        row = documents.find(connection, document_id)
+    assert (
+        str(row["embedding_server_id"]),
+        row["embedding_model"],
+        row["embedding_dim"],
+        row["chunking_strategy"],
+    ) == (
+        worker.server.id,
+        worker.server.model,
+        384,
+        "fixed",
+    )
+    assert isinstance(worker.server, models.EmbeddingServer)

@@ -1,0 +1,77 @@
+"""What holds for every answer of the server, whatever was asked."""
+
+from __future__ import annotations
+
+import statistics
+import time
+
+import pytest
+
+from tests.local_server import LocalServer, Person, problem_of
+
+
+@pytest.mark.parametrize("path", ["/", "/static/app.js", "/api/rag/me", "/nowhere", "/health"])
+def test_every_answer_carries_an_id_and_the_security_headers(server: LocalServer, path: str) -> None:
+    """SEC-6"""
+    answer = server.http.get(path, headers={"X-Request-Id": "my-request-1"})
+    wanted = {"x-request-id": "my-request-1", "x-content-type-options": "nosniff", "x-frame-options": "DENY"}
+    assert {key: answer.headers[key] for key in wanted} == wanted
+
+
+def test_a_fault_of_ours_says_nothing_of_the_inside(
+    server: LocalServer, bob: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SEC-6"""
+
+    def break_down(*_: object) -> None:
+        raise RuntimeError("select secret from /etc/passwd")
+
+    monkeypatch.setattr("functions.web.routes_conversations.conversations.list_page", break_down)
+    answer = bob.http.get("/api/rag/conversations", headers={"X-Request-Id": "my-request-2"})
+    assert problem_of(answer) == (500, "internal")
+    assert (answer.json()["request_id"], answer.headers["x-content-type-options"]) == ("my-request-2", "nosniff")
+    assert "secret" not in answer.text
+
+
+@pytest.mark.parametrize(
+    "sent", ["short", "with space and more", "x" * 65, "a\u00e9bcdefgh", "<script>alert(1)</script>"]
+)
+def test_an_odd_request_id_is_replaced(server: LocalServer, sent: str) -> None:
+    answer = server.http.get("/health", headers=[(b"X-Request-Id", sent.encode("latin-1"))])
+    assert answer.headers["x-request-id"] != sent
+    assert len(answer.headers["x-request-id"]) == 32
+
+
+def test_answers_on_a_kept_connection_come_at_once(server: LocalServer) -> None:
+    """40 ms and more each is what Nagle's algorithm and a delayed acknowledgement make together."""
+    seconds = []
+    for _ in range(15):
+        started = time.perf_counter()
+        server.http.get("/health")
+        seconds.append(time.perf_counter() - started)
+    assert statistics.median(seconds) < 0.03
+
+
+@pytest.mark.parametrize("body", [b"", b"null", b"7", b"[1]", b'"a"', b"{\xff}"])
+@pytest.mark.parametrize("operation", ["POST documents", "POST chat", "PATCH settings"])
+def test_a_body_that_is_no_object_is_refused(admin: Person, operation: str, body: bytes) -> None:
+    method, path = operation.split()
+    headers = {"Content-Type": "application/json"}
+    answer = admin.http.request(method, f"/api/rag/{path}", content=body, headers=headers)
+    assert problem_of(answer) == (400, "invalid_input")
+
+
+def test_an_unknown_address_and_a_wrong_method_are_problems_too(server: LocalServer) -> None:
+    """SEC-6"""
+    assert problem_of(server.http.get("/api/rag/nowhere")) == (404, "not_found")
+    assert problem_of(server.http.delete("/health")) == (405, "method_not_allowed")
+
+
+def test_readiness_says_what_works(server: LocalServer) -> None:
+    """OPS-4"""
+    answer = server.http.get("/ready").json()
+    assert answer["status"] == "ok"
+    assert {name: check["ok"] for name, check in answer["checks"].items()} == dict.fromkeys(
+        ("database", "storage", "models"), True
+    )
+    assert "Postgres 1" in answer["checks"]["database"]["detail"]

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from functions.core import errors
+from functions.core.settings import Settings, describe_settings, load_settings, validate_changes
+
+
+def faults_of(changes: dict[str, Any]) -> dict[str, str]:
+    with pytest.raises(errors.InvalidSettingsError) as caught:
+        validate_changes(changes)
+    return {fault["key"]: fault["message"] for fault in caught.value.details["faults"]}
+
+
+def test_every_setting_is_described_with_its_bounds() -> None:
+    """SET-5"""
+    rows = {row["key"]: row for row in describe_settings()}
+    assert list(rows) == list(asdict(Settings()))
+    assert rows["rrf_k"] == {
+        "key": "rrf_k",
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 200,
+        "default": Settings().rrf_k,
+        "description": "Constant k of reciprocal rank fusion.",
+    }
+
+
+def test_every_default_is_within_its_own_bounds() -> None:
+    """SET-3"""
+    validate_changes(asdict(Settings()))
+
+
+@pytest.mark.parametrize("row", [r for r in describe_settings() if "minimum" in r], ids=lambda r: r["key"])
+def test_a_number_may_reach_its_bounds_and_not_pass_them(row: dict[str, Any]) -> None:
+    """SET-3"""
+    key, low, high = row["key"], row["minimum"], row["maximum"]
+    validate_changes({key: low})
+    validate_changes({key: high})
+    between = f"This must be between {low:g} and {high:g}."
+    assert [faults_of({key: value}) for value in (low - 1, high + 1)] == [{key: between}] * 2
+
+
+def test_every_fault_is_named_at_once() -> None:
+    """SET-3"""
+    assert faults_of({"rrf_k": 0, "nonsense": 1, "match_count": 20, "guard_message": 5}) == {
+        "rrf_k": "This must be between 1 and 200.",
+        "nonsense": "There is no such setting.",
+        "guard_message": "This must be a text.",
+    }
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("rrf_k", 1.5),
+        ("rrf_k", True),
+        ("rrf_k", "60"),
+        ("rrf_k", None),
+        ("fts_weight", float("nan")),
+        ("fts_weight", []),
+    ],
+    ids=repr,
+)
+def test_a_value_of_another_type_is_a_fault(key: str, value: Any) -> None:
+    """SET-3"""
+    assert list(faults_of({key: value})) == [key]
+
+
+def test_a_text_is_bounded_in_length() -> None:
+    """SET-3"""
+    validate_changes({"guard_message": "x" * 1000})
+    assert faults_of({"guard_message": "x" * 1001}) == {"guard_message": "This must be at most 1000 characters."}
+
+
+def test_a_stored_value_that_is_no_longer_valid_gives_way_to_its_default() -> None:
+    assert load_settings({"rrf_k": 20, "match_count": 9999, "gone": 1}) == Settings(rrf_k=20)
