@@ -19,7 +19,7 @@ from fastapi import FastAPI
 from pydantic import SecretStr
 
 from functions.adapters import auth
-from functions.core import models
+from functions.core import errors, models
 from functions.local import serve
 from functions.runtime.config import Config
 from functions.runtime.wiring import Services
@@ -148,7 +148,8 @@ class InProcessWorker:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            with self._working:
+            outcome = None
+            with self._working, suppress(errors.IbidError):  # as there: the next round may go better
                 outcome = self._services.make_worker().ingest_next()
             self._stopping.wait(0.001 if outcome else 0.05)  # a pause lets `paused` have its turn
 

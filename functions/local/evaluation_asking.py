@@ -20,11 +20,14 @@ LEXICAL = {"vector_weight": 0.0, "blend_weight": 0.0}
 DENSE = {"fts_weight": 0.0, "blend_weight": 0.0}
 ARMS: Mapping[str, Mapping[str, Any]] = {"hybrid": {}, "lexical": LEXICAL, "dense": DENSE}
 
-# Looks at the text itself, not at the index.
-_STANDS_SOMEWHERE = """
-select from rag.chunks c
-where to_tsvector('simple', c.search_text)
-    @@ replace(plainto_tsquery('simple', rag.content_words(%s, %s))::text, '&', '|')::tsquery
+# Looks at the text itself, not at the index. Letters alone are no words: « à » and « a » are one when folded.
+_STANDS_SOMEWHERE = r"""
+with question as (
+    select regexp_replace(rag.content_words(rag.fold(%s), %s), '\m\w\M', ' ', 'g') as words
+)
+select from question q join rag.chunks c
+    on to_tsvector('simple', rag.fold(c.search_text))
+        @@ replace(plainto_tsquery('simple', q.words)::text, '&', '|')::tsquery
 limit 1
 """
 
@@ -87,7 +90,7 @@ def _unit(library: Library, hit: models.SearchHit) -> evaluation_sets.Unit:
 
 
 def list_missed(database: Database, library: Library, asked: Sequence[Asked]) -> list[str]:
-    """The questions for which nothing was found although a word of theirs, no stop word, stands in a passage."""
+    """The questions for which nothing was found although a word of theirs, not a stop word, stands in a passage."""
     missed = []
     with database.as_user(library.user) as connection:
         for text in (one.question.text for one in asked if one.is_empty):

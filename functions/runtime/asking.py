@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -27,6 +27,7 @@ class Question:
     document_ids: tuple[str, ...] = ()
     notebook_id: str | None = None
     note_id: str | None = None
+    filters: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +107,7 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
     saver = _Saver(services, user, opened)
     try:
         yield opened
-        found = retrieve(services, user, policy, question.text, lang, opened.scope)
+        found = retrieve(services, user, policy, question.text, lang, opened.scope, question.filters)
         _log_retrieval(user, opened, found)
         if guard.is_answerable(found.found.hits, policy.settings.similarity_threshold):
             answer = yield from _answer(services, question, lang, found, history, saver)
@@ -127,7 +128,7 @@ def retrieve(
     text: str,
     lang: str,
     scope: models.Scope,
-    filters: dict[str, Any] | None = None,
+    filters: Mapping[str, str] | None = None,
 ) -> retrieval.Retrieval:
     """Finds passages as this user; the database is asked once."""
     return retrieval.retrieve(

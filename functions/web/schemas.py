@@ -33,6 +33,13 @@ class NewDocument(Request):
     note_id: UUID | None = None
 
 
+class Filters(Request):
+    """What a source must be like; what is left out does not matter."""
+
+    file_type: Literal["pdf", "docx", "txt", "md"] | None = None
+    lang: Literal["en", "fr", "simple"] | None = None
+
+
 class Question(Request):
     query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
     conversation_id: UUID | None = None
@@ -40,6 +47,7 @@ class Question(Request):
     document_ids: Annotated[list[UUID], Field(max_length=100)] = []
     notebook_id: UUID | None = None
     note_id: UUID | None = None
+    filters: Filters = Filters()
 
 
 class ConversationTitle(Request):

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from contextlib import closing
 
+import pytest
+
 from functions.adapters.postgres.connection import Database
 from functions.core.settings import Settings
 from functions.local import evaluation, evaluation_sets
-from functions.runtime.config import Config
 from tests.requirements import need_eval_data
 
 
-def test_the_right_abstract_is_found_for_a_claim(database: str):
+def test_the_right_abstract_is_found_for_a_claim(database: str, pytestconfig: pytest.Config):
     """EVAL-1: nDCG@10 of the hybrid search on all of SciFact dev, and no arm that makes it worse."""
     questions = evaluation_sets.read_set("scifact", root=need_eval_data("passages"))
-    with evaluation.open_embedder(Config().home) as embedder, closing(Database(database)) as store:
+    home = pytestconfig.cache.mkdir("ibid")  # vectors stay the same however the search changes
+    with evaluation.open_embedder(home) as embedder, closing(Database(database)) as store:
         found = evaluation.evaluate(store, questions, embedder, Settings())
     evaluation.print_report(found)
     scores = {arm: evaluation.mean_scores(asked).ndcg for arm, asked in found.arms.items()}
