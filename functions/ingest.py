@@ -25,7 +25,11 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 def ingest_record(record: dict[str, Any], context: Any) -> None:
     services = wiring.services()
     job_id = events.read_job_id(record)
-    outcome = services.make_worker(context.get_remaining_time_in_millis() / 1000).ingest_next(job_id)
+    worker = services.make_worker(context.get_remaining_time_in_millis() / 1000)
+    if not worker.has_time():  # an earlier message of the batch took it
+        services.nudge_worker(job_id)
+        return
+    outcome = worker.ingest_next(job_id)
     if outcome is None:
         return  # done, or in another worker's hands
     _log.info("ai_index_job", extra={"job_id": job_id, "status": outcome.status, "code": outcome.code})

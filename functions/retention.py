@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from functions.adapters.postgres import jobs
+from functions.core import errors
 from functions.runtime import events, wiring
 
 
@@ -13,7 +14,10 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     if events.is_http(event):
         if not events.has_bearer(event, services.config.cron_secret):
             return events.refuse(event)
-        return events.respond(200, purge(services))
+        try:
+            return events.respond(200, purge(services))
+        except errors.IbidError as exc:
+            return events.reject(event, exc)
     return purge(services)
 
 

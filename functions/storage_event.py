@@ -15,11 +15,11 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
         return events.refuse(event)
     try:
         stored = events.read_stored_object(event, services.config.storage_bucket)
-    except errors.InvalidInputError as exc:
+        if stored is None:
+            return events.respond(202, {"job_id": None})
+        job_id = JobStore(services.database).enqueue_stored_object(stored.path, stored.version, stored.size)
+    except errors.IbidError as exc:
         return events.reject(event, exc)
-    if stored is None:
-        return events.respond(202, {"job_id": None})
-    job_id = JobStore(services.database).enqueue_stored_object(stored.path, stored.version, stored.size)
     if job_id is not None:
         services.nudge_worker(job_id)
     return events.respond(202, {"job_id": job_id})

@@ -7,12 +7,13 @@ as $$
 declare
     job rag.ingest_jobs;
 begin
-    select * into job from rag.ingest_jobs j
+    -- Everybody locks the document before its job: one order, no deadlock.
+    select j.* into job from rag.ingest_jobs j join rag.documents d on d.id = j.document_id
     where (claim_ingest_job.job_id is null or j.id = claim_ingest_job.job_id)
         and j.run_after <= clock_timestamp()
         and (j.status = 'queued' or (j.status = 'running' and j.lease_expires_at < clock_timestamp()))
     order by j.run_after, j.id
-    for update skip locked
+    for update of d, j skip locked
     limit 1;
     if not found then
         return;

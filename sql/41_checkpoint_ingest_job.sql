@@ -9,6 +9,7 @@ as $$
 declare
     document_id uuid;
 begin
+    perform from rag.documents d where d.id = (select j.document_id from rag.ingest_jobs j where j.id = job_id) for update;
     update rag.ingest_jobs j
     set checkpoint = checkpoint_ingest_job.checkpoint, attempts = 0,
         lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds)

@@ -10,6 +10,7 @@ declare
     job rag.ingest_jobs;
     written int;
 begin
+    perform from rag.documents d where d.id = (select j.document_id from rag.ingest_jobs j where j.id = job_id) for update;
     update rag.ingest_jobs j set status = 'done', finished_at = clock_timestamp(), lease_token = null, error_code = null, error = null
     where j.id = job_id and j.lease_token = token and j.status = 'running'
     returning j.* into job;

@@ -11,6 +11,7 @@ declare
     job rag.ingest_jobs;
     again boolean;
 begin
+    perform from rag.documents d where d.id = (select j.document_id from rag.ingest_jobs j where j.id = job_id) for update;
     select * into job from rag.ingest_jobs j
     where j.id = job_id and j.lease_token = token and j.status = 'running' for update;
     if not found then

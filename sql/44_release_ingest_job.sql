@@ -1,11 +1,12 @@
--- Hands an unfinished job on: the time limit of this run is near, the next claim goes on from the checkpoint.
+-- Hands an unfinished job on: the time limit of this run is near, the next claim goes on from the checkpoint. The attempt
+-- is not given back: saving progress has cleared it.
 create or replace function rag.release_ingest_job(job_id bigint, token uuid) returns boolean
 language sql volatile security invoker
 set search_path = pg_catalog, pg_temp
 as $$
     with released as (
         update rag.ingest_jobs j
-        set status = 'queued', attempts = greatest(j.attempts - 1, 0), lease_token = null, lease_expires_at = null,
+        set status = 'queued', lease_token = null, lease_expires_at = null,
             run_after = clock_timestamp()
         where j.id = job_id and j.lease_token = token and j.status = 'running'
         returning 1

@@ -13,17 +13,23 @@ declare
     orphans int;
     due jsonb;
 begin
-    with exhausted as (
+    with exhausted as materialized (
+        select j.id, j.document_id
+        from rag.ingest_jobs j join rag.documents d on d.id = j.document_id
+        where j.status = 'running' and j.lease_expires_at < clock_timestamp() and j.attempts >= max_attempts
+        order by d.id
+        for update of d, j skip locked
+    ), buried as (
         update rag.ingest_jobs j
         set status = 'dead', lease_token = null, error_code = 'worker_lost', finished_at = clock_timestamp(),
             error = 'The document could not be processed: every attempt ended without an answer. Try again, or split the file.'
-        where j.status = 'running' and j.lease_expires_at < clock_timestamp() and j.attempts >= max_attempts
+        from exhausted e where j.id = e.id
         returning j.document_id, j.error_code, j.error
     ), failed as (
         update rag.documents d
         set status = case when d.generation is null then 'failed' else 'indexed' end, stage = null,
-            error_code = e.error_code, error = e.error
-        from exhausted e where d.id = e.document_id
+            error_code = b.error_code, error = b.error
+        from buried b where d.id = b.document_id
         returning 1
     )
     select count(*) into dead from failed;

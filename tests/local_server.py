@@ -94,7 +94,7 @@ def problem_of(response: httpx.Response) -> tuple[int, str]:
     """Status and code of an answer that has to be a problem, complete and with an id for asking about it."""
     assert response.headers["content-type"] == "application/problem+json", response.text
     body = response.json()
-    assert set(body) - {"faults"} == {"type", "title", "status", "detail", "code", "request_id"}
+    assert set(body) - {"faults", "conversation_id"} == {"type", "title", "status", "detail", "code", "request_id"}
     assert body["status"] == response.status_code
     assert body["type"] == f"urn:ibid:error:{body['code']}"
     assert body["request_id"] == response.headers["x-request-id"]

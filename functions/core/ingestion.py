@@ -113,6 +113,10 @@ class Worker:
     remaining_seconds: Callable[[], float] = lambda: float("inf")
     lease_seconds: int = LEASE_SECONDS
 
+    def has_time(self) -> bool:
+        """Whether this run is long enough to save another batch."""
+        return self.remaining_seconds() >= RESERVE_SECONDS
+
     def ingest_next(self, job_id: int | None = None) -> Outcome | None:
         """Claims a due job (a given one, or the longest waiting) and works on it until it ends or time is up."""
         job = self.store.claim_ingest_job(job_id, self.lease_seconds)
@@ -120,7 +124,11 @@ class Worker:
             return None
         try:
             self._ingest(job)
-        except errors.TimeBudgetExceededError:
+        except errors.TimeBudgetExceededError as exc:
+            if not exc.details[
+                "progress"
+            ]:  # the next run would get no further: that is a failure, and they are counted
+                return self._fail(job, exc)
             self.store.release_ingest_job(job)
             return Outcome(job.id, job.document_id, "queued", again=True)
         except errors.LeaseLostError:
@@ -155,8 +163,8 @@ class Worker:
     def _save_batch(
         self, job: Job, outline: Outline, pages: Sequence[models.Page], checkpoint: Checkpoint, page_count: int
     ) -> Checkpoint:
-        if self.remaining_seconds() < RESERVE_SECONDS:
-            raise errors.TimeBudgetExceededError(job_id=job.id)
+        if not self.has_time():
+            raise errors.TimeBudgetExceededError(job_id=job.id, progress=checkpoint != job.checkpoint)
         chunks, section = self._chunk(outline, pages, checkpoint)
         vectors = self._embed(job, chunks)
         after = Checkpoint(

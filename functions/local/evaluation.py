@@ -10,7 +10,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,17 +47,20 @@ class Evaluation:
 
 
 def evaluate(
-    database: Database, questions: evaluation_sets.QuestionSet, embedder: ports.Embedder, settings: Settings
+    database: Database,
+    questions: evaluation_sets.QuestionSet,
+    embedder: ports.Embedder,
+    settings: Settings,
+    arms: Iterable[str] = evaluation_asking.ARMS,
 ) -> Evaluation:
-    """Indexes the set for a new user of a migrated database and asks its questions of every arm."""
+    """Indexes the set for a new user of a migrated database and asks its questions of each of `arms`."""
     library = evaluation_library.load_library(database, questions, embedder, settings)
     embedder.embed([question.text for question in questions.questions])
-    arms = {
-        arm: evaluation_asking.ask_all(database, library, questions.questions, embedder, settings, arm)
-        for arm in evaluation_asking.ARMS
+    asked = {
+        arm: evaluation_asking.ask_all(database, library, questions.questions, embedder, settings, arm) for arm in arms
     }
-    missed = evaluation_asking.list_missed(database, library, arms["lexical"])
-    return Evaluation(questions.name, len(library.names), library.chunk_count, arms, missed)
+    missed = evaluation_asking.list_missed(database, library, asked["lexical"])
+    return Evaluation(questions.name, len(library.names), library.chunk_count, asked, missed)
 
 
 def mean_scores(asked: Sequence[Asked]) -> metrics.RankingScores:

@@ -6,16 +6,17 @@ from collections.abc import Iterator
 from typing import Annotated, Any
 
 import anyio.from_thread
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import FileResponse
 from starlette.requests import ClientDisconnect
 
+from functions import retention
 from functions.adapters import auth
 from functions.adapters.postgres import objects
 from functions.adapters.storage_local import LocalObjectStore
 from functions.core import errors
 from functions.runtime.wiring import Services
-from functions.web.deps import ServicesDep
+from functions.web.deps import ServicesDep, check_secret, read_bearer
 
 router = APIRouter()
 
@@ -40,6 +41,13 @@ def create_token(request: Request, services: ServicesDep) -> dict[str, Any]:
     user_id = auth.local_user_id(LOCAL_USER)
     token = auth.issue_local_token(services.local_secret, user_id, LOCAL_USER, admin=True, lifetime=TOKEN_SECONDS)
     return {"token": token, "user": {"id": user_id, "name": LOCAL_USER, "is_admin": True}}
+
+
+@router.get("/api/cron/retention")
+def run_retention(services: ServicesDep, authorization: Annotated[str | None, Header()] = None) -> dict[str, int]:
+    """What the scheduler calls elsewhere; here the worker does it daily, and whoever knows CRON_SECRET at any time."""
+    check_secret(read_bearer(authorization), services.config.cron_secret)
+    return retention.purge(services)
 
 
 @router.put("/storage/v1/object/upload/sign/{bucket}/{path:path}")

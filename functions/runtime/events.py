@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from functions.core import errors
+from functions.core.text_extraction import clean_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,11 @@ def read_stored_object(event: dict[str, Any], bucket: str) -> StoredObjectEvent 
             raise errors.InvalidInputError("This webhook takes changes of storage.objects only.")
         if payload["type"] not in ("INSERT", "UPDATE") or record["bucket_id"] != bucket:
             return None
-        return StoredObjectEvent(str(record["name"]), str(record["version"]), (record["metadata"] or {}).get("size"))
-    except (KeyError, TypeError, AttributeError) as exc:
+        size = (record["metadata"] or {}).get("size")
+        return StoredObjectEvent(
+            clean_text(record["name"]), clean_text(record["version"]), None if size is None else int(size)
+        )
+    except (KeyError, TypeError, AttributeError, ValueError) as exc:
         raise errors.InvalidInputError("The body is not a database webhook.") from exc
 
 
@@ -77,14 +81,14 @@ def refuse(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def reject(event: dict[str, Any], error: errors.IbidError) -> dict[str, Any]:
-    """400 for a request that is not valid, as a problem."""
-    return _problem(400, error, event)
+    """400 for a request that is not valid, 503 for one that may be sent again later, as a problem."""
+    return _problem(503 if error.retryable else 400, error, event)
 
 
 def _problem(status: int, error: errors.IbidError, event: dict[str, Any]) -> dict[str, Any]:
     body = {
         "type": f"urn:ibid:error:{error.code}",
-        "title": "Not signed in" if status == 401 else "Not valid",
+        "title": {401: "Not signed in", 503: "Unavailable"}.get(status, "Not valid"),
         "status": status,
         "detail": error.message,
         "code": error.code,

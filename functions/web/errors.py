@@ -46,6 +46,9 @@ _TITLES: Final = {
     503: "Unavailable",
 }
 
+# Details of an error that its reader can use: what is wrong where, and which conversation keeps the question.
+_TOLD: Final = ("faults", "conversation_id")
+
 _log = logging.getLogger(__name__)
 
 
@@ -57,8 +60,7 @@ def status_of(error: errors.IbidError) -> int:
 def describe_problem(error: errors.IbidError) -> dict[str, Any]:
     """The problem+json body of an error."""
     body = _problem(status_of(error), error.code, error.message)
-    faults = error.details.get("faults")
-    return body | {"faults": faults} if faults else body
+    return body | {key: error.details[key] for key in _TOLD if key in error.details}
 
 
 def _problem(status: int, code: str, detail: str) -> dict[str, Any]:

@@ -32,13 +32,18 @@ def ask(body: schemas.Question, user: CurrentUser, services: ServicesDep) -> Res
         filters=body.filters.model_dump(exclude_none=True),
     )
     events = asking.ask(services, user, question)
-    if not body.stream:
-        *_, last = events
-        assert isinstance(last, asking.Answered)
-        return JSONResponse(describe_answer(last))
     # The first step saves the question: what is wrong with the request is still answered with a status of its own.
     opened = next(events)
-    return sse.EventStream(_describe_events(opened, events))
+    assert isinstance(opened, asking.Opened)
+    if body.stream:
+        return sse.EventStream(_describe_events(opened, events))
+    try:
+        *_, last = events
+    except errors.IbidError as exc:
+        exc.details["conversation_id"] = opened.conversation_id
+        raise
+    assert isinstance(last, asking.Answered)
+    return JSONResponse(describe_answer(last))
 
 
 def describe_answer(answered: asking.Answered) -> dict[str, Any]:

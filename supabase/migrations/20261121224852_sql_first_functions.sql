@@ -364,7 +364,7 @@ $$;
 revoke all on function rag.index_chunks(bigint[]) from public;
 grant execute on function rag.index_chunks(bigint[]) to rag_worker;
 
--- from sql/40_claim_ingest_job.sql sha256:3e9231b667144c61d9a06101e3389648e38c00be7b2fda911ffa8c7c32b2be97
+-- from sql/40_claim_ingest_job.sql sha256:357548b99e74329daa3ede47867367eca81f89aa99bf85a5dba5c703faa574f1
 -- Gives the caller the lease of one due job: a given one, or the longest waiting. Expired leases are due again.
 -- No row means nothing to do. The first claim opens the generation that the job writes into.
 create or replace function rag.claim_ingest_job(job_id bigint, lease_seconds int) returns setof rag.ingest_jobs
@@ -374,12 +374,13 @@ as $$
 declare
     job rag.ingest_jobs;
 begin
-    select * into job from rag.ingest_jobs j
+    -- Everybody locks the document before its job: one order, no deadlock.
+    select j.* into job from rag.ingest_jobs j join rag.documents d on d.id = j.document_id
     where (claim_ingest_job.job_id is null or j.id = claim_ingest_job.job_id)
         and j.run_after <= clock_timestamp()
         and (j.status = 'queued' or (j.status = 'running' and j.lease_expires_at < clock_timestamp()))
     order by j.run_after, j.id
-    for update skip locked
+    for update of d, j skip locked
     limit 1;
     if not found then
         return;
@@ -403,7 +404,7 @@ $$;
 revoke all on function rag.claim_ingest_job(bigint, int) from public;
 grant execute on function rag.claim_ingest_job(bigint, int) to rag_worker;
 
--- from sql/41_checkpoint_ingest_job.sql sha256:b7c9361256d8e80ce22d6d6f39f536a624ae92944dbac1ba6581c4e432ea4d39
+-- from sql/41_checkpoint_ingest_job.sql sha256:93a5c8a29614e036d70d3ace6d01a3bcf47cb0a94d3405e3fc2f03aca9a383ab
 -- Saves how far a job has come, in the transaction that saves its rows, and renews the lease. Progress clears the attempts.
 -- False means that the lease is lost (another worker, a newer upload, a deleted document): nothing may be saved.
 create or replace function rag.checkpoint_ingest_job(
@@ -415,6 +416,7 @@ as $$
 declare
     document_id uuid;
 begin
+    perform from rag.documents d where d.id = (select j.document_id from rag.ingest_jobs j where j.id = job_id) for update;
     update rag.ingest_jobs j
     set checkpoint = checkpoint_ingest_job.checkpoint, attempts = 0,
         lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds)
@@ -433,7 +435,7 @@ $$;
 revoke all on function rag.checkpoint_ingest_job(bigint, uuid, int, jsonb, int) from public;
 grant execute on function rag.checkpoint_ingest_job(bigint, uuid, int, jsonb, int) to rag_worker;
 
--- from sql/42_finish_ingest_job.sql sha256:ba4ab8d616f40bfe7a26d9cdad47e808224fbfc532e1d2bd231588675711bd02
+-- from sql/42_finish_ingest_job.sql sha256:e4202141b1ac31645c7947b950d347d2358c9020dd5c02f9b5095fdc4940d355
 -- Flips a document to the generation its job has written and removes the generations before it, all at once: a search sees
 -- the old rows or the new ones, never both and never none. False means that the lease is lost.
 -- `facts` are columns of the document: page_count, title, lang, sha256, embedding_server_id, embedding_model, embedding_dim,
@@ -446,6 +448,7 @@ declare
     job rag.ingest_jobs;
     written int;
 begin
+    perform from rag.documents d where d.id = (select j.document_id from rag.ingest_jobs j where j.id = job_id) for update;
     update rag.ingest_jobs j set status = 'done', finished_at = clock_timestamp(), lease_token = null, error_code = null, error = null
     where j.id = job_id and j.lease_token = token and j.status = 'running'
     returning j.* into job;
@@ -468,7 +471,7 @@ $$;
 revoke all on function rag.finish_ingest_job(bigint, uuid, jsonb) from public;
 grant execute on function rag.finish_ingest_job(bigint, uuid, jsonb) to rag_worker;
 
--- from sql/43_fail_ingest_job.sql sha256:1c7b784d337c4acc99bf7a220daf2028fed537e7e10c5063a3016a2a134e93d2
+-- from sql/43_fail_ingest_job.sql sha256:93b988bfe8d02a58331f33538d05dd4862ff400308296db9a9819407552b6c3a
 -- Records a failure. A retryable one waits for another try (2, 4, 8 … seconds, at most 5 minutes, with jitter) until
 -- `max_attempts`; then the job is dead. Others fail at once. What the job had written is removed; a document that was
 -- indexed before stays searchable as it was. Returns the job's new status, or null when the lease is lost.
@@ -482,6 +485,7 @@ declare
     job rag.ingest_jobs;
     again boolean;
 begin
+    perform from rag.documents d where d.id = (select j.document_id from rag.ingest_jobs j where j.id = job_id) for update;
     select * into job from rag.ingest_jobs j
     where j.id = job_id and j.lease_token = token and j.status = 'running' for update;
     if not found then
@@ -513,15 +517,16 @@ $$;
 revoke all on function rag.fail_ingest_job(bigint, uuid, text, text, boolean, int, int) from public;
 grant execute on function rag.fail_ingest_job(bigint, uuid, text, text, boolean, int, int) to rag_worker;
 
--- from sql/44_release_ingest_job.sql sha256:7142fe1803d8dd43f3363768761fcbb11d4a1715f5441fddff7dd93378764bc6
--- Hands an unfinished job on: the time limit of this run is near, the next claim goes on from the checkpoint.
+-- from sql/44_release_ingest_job.sql sha256:131daa2db243f50d9da74235bcfcad5a3a57301dd3f1efe51876bb34519a1dc2
+-- Hands an unfinished job on: the time limit of this run is near, the next claim goes on from the checkpoint. The attempt
+-- is not given back: saving progress has cleared it.
 create or replace function rag.release_ingest_job(job_id bigint, token uuid) returns boolean
 language sql volatile security invoker
 set search_path = pg_catalog, pg_temp
 as $$
     with released as (
         update rag.ingest_jobs j
-        set status = 'queued', attempts = greatest(j.attempts - 1, 0), lease_token = null, lease_expires_at = null,
+        set status = 'queued', lease_token = null, lease_expires_at = null,
             run_after = clock_timestamp()
         where j.id = job_id and j.lease_token = token and j.status = 'running'
         returning 1
@@ -531,7 +536,7 @@ $$;
 revoke all on function rag.release_ingest_job(bigint, uuid) from public;
 grant execute on function rag.release_ingest_job(bigint, uuid) to rag_worker;
 
--- from sql/45_sweep_ingest_jobs.sql sha256:f6b95b6f83bd8d58d5cce25d4a6bac302aad7a7fca9ce74cb335002fdbcda982
+-- from sql/45_sweep_ingest_jobs.sql sha256:0758f003257017f50ec976c110e2eedc169b1252f86d655ee804a0f75414788b
 -- Puts right what a crash or a lost message left: leases that expired too often become dead jobs and failed documents,
 -- stored objects without a job get one, uploads that never came are given up after a day, and unfinished generations that
 -- no job will finish are removed. Returns counts and the ids of the jobs that are due, oldest first, at most 100.
@@ -547,17 +552,23 @@ declare
     orphans int;
     due jsonb;
 begin
-    with exhausted as (
+    with exhausted as materialized (
+        select j.id, j.document_id
+        from rag.ingest_jobs j join rag.documents d on d.id = j.document_id
+        where j.status = 'running' and j.lease_expires_at < clock_timestamp() and j.attempts >= max_attempts
+        order by d.id
+        for update of d, j skip locked
+    ), buried as (
         update rag.ingest_jobs j
         set status = 'dead', lease_token = null, error_code = 'worker_lost', finished_at = clock_timestamp(),
             error = 'The document could not be processed: every attempt ended without an answer. Try again, or split the file.'
-        where j.status = 'running' and j.lease_expires_at < clock_timestamp() and j.attempts >= max_attempts
+        from exhausted e where j.id = e.id
         returning j.document_id, j.error_code, j.error
     ), failed as (
         update rag.documents d
         set status = case when d.generation is null then 'failed' else 'indexed' end, stage = null,
-            error_code = e.error_code, error = e.error
-        from exhausted e where d.id = e.document_id
+            error_code = b.error_code, error = b.error
+        from buried b where d.id = b.document_id
         returning 1
     )
     select count(*) into dead from failed;

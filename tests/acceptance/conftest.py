@@ -9,6 +9,8 @@ import pytest
 from tests import database as database_servers
 from tests.local_server import LocalServer, Person, run_local_server
 
+CRON_SECRET = "cron-secret-of-the-tests"
+
 
 @pytest.fixture(scope="session")
 def server(
@@ -16,7 +18,7 @@ def server(
 ) -> Iterator[LocalServer]:
     cluster = clusters.get(postgres_major)
     dsn = cluster.clone()
-    with run_local_server(dsn, tmp_path_factory.mktemp("home")) as running:
+    with run_local_server(dsn, tmp_path_factory.mktemp("home"), cron_secret=CRON_SECRET) as running:
         yield running
     cluster.drop(dsn)
 

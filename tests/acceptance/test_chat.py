@@ -251,7 +251,7 @@ def test_a_conversation_about_a_notebook_stays_there(server: LocalServer, ada: P
         ({"notebook_id": str(uuid4())}, "notebook"),
         ({"note_id": str(uuid4())}, "note"),
     ],
-    ids="conversation document notebook note".split(),
+    ids=["conversation", "document", "notebook", "note"],
 )
 @pytest.mark.parametrize("streamed", [False, True], ids=["json", "stream"])
 def test_asking_of_something_unknown_is_not_found_and_saves_nothing(
@@ -282,7 +282,22 @@ def test_asking_of_something_unknown_is_not_found_and_saves_nothing(
         b'{"query": "a", "conversation_id": "mine"}',
         json.dumps({"query": "a", "document_ids": [str(uuid4())] * 101}).encode(),
     ],
-    ids="empty blank long null list no-query array nothing no-json latin-1 deep stream id many-ids".split(),
+    ids=[
+        "empty",
+        "blank",
+        "long",
+        "null",
+        "list",
+        "no-query",
+        "array",
+        "nothing",
+        "no-json",
+        "latin-1",
+        "deep",
+        "stream",
+        "id",
+        "many-ids",
+    ],
 )
 def test_what_is_no_question_is_refused_and_saves_nothing(ada: Person, body: bytes) -> None:
     answer = ada.http.post("/api/rag/chat", content=body, headers={"Content-Type": "application/json"})
@@ -343,7 +358,7 @@ def test_search_gives_passages_and_on_request_how_they_were_ranked(reader: Reade
         ({"q": "x", "notebook_id": str(uuid4())}, 404),
         ({"q": "x", "note_id": str(uuid4())}, 404),
     ],
-    ids="nothing blank long none many no-id document notebook note".split(),
+    ids=["nothing", "blank", "long", "none", "many", "no-id", "document", "notebook", "note"],
 )
 def test_what_cannot_be_searched_is_refused(ada: Person, params: Json, status: int) -> None:
     assert problem_of(ada.http.get("/api/rag/search", params=params))[0] == status

@@ -1,4 +1,4 @@
-"""Asking with a language model over HTTP: what is streamed when, and what becomes of a question when the model fails."""
+"""Asking with a language model over HTTP: what is streamed when, and what becomes of a question if it fails."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tests.local_server import Json, LocalServer, Person, problem_of, run_local_
 
 FACTS = "The boiler burns wood chips. It was built by Marta Olsen in 1931. The chimney is forty metres tall."
 QUESTION = "What does the boiler burn?"
+OFF_TOPIC = "Which prince married the dancer of the Bolshoi?"
 LONG = "The boiler burns wood chips, and the chimney above it is forty metres tall, as Marta Olsen built it in 1931."
 
 Timed = list[tuple[float, str]]
@@ -137,20 +138,23 @@ def test_a_slow_model_is_bridged_with_pings(
 
 
 def test_no_connection_is_held_while_the_model_writes(
-    thinking: LocalServer, asker: Person, model: FakeModelServer
+    server: LocalServer, asker: Person, model: FakeModelServer
 ) -> None:
     model.script(Reply(pieces(answer_json((LONG, [])), 20), delay=0.1))
-    config = thinking.services.config
+    config = server.services.config
     assert config.database_url is not None
-    with streaming(asker) as response, psycopg.connect(config.database_url.get_secret_value()) as connection:
-        states: list[set[str]] = []
+    states: list[set[str]] = []
+    with (
+        server.worker.paused(),
+        psycopg.connect(config.database_url.get_secret_value(), autocommit=True) as connection,
+        streaming(asker) as response,
+    ):
         for text in response.iter_text():
-            if '"text"' in text:
+            if '"text"' in text and '"done"' not in text:
                 rows = connection.execute(
-                    "select distinct state from pg_stat_activity where datname = current_database()"
-                    " and pid <> pg_backend_pid() and application_name = 'ibid' and query not ilike '%claim_ingest_job%'"
+                    "select distinct state from pg_stat_activity"
+                    " where datname = current_database() and application_name = 'ibid'"
                 ).fetchall()
-                connection.rollback()
                 states.append({str(row[0]) for row in rows})
     assert len(states) > 3
     assert states[:-1] == [{"idle"}] * (len(states) - 1)
@@ -176,7 +180,7 @@ def test_a_good_answer_is_cited_and_saved_with_what_it_cost(asker: Person, model
 
 def test_an_off_topic_question_never_reaches_the_model(asker: Person, model: FakeModelServer) -> None:
     """RET-8"""
-    assert asker.ask("Which prince married the dancer of the Bolshoi?")["mode"] == "guard"
+    assert asker.ask(OFF_TOPIC)["mode"] == "guard"
     assert model.chats == []
 
 
@@ -197,7 +201,7 @@ def test_invented_ids_and_quotes_never_reach_the_answer(asker: Person, model: Fa
         '{"sections": [{"text": "The boiler burns wood chips."',
         '```json\n{"sections": [{"text": "The boiler burns wood chips.", "source_ids": []}]}\n```',
     ],
-    ids="plain-text cut-json fenced-json".split(),
+    ids=["plain-text", "cut-json", "fenced-json"],
 )
 def test_an_answer_that_is_not_the_json_asked_for_is_still_cited(
     asker: Person, model: FakeModelServer, text: str
@@ -223,6 +227,17 @@ def test_earlier_turns_go_to_the_model_with_the_follow_up(asker: Person, model: 
     asker.ask("Who built the boiler?", conversation_id=first["conversation_id"])
     turns = [(turn["role"], turn["content"]) for turn in model.chats[-1]["messages"][1:-1]]
     assert turns == [("user", QUESTION), ("assistant", "The boiler burns wood chips.")]
+
+
+def test_questions_without_an_answer_are_not_part_of_the_history(asker: Person, model: FakeModelServer) -> None:
+    """CHAT-7"""
+    conversation = asker.ask(QUESTION)["conversation_id"]
+    model.script(Reply(status=401))
+    asker.http.post("/api/rag/chat", json={"query": "How tall is the chimney?", "conversation_id": conversation})
+    assert asker.ask(OFF_TOPIC, conversation_id=conversation)["mode"] == "guard"
+    asker.ask("Who built the boiler?", conversation_id=conversation)
+    turns = [turn["content"] for turn in model.chats[-1]["messages"][1:-1]]
+    assert turns == [QUESTION, "The boiler burns wood chips."]
 
 
 # When the model fails

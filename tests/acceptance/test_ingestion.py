@@ -132,6 +132,13 @@ def test_a_run_that_is_short_of_time_hands_on(db: Database, database: str, worke
     assert read_chunks(db, document_id) == expected
 
 
+def test_a_run_that_gets_nowhere_is_an_attempt(db: Database, database: str, worker: Worker) -> None:
+    """ING-10"""
+    document_id = add_document(db, database)
+    outcome = replace(worker, remaining_seconds=lambda: 0.0).ingest_next()
+    assert outcome == Outcome(1, document_id, "queued", code="time_budget")
+
+
 def test_a_model_that_limits_requests_costs_a_retry_and_not_the_document(
     db: Database, database: str, worker: Worker
 ) -> None:

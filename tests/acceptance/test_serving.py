@@ -7,6 +7,7 @@ import time
 
 import pytest
 
+from tests.acceptance.conftest import CRON_SECRET
 from tests.local_server import LocalServer, Person, problem_of
 
 
@@ -75,3 +76,17 @@ def test_readiness_says_what_works(server: LocalServer) -> None:
         ("database", "storage", "models"), True
     )
     assert "Postgres 1" in answer["checks"]["database"]["detail"]
+
+
+def test_the_retention_runs_for_whoever_knows_its_secret(server: LocalServer, ada: Person) -> None:
+    """OPS-1"""
+    conversation_id = ada.ask("Anything?")["conversation_id"]
+    with server.services.database.as_worker() as connection:
+        connection.execute(
+            "update rag.conversations set updated_at = now() - interval '31 days' where id = %s", (conversation_id,)
+        )
+    assert problem_of(ada.http.get("/api/cron/retention")) == (401, "not_signed_in")
+    assert problem_of(server.http.get(f"/api/cron/retention?secret={CRON_SECRET}")) == (401, "not_signed_in")
+    answer = server.http.get("/api/cron/retention", headers={"Authorization": f"Bearer {CRON_SECRET}"})
+    assert (answer.status_code, answer.json()) == (200, {"deleted": 1})
+    assert ada.get("/conversations")["items"] == []

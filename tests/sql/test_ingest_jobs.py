@@ -92,6 +92,24 @@ def test_two_workers_never_hold_the_same_job(db: Database, database: str, store:
     assert jobs[2] is None
 
 
+def test_a_claim_waits_for_nobody(db: Database, database: str, store: JobStore) -> None:
+    """Everybody locks the document first, then its job; who finds it locked goes on without it."""
+    document = add_document(db)
+    store_object(database, ADA, document)
+    with db.as_user(ADA) as connection:
+        connection.execute("select from rag.documents where id = %s for update", (document,))
+        assert store.claim_ingest_job(None, 60) is None
+    assert claim(store).document_id == document
+
+
+def test_a_job_handed_on_keeps_count_of_runs_without_progress(db: Database, database: str, store: JobStore) -> None:
+    """ING-10"""
+    store_object(database, ADA, add_document(db))
+    for _ in range(2):
+        store.release_ingest_job(claim(store))
+    assert claim(store).attempts == 3
+
+
 def test_an_expired_lease_is_taken_over_and_its_holder_can_save_nothing(
     db: Database, database: str, store: JobStore, server: models.EmbeddingServer
 ) -> None:

@@ -91,11 +91,17 @@ def list_turns(connection: Connection, conversation_id: str, turns: int) -> list
     """The last `turns` questions with their answers, oldest first; unanswered questions are left out."""
     rows = connection.execute(
         """
-        select role, content from (
-            select role, content, position from rag.messages
-            where conversation_id = %s and status in ('complete', 'interrupted') and content <> ''
+        with numbered as (
+            select role, content, position, status, lead(status) over (order by position) as answer,
+                lead(role) over (order by position) as next_role
+            from rag.messages where conversation_id = %s
+        ), latest as (
+            select * from numbered
+            where (role = 'assistant' and status in ('complete', 'interrupted'))
+                or (role = 'user' and next_role = 'assistant' and answer in ('complete', 'interrupted'))
             order by position desc limit %s
-        ) latest order by position
+        )
+        select role, content from latest order by position
         """,
         (conversation_id, turns * 2),
     ).fetchall()

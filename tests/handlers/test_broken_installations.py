@@ -1,0 +1,84 @@
+"""What is said when the database is down or was never migrated."""
+
+from __future__ import annotations
+
+import pytest
+
+from functions.adapters.postgres.connection import Database
+from functions.runtime.wiring import Services
+from tests.handlers import events
+from tests.handlers.conftest import CRON_SECRET, WEBHOOK_SECRET, Caller
+
+NOWHERE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing"}
+LISTS = [
+    ("conversations", "/api/rag/conversations"),
+    ("documents", "/api/rag/documents"),
+    ("settings", "/api/rag/settings"),
+    ("search", "/api/rag/search?q=anything"),
+]
+
+nowhere = pytest.mark.parametrize("fresh_services", [NOWHERE], indirect=True, ids=["no-database"])
+
+
+@nowhere
+def test_without_its_database_it_is_alive_and_says_what_is_missing(fresh_services: Services) -> None:
+    """OPS-4, SEC-6"""
+    assert events.send("page", events.http("GET", "/health")).status == 200
+    ready = events.send("page", events.http("GET", "/ready"))
+    assert (ready.status, ready.json["status"]) == (503, "degraded")
+    silent = {"ok": False, "detail": "The database does not answer. Try again in a moment."}
+    assert ready.json["checks"]["database"] == ready.json["checks"]["models"] == silent
+    assert ready.json["checks"]["storage"]["ok"] is True
+    assert b"127.0.0.1" not in ready.content
+
+
+@nowhere
+@pytest.mark.parametrize(("module", "address"), LISTS, ids=[module for module, _ in LISTS])
+def test_without_its_database_a_request_may_be_sent_again_later(
+    fresh_services: Services, module: str, address: str
+) -> None:
+    """SEC-6"""
+    path, _, query = address.partition("?")
+    answer = Caller(fresh_services).call(module, "GET", path, query=query)
+    assert answer.problem == (503, "database_unavailable")
+    assert answer.headers["retry-after"] == "5"
+
+
+@nowhere
+def test_without_its_database_the_queue_delivers_the_message_again(fresh_services: Services) -> None:
+    """ING-10"""
+    event = events.load("sqs")
+    assert events.invoke("ingest", event) == {
+        "batchItemFailures": [{"itemIdentifier": event["Records"][0]["messageId"]}]
+    }
+
+
+@nowhere
+def test_without_its_database_webhook_and_cron_are_told_to_come_back(fresh_services: Services) -> None:
+    """SEC-5, SEC-6"""
+    bearer, secret = {"authorization": f"Bearer {CRON_SECRET}"}, {"x-webhook-secret": WEBHOOK_SECRET}
+    cron = events.http("GET", "/api/cron/retention", headers=bearer)
+    webhook = events.http("POST", "/api/hooks/storage", events.load("storage_insert"), headers=secret)
+    assert events.send("retention", cron).problem == (503, "database_unavailable")
+    assert events.send("storage_event", webhook).problem == (503, "database_unavailable")
+
+
+@pytest.mark.parametrize("fresh_services", [{"DATABASE_URL": ""}], indirect=True, ids=["unset"])
+def test_an_installation_that_names_no_database_says_which_variable(fresh_services: Services) -> None:
+    """FIX-7"""
+    ready = events.send("page", events.http("GET", "/ready"))
+    assert ready.json["checks"]["database"] == {"ok": False, "detail": "DATABASE_URL is not set."}
+
+
+def test_a_database_that_was_never_migrated_is_called_so(
+    empty_database: str, fresh_services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OPS-4"""
+    empty = Database(empty_database)
+    monkeypatch.setitem(vars(fresh_services), "database", empty)
+    ready = events.send("page", events.http("GET", "/ready"))
+    listed = Caller(fresh_services).call("documents", "GET", "/api/rag/documents")
+    empty.close()
+    assert ready.status == 503
+    assert "has to migrate it" in ready.json["checks"]["models"]["detail"]
+    assert listed.problem == (503, "database_unavailable")
