@@ -21,5 +21,5 @@ def sweep(services: wiring.Services) -> dict[str, Any]:
     for job_id in report["due"]:
         services.nudge_worker(job_id)
     if any(report.values()):
-        _log.info("swept", extra={"report": report})
+        _log.info("swept", extra={"report": report | {"due": len(report["due"])}})
     return report

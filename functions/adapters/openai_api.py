@@ -10,6 +10,7 @@ import base64
 import math
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from functions.adapters import openai_connection as connection
@@ -222,15 +223,25 @@ class _OpenAIStream:
             raise errors.ModelUnavailableError("The model server broke off its answer. Ask again in a moment.")
 
     def _read(self) -> Iterator[str]:
-        for chunk in self._stream:
-            if chunk.usage is not None:
-                self._usage = models.Usage(
-                    prompt_tokens=chunk.usage.prompt_tokens,
-                    completion_tokens=chunk.usage.completion_tokens,
-                    model=chunk.model or self._usage.model,
-                )
-            for choice in chunk.choices or ():
-                self._finished = self._finished or choice.finish_reason is not None
-                text = choice.delta and (choice.delta.content or choice.delta.refusal)
-                if text:
-                    yield text
+        with _odd_replies():
+            for chunk in self._stream:
+                if chunk.usage is not None:
+                    self._usage = models.Usage(
+                        prompt_tokens=chunk.usage.prompt_tokens,
+                        completion_tokens=chunk.usage.completion_tokens,
+                        model=chunk.model or self._usage.model,
+                    )
+                for choice in chunk.choices or ():
+                    self._finished = self._finished or choice.finish_reason is not None
+                    text = choice.delta and (choice.delta.content or choice.delta.refusal)
+                    if text:
+                        yield str(text)
+
+
+@contextmanager
+def _odd_replies() -> Iterator[None]:
+    """A chunk of another shape than the protocol's is the server's fault; the client does not check what it parses."""
+    try:
+        yield
+    except (AttributeError, TypeError, KeyError) as exc:
+        raise errors.ModelUnavailableError("The model server answered with something else than a completion.") from exc

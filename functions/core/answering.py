@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +11,7 @@ from functions.core.answer_text import SECTION_BREAK
 from functions.core.sections import AnswerReader
 
 MAX_ANSWER_CHARS = 60_000
+MAX_ANSWER_SECONDS = 240.0
 """Models can fall into endless repetition or endless white space: what they write is cut here."""
 
 
@@ -73,10 +75,11 @@ def _read(stream: ports.ChatStream, reader: AnswerReader) -> Generator[TextDelta
     failure: errors.UnavailableError | None = None
     overlong = False
     written = 0
+    deadline = time.monotonic() + MAX_ANSWER_SECONDS
     try:
         for piece in stream:
             written += len(piece)
-            overlong = written > MAX_ANSWER_CHARS
+            overlong = written > MAX_ANSWER_CHARS or time.monotonic() > deadline
             if text := reader.feed(piece):
                 yield TextDelta(text)
             if overlong:

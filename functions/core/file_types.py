@@ -60,7 +60,8 @@ def check_upload(file_name: str, mime_type: str | None, size: int, max_bytes: in
     if size <= 0:
         raise errors.EmptyDocumentError
     if size > max_bytes:
-        raise errors.TooLargeError(size=size, max_bytes=max_bytes)
+        limit = f"{max_bytes / (1 << 20):g} MB"
+        raise errors.TooLargeError(f"The file is larger than {limit}, the most this installation accepts.")
     return file_type
 
 

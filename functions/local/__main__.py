@@ -25,6 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValidationError as exc:
         faults = "; ".join(f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in exc.errors())
         print(f"ibid: the environment is not valid: {faults}", file=sys.stderr)
+    except OSError as exc:  # a folder or a file that is not ours to use
+        print(f"ibid: {exc.strerror}: {exc.filename or 'unknown file'} (IBID_HOME moves the data)", file=sys.stderr)
     except KeyboardInterrupt:
         return 130
     return 1

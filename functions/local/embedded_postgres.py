@@ -86,6 +86,13 @@ class Server:
                 return
             self._cluster.shut_down()
 
+    def revive(self, timeout: float = 300.0) -> None:
+        """Starts the server again if it was killed; its address stays the same."""
+        if self._users.closed or self.pid is not None:
+            return
+        with _locked(self._cluster.folder / "start.lock"):
+            self._cluster.run(time.monotonic() + timeout)
+
     def __enter__(self) -> Server:
         return self
 

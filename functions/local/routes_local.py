@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import anyio.from_thread
 from fastapi import APIRouter, Header, Query, Request
@@ -23,7 +24,7 @@ router = APIRouter()
 LOCAL_USER = "local"
 TOKEN_SECONDS = 12 * 3600
 _LOOPBACK_CLIENTS = {"127.0.0.1", "::1"}
-_LOOPBACK_NAMES = {"127.0.0.1", "localhost", "[::1]"}
+_LOOPBACK_NAMES = {"127.0.0.1", "localhost", "::1"}
 
 
 @router.post("/api/local/token")
@@ -32,7 +33,7 @@ def create_token(request: Request, services: ServicesDep) -> dict[str, Any]:
 
     The Host header is checked too: a foreign page may point its name at 127.0.0.1, but cannot call it localhost.
     """
-    host = request.headers.get("host", "").rsplit(":", 1)[0] if ":" in request.headers.get("host", "") else ""
+    host = urlsplit("//" + request.headers.get("host", "")).hostname
     client = request.client.host if request.client else ""
     origin = request.headers.get("origin")
     same_origin = origin is None or origin == f"http://{request.headers.get('host')}"

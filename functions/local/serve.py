@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import errno
+import logging
 import os
+import signal
 import socket
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
+import anyio.to_thread
 import uvicorn
 from fastapi import FastAPI
 from pydantic import SecretStr
@@ -29,6 +34,11 @@ from functions.web import (
 from functions.web.app import create_app
 
 HOST = "127.0.0.1"
+# A long poll or a stream holds a thread while it waits; forty, the default, are taken by a few busy tabs.
+THREADS = 90
+KEEPER_SECONDS = 2.0
+
+_log = logging.getLogger(__name__)
 
 
 @contextmanager
@@ -41,10 +51,24 @@ def open_services(config: Config) -> Iterator[Services]:
     with embedded_postgres.start(config.home / "postgres") as server:
         migrate.migrate(server.dsn)
         services = Services(config.model_copy(update={"database_url": SecretStr(server.dsn)}))
+        stopping = threading.Event()
+        keeper = threading.Thread(target=_keep_alive, args=(server, stopping), name="database-keeper", daemon=True)
+        keeper.start()
         try:
             yield services
         finally:
+            stopping.set()
+            keeper.join()
             services.database.close()
+
+
+def _keep_alive(server: embedded_postgres.Server, stopping: threading.Event) -> None:
+    """Brings a killed database back: nobody else on a laptop would."""
+    while not stopping.wait(KEEPER_SECONDS):
+        try:
+            server.revive()
+        except Exception:
+            _log.exception("the database was not brought back")
 
 
 def create_local_app(services: Services) -> FastAPI:
@@ -60,11 +84,23 @@ def create_local_app(services: Services) -> FastAPI:
     ]
     if services.is_local:
         routers.append(routes_local.router)
-    return create_app(*routers, services=services)
+    app = create_app(*routers, services=services)
+    app.router.lifespan_context = _more_threads
+    return app
+
+
+@asynccontextmanager
+async def _more_threads(_: FastAPI) -> AsyncIterator[None]:
+    """The number of threads that routes run in belongs to the event loop."""
+    anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
+    yield
 
 
 def serve(config: Config) -> int:
-    """Serves until Ctrl-C; says so when the port is taken."""
+    """Serves until Ctrl-C or a signal to end; says so when the port is taken."""
+    # Uvicorn raises the signal again after its shutdown: as an exit, so that worker and database are stopped as well.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _: sys.exit(128 + received))
     with bind(config.port) as listener, open_services(config) as services:
         assert services.config.database_url is not None
         warm_up(services)
@@ -101,10 +137,14 @@ def bind(port: int) -> Iterator[socket.socket]:
         try:
             listener.bind((HOST, port))
             listener.listen()
+        except PermissionError as exc:
+            raise errors.ConflictError(f"Port {port} is for administrators only. Choose one above 1023.") from exc
         except OSError as exc:
+            if exc.errno != errno.EADDRINUSE:
+                raise
             raise errors.ConflictError(
                 f"Port {port} on {HOST} is in use, perhaps by another Ibid."
-                f" Stop that one, or choose another: PORT={port + 1} make run"
+                " Stop that one, or choose another: PORT=… make run"
             ) from exc
         os.set_inheritable(listener.fileno(), False)
         yield listener

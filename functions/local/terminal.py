@@ -47,6 +47,8 @@ def local_user() -> models.User:
 def _print_token(services: Services, name: str, admin: bool) -> int:
     if not services.is_local:
         raise errors.ConflictError("SUPABASE_URL is set: tokens come from Supabase Auth.")
+    if not name.strip():
+        raise errors.InvalidInputError("Name the user: --user ada.")
     user_id = auth.local_user_id(name)
     print(auth.issue_local_token(services.local_secret, user_id, name, admin=admin, lifetime=TOKEN_SECONDS))
     return 0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
-from pydantic import AliasChoices, Field, SecretStr
+from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -32,9 +33,17 @@ class Config(BaseSettings):
     chat_stream_url: str | None = None
     cron_secret: SecretStr | None = None
     webhook_secret: SecretStr | None = None
-    log_level: str = "INFO"
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = "INFO"
     ibid_home: Path = Field(default=Path(".ibid"), validation_alias=AliasChoices("IBID_HOME", "ibid_home"))
     port: int = Field(default=8000, ge=1, le=65535)
+
+    @field_validator("database_url")
+    @classmethod
+    def check_database_url(cls, value: SecretStr | None) -> SecretStr | None:
+        """Refuses what libpq does not take, without repeating it: it holds a password."""
+        if value is not None and not value.get_secret_value().startswith(("postgresql://", "postgres://")):
+            raise ValueError("must begin with postgresql://")
+        return value
 
     @cached_property
     def home(self) -> Path:

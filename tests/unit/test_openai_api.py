@@ -203,3 +203,14 @@ def test_a_rate_limited_embedding_waits_and_goes_on(server: FakeModelServer) -> 
 @pytest.mark.parametrize("text", ["word " * 40, "élève étudié " * 20, "今天很好" * 20], ids=["en", "fr", "zh"])
 def test_tokens_are_estimated_on_the_safe_side(server: FakeModelServer, text: str) -> None:
     assert embedder(server).count_tokens(text) >= max(len(text.split()), len(text.encode()) // 4)
+
+
+@pytest.mark.parametrize(
+    "chunk",
+    ['{"choices": "zzz"}', "[1, 2]", '{"choices": [null], "usage": "x"}', '{"choices": [{"delta": {"content": []}}]}'],
+)
+def test_a_chunk_of_another_shape_is_the_servers_fault(server: FakeModelServer, chunk: str) -> None:
+    """CHAT-2"""
+    server.script(*[Reply(raw=f"data: {chunk}\n\ndata: [DONE]\n\n".encode())] * 10)
+    with pytest.raises(errors.ModelUnavailableError):
+        list(chat_model(server).stream([ports.ChatMessage("user", "question")]))
