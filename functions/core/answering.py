@@ -103,7 +103,7 @@ def _say_not_enough(lang: str, usage: models.Usage) -> Iterator[TextDelta | Answ
     text = prompts.NOT_ENOUGH.get(lang, prompts.NOT_ENOUGH["en"])
     section = models.CitedSection(text, (), ())
     yield TextDelta(text)
-    yield AnswerReady(models.Answer(text, (section,), (), "complete", "model", usage))
+    yield AnswerReady(models.Answer(text, (section,), (), "guarded", "guard", usage))
 
 
 def _quote(question: str, hits: Sequence[models.SearchHit], lang: str) -> Iterator[TextDelta | AnswerReady]:

@@ -46,7 +46,7 @@ class Settings:
     blend_weight: float = _setting(10.0, "Weight of the blended score ranking in the fusion.", minimum=0, maximum=10)
     blend_alpha: float = _setting(0.6, "Share of the vector score in the blended score.", minimum=0, maximum=1)
     foreign_vector_weight: float = _setting(
-        0.5,
+        0.6,
         "Factor on everything vectors contribute when the embedding model does not speak the question's language.",
         minimum=0,
         maximum=1,

@@ -61,6 +61,7 @@ export class Turn {
     this.after.replaceChildren(...[
       result.status === "interrupted" ? note("stop", t("chat.interrupted")) : null,
       result.status === "failed" ? note("alert", t("chat.failedBefore")) : null,
+      isUnfounded(result, sources) ? note("alert", t("chat.unfounded")) : null,
       sources.size ? sourceList([...sources.values()], { title: t(result.mode === "guard" ? "sources.nearest" : "sources.title"), onOpen: this.onCite }) : null,
       result.answer ? this.#foot(result) : null,
     ].filter(Boolean));
@@ -132,6 +133,12 @@ export class Turn {
       toast(t("chat.notCopied"), { kind: "bad" });
     }
   }
+}
+
+/** Whether a model wrote a section that no verified passage supports. */
+function isUnfounded({ mode, sections }, sources) {
+  const supports = (number) => sources.has(number) && sources.get(number).check !== "unverified";
+  return mode === "model" && (sections ?? []).some(({ citations }) => !(citations ?? []).some(supports));
 }
 
 /** What produced the text, said plainly. */

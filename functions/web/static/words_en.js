@@ -40,6 +40,7 @@ export const en = {
   "chat.copied": "Copied, with its sources.",
   "chat.notCopied": "The browser did not allow copying.",
 
+  "chat.unfounded": "Part of this answer has no source in your documents: check it before you rely on it.",
   "mode.model": "Written by a language model from your documents",
   "mode.modelNamed": "Written by {model} from your documents",
   "mode.extractive": "Word for word from your documents, no language model used",

@@ -40,6 +40,7 @@ export const fr = {
   "chat.copied": "Copié, avec les sources.",
   "chat.notCopied": "Le navigateur n’a pas autorisé la copie.",
 
+  "chat.unfounded": "Une partie de cette réponse n’a pas de source dans vos documents : vérifiez-la avant de vous y fier.",
   "mode.model": "Rédigé par un modèle de langage à partir de vos documents",
   "mode.modelNamed": "Rédigé par {model} à partir de vos documents",
   "mode.extractive": "Mot pour mot tiré de vos documents, sans modèle de langage",
