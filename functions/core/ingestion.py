@@ -226,6 +226,8 @@ class Worker:
     ) -> None:
         if checkpoint.chunk_count == 0:
             raise errors.NoTextError
+        if checkpoint.failed_chunks == checkpoint.chunk_count:  # a wrong key, rather than as many bad texts
+            raise errors.ModelRejectedError
         chunks = self.store.count_chunks(job)
         metadata = outline.metadata
         self.store.finish_ingest_job(

@@ -471,8 +471,9 @@ $$;
 revoke all on function rag.finish_ingest_job(bigint, uuid, jsonb) from public;
 grant execute on function rag.finish_ingest_job(bigint, uuid, jsonb) to rag_worker;
 
--- from sql/43_fail_ingest_job.sql sha256:93b988bfe8d02a58331f33538d05dd4862ff400308296db9a9819407552b6c3a
--- Records a failure. A retryable one waits for another try (2, 4, 8 … seconds, at most 5 minutes, with jitter) until
+-- from sql/43_fail_ingest_job.sql sha256:148cebf9c572c77270f35769061d56b8abff94a28990b15e668fbde0a9549ff0
+-- Records a failure. A retryable one waits for another try (as long as a server asked for, at most an hour, or 2, 4, 8 …
+-- seconds, at most 5 minutes, with jitter) until
 -- `max_attempts`; then the job is dead. Others fail at once. What the job had written is removed; a document that was
 -- indexed before stays searchable as it was. Returns the job's new status, or null when the lease is lost.
 create or replace function rag.fail_ingest_job(
@@ -495,8 +496,8 @@ begin
     update rag.ingest_jobs j
     set status = case when again then 'queued' when retryable then 'dead' else 'failed' end,
         lease_token = null, lease_expires_at = null, error_code = code, error = message,
-        run_after = clock_timestamp() + make_interval(
-            secs => coalesce(wait_seconds, least(300, 2 ^ job.attempts)) * (0.5 + random())),
+        run_after = clock_timestamp() + make_interval(secs => coalesce(
+            least(wait_seconds, 3600) * (1 + random() / 5), least(300, 2 ^ job.attempts) * (0.5 + random()))),
         finished_at = case when not again then clock_timestamp() end
     where j.id = job.id
     returning j.* into job;

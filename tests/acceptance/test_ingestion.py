@@ -144,7 +144,7 @@ def test_a_model_that_limits_requests_costs_a_retry_and_not_the_document(
 ) -> None:
     """ING-11"""
     document_id = add_document(db, database)
-    limited = CrashingEmbedder(worker.embedder, 1, errors.ModelRateLimitedError(retry_after=0))
+    limited = CrashingEmbedder(worker.embedder, 1, errors.ModelRateLimitedError(retry_after=0.4))
     first = replace(worker, embedder=limited).ingest_next()
     assert first == Outcome(1, document_id, "queued", code="model_rate_limited")
     assert work_until_done(worker) == "done"

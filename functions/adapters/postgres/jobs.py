@@ -63,7 +63,7 @@ class JobStore:
     def fail_ingest_job(self, job: ingestion.Job, error: errors.IbidError, max_attempts: int) -> str | None:
         with self._database.as_worker() as connection:
             row = connection.execute(
-                "select rag.fail_ingest_job(%s, %s, %s, %s, %s, %s, %s) as status",
+                "select rag.fail_ingest_job(%s, %s, %s, %s, %s, %s, %s::float8::int) as status",
                 (
                     job.id,
                     job.lease_token,
