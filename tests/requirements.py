@@ -12,7 +12,8 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
-def _missing(what: str) -> NoReturn:
+def missing(what: str) -> NoReturn:
+    """Skips the test aloud, or fails it where everything is required."""
     if os.environ.get("IBID_REQUIRE_ALL") == "1":
         pytest.fail(f"IBID_REQUIRE_ALL=1, and missing: {what}", pytrace=False)
     pytest.skip(f"MISSING: {what}")
@@ -21,7 +22,7 @@ def _missing(what: str) -> NoReturn:
 def need_program(*names: str) -> str:
     """The path of the first program found."""
     found = next(filter(None, map(shutil.which, names)), None)
-    return found or _missing(f"the program {' or '.join(names)}")
+    return found or missing(f"the program {' or '.join(names)}")
 
 
 def need_chromium() -> str:
@@ -40,13 +41,13 @@ def need_osls() -> str:
     """The packaging tool, which `make test` installs where npm is."""
     need_node()
     program = shutil.which("osls", path=str(REPOSITORY / "node_modules" / ".bin"))
-    return program or _missing("osls in node_modules (npm ci)")
+    return program or missing("osls in node_modules (npm ci)")
 
 
 def need_clone() -> Path:
     """The repository as a git work tree, for tests that ask what is tracked."""
     need_program("git")
-    return REPOSITORY if (REPOSITORY / ".git").exists() else _missing("a git clone; this is a bare copy")
+    return REPOSITORY if (REPOSITORY / ".git").exists() else missing("a git clone; this is a bare copy")
 
 
 def _need_folder(variable: str, default: str, name: str) -> Path:
@@ -56,7 +57,7 @@ def _need_folder(variable: str, default: str, name: str) -> Path:
         return folder
     if variable not in os.environ and not root.exists():
         pytest.skip(f"MISSING: {variable} is not set")  # data outside the repository: nothing a set-up could install
-    _missing(f"{variable}: no {name!r} in {root}")
+    missing(f"{variable}: no {name!r} in {root}")
 
 
 def need_eval_data(name: str = ".") -> Path:
@@ -73,9 +74,9 @@ def need_leave_to_install() -> None:
     if wanted == "0":
         pytest.skip("IBID_TEST_INSTALL=0")
     if wanted != "1" and os.environ.get("IBID_REQUIRE_ALL") != "1":
-        _missing("IBID_TEST_INSTALL=1, the leave to install the project afresh")
+        missing("IBID_TEST_INSTALL=1, the leave to install the project afresh")
 
 
 def need_root(purpose: str) -> None:
     if os.geteuid() != 0:
-        _missing(f"root, to {purpose}")
+        missing(f"root, to {purpose}")

@@ -261,8 +261,7 @@ def test_its_socket_is_private(folder: Path) -> None:
 
 def need_python_for_others() -> list[str]:
     """A command that runs this Python with these packages, also as another user."""
-    if os.geteuid() != 0:
-        pytest.skip("MISSING: root, to become another user")
+    requirements.need_root("become another user")
     packages = str(Path(psycopg.__file__).parent.parent)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for python in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
@@ -273,7 +272,7 @@ def need_python_for_others() -> list[str]:
         except (OSError, subprocess.CalledProcessError):
             continue
         return command
-    pytest.skip("MISSING: a Python and packages that other users may read")
+    return requirements.missing("a Python and packages that other users may read")
 
 
 def run_as(uid: int, command: list[str], home: Path = Path("/")) -> subprocess.CompletedProcess[str]:
