@@ -24,6 +24,7 @@ IbidError
     ├── ModelUnavailableError
     │   └── ModelRateLimitedError
     ├── ModelRejectedError      (not retryable: the same request fails again)
+    ├── RecognitionError        (not retryable: a picture that OCR cannot read)
     ├── LeaseLostError          (not retryable: another worker goes on)
     └── TimeBudgetExceededError
 
@@ -186,6 +187,13 @@ class ModelRejectedError(UnavailableError):
     """The model server refused the request. An administrator should check the model's name, key and address."""
 
     code = "model_rejected"
+    retryable = False
+
+
+class RecognitionError(UnavailableError):
+    """The picture of the page could not be read."""
+
+    code = "recognition_failed"
     retryable = False
 
 

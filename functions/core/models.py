@@ -12,6 +12,9 @@ Lang = Literal["en", "fr", "simple"]
 CheckResult = Literal["exact", "fuzzy", "unverified"]
 DocumentStatus = Literal["awaiting_upload", "uploaded", "processing", "indexed", "failed", "reindexing"]
 MessageStatus = Literal["complete", "interrupted", "failed", "guarded"]
+ChunkingStrategy = Literal["fixed", "late"]
+Offsets = tuple[int, int]
+"""A stretch [start, end) of page text, in characters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +27,69 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
+class TableRow:
+    """One row of a table: its cells as they read, and the stretch of page text they were found in."""
+
+    start: int
+    end: int
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table on one page: at least one row, all of equally many cells, in the order of the page.
+
+    The first `header_rows` rows name the columns. `borders` are the x positions of the column borders in points, left
+    to right, where the format has positions: equal borders tell a table that runs on from the page before.
+    """
+
+    rows: tuple[TableRow, ...]
+    header_rows: int = 1
+    borders: tuple[float, ...] = ()
+
+    @property
+    def start(self) -> int:
+        return min(row.start for row in self.rows)
+
+    @property
+    def end(self) -> int:
+        return max(row.end for row in self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class RecognizedWord:
+    """Page text [start, end) as OCR read it, in a box of fractions (0…1) of the page as seen, from its left and top."""
+
+    start: int
+    end: int
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recognition:
+    """How the text of a page was read off its picture; `confidence` is the mean over its words, 0…100."""
+
+    confidence: float
+    words: tuple[RecognizedWord, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """One page of text exactly as extracted; offsets and citations are character indices into `text`.
 
-    Formats without pages are cut into parts at paragraph borders and numbered the same way, from 1.
+    Formats without pages are cut into parts at paragraph borders and numbered the same way, from 1. `hidden` is text
+    that a reader does not see: it stays in `text`, so that offsets hold, and never becomes part of a passage.
     """
 
     number: int
     text: str
     warnings: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    hidden: tuple[Offsets, ...] = ()
+    recognition: Recognition | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +108,8 @@ class Chunk:
     """A passage of one page: `page.text[start_offset:end_offset] == text`, exactly.
 
     `search_text` is what is indexed and embedded: title and section first, line-end hyphenation undone. It is never
-    cited.
+    cited. `markdown` is what a model reads in place of `text` where that does not say it all: rows of a table, with
+    the header of their table.
     """
 
     index: int
@@ -64,6 +122,7 @@ class Chunk:
     section_title: str | None
     lang: Lang
     token_count: int
+    markdown: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +150,7 @@ class SearchHit:
     similarity: float | None = None
     blend_score: float | None = None
     coverage: float = 0.0
+    markdown: str | None = None
 
     @property
     def segment_id(self) -> str:
@@ -181,7 +241,10 @@ class Scope:
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingServer:
-    """An embedding model that documents are indexed with; `api_key_env` names the variable that holds its key."""
+    """An embedding model that documents are indexed with; `api_key_env` names the variable that holds its key.
+
+    `token_level` says that it returns an embedding for each token too, which late chunking needs.
+    """
 
     id: str
     name: str
@@ -193,6 +256,7 @@ class EmbeddingServer:
     base_url: str | None = None
     api_key_env: str | None = None
     batch_size: int = 20
+    token_level: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,38 @@ class Embedder(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class TokenEmbeddings:
+    """What a model makes of each token of one text: `vectors` has a row (not normalised) for each of `offsets`."""
+
+    offsets: tuple[models.Offsets, ...]
+    vectors: Matrix
+
+
+class TokenEmbedder(Embedder, Protocol):
+    """An embedder that also gives the embeddings of single tokens, special tokens left out."""
+
+    def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbeddings]:
+        """One for each text, of at most `max_input_tokens`; raises what `embed` raises."""
+        ...
+
+
+class TextRecognizer(Protocol):
+    """Reads the text off a picture."""
+
+    def recognize(self, png: bytes, *, timeout: float) -> RecognizedPage:
+        """Raises RecognitionError when the picture cannot be read within `timeout` seconds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class RecognizedPage:
+    """Text in reading order, paragraphs apart by an empty line, with the box and the mean confidence of its words."""
+
+    text: str
+    recognition: models.Recognition
+
+
+@dataclass(frozen=True, slots=True)
 class ChatMessage:
     """A message as chat models take it."""
 
