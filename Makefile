@@ -1,5 +1,5 @@
 # Ibid. `make run` and `make test` do all the set-up themselves; `make help` lists the rest.
-# Variables: PORT, IBID_HOME, IBID_PYTHON (the interpreter .venv is made with), ARGS (more arguments for pytest, eval, bench).
+# Variables: PORT, IBID_HOME, IBID_PYTHON (the interpreter .venv is made with), ARGS (more arguments for pytest, eval, corpus, bench).
 
 SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
@@ -69,6 +69,10 @@ deploy: .build/wheels node_modules/.installed ## Deploy to AWS: make deploy STAG
 .PHONY: eval
 eval: installed-test ## Measure answer quality on the question sets in IBID_EVAL_DATA
 	@$(PYTHON) -m tests.eval $(ARGS)
+
+.PHONY: corpus
+corpus: installed-test ## Ingest the awkward files in IBID_CORPUS_DATA, each held against what should become of it
+	@$(PYTHON) -m tests.corpus $(ARGS)
 
 .PHONY: bench
 bench: $(patsubst tests/bench/bench_%.py,bench-%,$(wildcard tests/bench/bench_*.py)) ## Run the short form of every benchmark; make bench-NAME for one

@@ -20,6 +20,9 @@ def sweep(services: wiring.Services) -> dict[str, Any]:
     report = JobStore(services.database).sweep_ingest_jobs(services.policy().settings.max_attempts)
     for job_id in report["due"]:
         services.nudge_worker(job_id)
+    if report["objects"]:
+        services.objects.remove(report["objects"])
     if any(report.values()):
-        _log.info("swept", extra={"report": report | {"due": len(report["due"])}})
+        counts = {name: len(report[name]) for name in ("due", "objects")}
+        _log.info("swept", extra={"report": report | counts})
     return report

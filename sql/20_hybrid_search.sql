@@ -96,10 +96,11 @@ begin
         limit match_count
     )
     select f.chunk_id, case when g.note_id is null then 'document' else 'note' end, coalesce(g.document_id, g.note_id),
-        c.chunk_index, coalesce(d.file_name, n.title), coalesce(d.title, n.title), coalesce(d.file_type, 'md'),
+        c.chunk_index, coalesce(d.file_name, nullif(n.title, ''), substring(n.content from '[^\s#][^\r\n]{0,79}')),
+        coalesce(d.title, nullif(n.title, '')), coalesce(d.file_type, 'md'),
         c.page_start, c.page_end, c.start_offset, c.end_offset, c.section_title, c.text, c.lang,
         f.score, f.fts_rank, f.fts_score, f.vector_rank, f.similarity, f.blend_score,
-        coalesce(coverage.share, 0), scope.source_count, scope.chunk_count
+        coalesce(coverage.share, 0), scope.source_count, scope.chunk_count, c.markdown
     from fused f
     join rag.chunks c on c.id = f.chunk_id
     join rag.generations g on g.id = c.generation

@@ -1,25 +1,39 @@
 -- Gives the caller the lease of one due job: a given one, or the longest waiting. Expired leases are due again.
 -- No row means nothing to do. The first claim opens the generation that the job writes into.
-create or replace function rag.claim_ingest_job(job_id bigint, lease_seconds int) returns setof rag.ingest_jobs
+create or replace function rag.claim_ingest_job(job_id bigint, lease_seconds int, holder text default null)
+returns setof rag.ingest_jobs
 language plpgsql volatile security invoker
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+    due record;
     job rag.ingest_jobs;
 begin
-    -- Everybody locks the document before its job: one order, no deadlock.
-    select j.* into job from rag.ingest_jobs j join rag.documents d on d.id = j.document_id
-    where (claim_ingest_job.job_id is null or j.id = claim_ingest_job.job_id)
-        and j.run_after <= clock_timestamp()
-        and (j.status = 'queued' or (j.status = 'running' and j.lease_expires_at < clock_timestamp()))
-    order by j.run_after, j.id
-    for update of d, j skip locked
-    limit 1;
-    if not found then
+    -- Everybody locks the source before its job: one order, no deadlock. A source that is locked is left to the next claim.
+    for due in
+        select j.id, j.document_id, j.note_id from rag.ingest_jobs j
+        where (claim_ingest_job.job_id is null or j.id = claim_ingest_job.job_id)
+            and j.run_after <= clock_timestamp()
+            and (j.status = 'queued' or (j.status = 'running' and j.lease_expires_at < clock_timestamp()))
+        order by j.run_after, j.id
+        limit 100
+    loop
+        perform from rag.documents d where d.id = due.document_id for update skip locked;
+        if not found then
+            perform from rag.notes n where n.id = due.note_id for update skip locked;
+            continue when not found;
+        end if;
+        select * into job from rag.ingest_jobs j
+        where j.id = due.id and j.run_after <= clock_timestamp()
+            and (j.status = 'queued' or (j.status = 'running' and j.lease_expires_at < clock_timestamp()))
+        for update skip locked;
+        exit when found;
+    end loop;
+    if job.id is null then
         return;
     end if;
     if job.generation is null then
-        insert into rag.generations (owner_id, document_id) values (job.owner_id, job.document_id)
+        insert into rag.generations (owner_id, document_id, note_id) values (job.owner_id, job.document_id, job.note_id)
         returning id into job.generation;
     end if;
     update rag.documents d
@@ -29,10 +43,10 @@ begin
     return query
     update rag.ingest_jobs j
     set status = 'running', attempts = j.attempts + 1, generation = job.generation, lease_token = gen_random_uuid(),
-        lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds)
+        lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds), holder = claim_ingest_job.holder
     where j.id = job.id
     returning j.*;
 end
 $$;
-revoke all on function rag.claim_ingest_job(bigint, int) from public;
-grant execute on function rag.claim_ingest_job(bigint, int) to rag_worker;
+revoke all on function rag.claim_ingest_job(bigint, int, text) from public;
+grant execute on function rag.claim_ingest_job(bigint, int, text) to rag_worker;

@@ -1,5 +1,5 @@
 -- Saves how far a job has come, in the transaction that saves its rows, and renews the lease. Progress clears the attempts.
--- False means that the lease is lost (another worker, a newer upload, a deleted document): nothing may be saved.
+-- False means that the lease is lost (another worker, a newer upload, a deleted source): nothing may be saved.
 create or replace function rag.checkpoint_ingest_job(
     job_id bigint, token uuid, lease_seconds int, checkpoint jsonb, page_count int
 ) returns boolean
@@ -9,7 +9,7 @@ as $$
 declare
     document_id uuid;
 begin
-    perform from rag.documents d where d.id = (select j.document_id from rag.ingest_jobs j where j.id = job_id) for update;
+    perform rag.lock_job_source(job_id);
     update rag.ingest_jobs j
     set checkpoint = checkpoint_ingest_job.checkpoint, attempts = 0,
         lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds)

@@ -1,6 +1,6 @@
 -- Records a failure. A retryable one waits for another try (as long as a server asked for, at most an hour, or 2, 4, 8 …
 -- seconds, at most 5 minutes, with jitter) until
--- `max_attempts`; then the job is dead. Others fail at once. What the job had written is removed; a document that was
+-- `max_attempts`; then the job is dead. Others fail at once. What the job had written is removed; a source that was
 -- indexed before stays searchable as it was. Returns the job's new status, or null when the lease is lost.
 create or replace function rag.fail_ingest_job(
     job_id bigint, token uuid, code text, message text, retryable boolean, max_attempts int, wait_seconds int default null
@@ -12,7 +12,7 @@ declare
     job rag.ingest_jobs;
     again boolean;
 begin
-    perform from rag.documents d where d.id = (select j.document_id from rag.ingest_jobs j where j.id = job_id) for update;
+    perform rag.lock_job_source(job_id);
     select * into job from rag.ingest_jobs j
     where j.id = job_id and j.lease_token = token and j.status = 'running' for update;
     if not found then
@@ -29,15 +29,10 @@ begin
     returning j.* into job;
     if again then
         update rag.documents d set stage = 'waiting', error_code = code, error = message where d.id = job.document_id;
+        update rag.notes n set error_code = code, error = message where n.id = job.note_id;
         return job.status;
     end if;
-    update rag.documents d
-    set status = case when d.generation is null then 'failed' else 'indexed' end, stage = null, error_code = code, error = message,
-        ingestion_log = case when d.generation is null
-            then jsonb_build_object('error', message, 'ingested_at', clock_timestamp()) else d.ingestion_log end
-    where d.id = job.document_id;
-    delete from rag.generations g using rag.documents d
-    where g.id = job.generation and d.id = job.document_id and g.id is distinct from d.generation;
+    perform rag.fail_job_source(job.id, code, message);
     return job.status;
 end
 $$;

@@ -1,48 +1,47 @@
--- Puts right what a crash or a lost message left: leases that expired too often become dead jobs and failed documents,
--- stored objects without a job get one, uploads that never came are given up after a day, and unfinished generations that
--- no job will finish are removed. Returns counts and the ids of the jobs that are due, oldest first, at most 100.
+-- Puts right what a crash or a lost message left: leases that expired too often become dead jobs and failed sources, stored
+-- objects without a job get one, uploads that never came are given up when their signed URL is long over, unfinished
+-- generations that no job will finish are removed. A lost worker is forgiven twice as often as a failure: most were merely
+-- stopped. Returns counts, the ids of the jobs that are due (oldest first, at most 100) and the paths of stored objects that
+-- belong to nobody, at most 100, which the caller removes: uploads that came after their document was deleted, and duplicates.
 create or replace function rag.sweep_ingest_jobs(max_attempts int) returns jsonb
 language plpgsql volatile
 security definer -- storage.objects is not readable for the worker role
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-    dead int;
+    lost record;
+    dead int := 0;
     enqueued int;
     expired int;
     orphans int;
     due jsonb;
+    objects jsonb;
+    message constant text :=
+        'The document could not be processed: every attempt ended without an answer. Try again, or split the file.';
 begin
-    with exhausted as materialized (
-        select j.id, j.document_id
-        from rag.ingest_jobs j join rag.documents d on d.id = j.document_id
-        where j.status = 'running' and j.lease_expires_at < clock_timestamp() and j.attempts >= max_attempts
-        order by d.id
-        for update of d, j skip locked
-    ), buried as (
+    for lost in
+        select j.id from rag.ingest_jobs j
+        where j.status = 'running' and j.lease_expires_at < clock_timestamp() and j.attempts >= 2 * max_attempts
+        order by j.document_id, j.note_id
+    loop
+        perform rag.lock_job_source(lost.id);
         update rag.ingest_jobs j
-        set status = 'dead', lease_token = null, error_code = 'worker_lost', finished_at = clock_timestamp(),
-            error = 'The document could not be processed: every attempt ended without an answer. Try again, or split the file.'
-        from exhausted e where j.id = e.id
-        returning j.document_id, j.error_code, j.error
-    ), failed as (
-        update rag.documents d
-        set status = case when d.generation is null then 'failed' else 'indexed' end, stage = null,
-            error_code = b.error_code, error = b.error
-        from buried b where d.id = b.document_id
-        returning 1
-    )
-    select count(*) into dead from failed;
+        set status = 'dead', lease_token = null, error_code = 'worker_lost', error = message, finished_at = clock_timestamp()
+        where j.id = lost.id and j.status = 'running' and j.lease_expires_at < clock_timestamp();
+        continue when not found;
+        perform rag.fail_job_source(lost.id, 'worker_lost', message);
+        dead := dead + 1;
+    end loop;
 
     select count(rag.enqueue_stored_object(o.name, o.version, (o.metadata ->> 'size')::bigint)) into enqueued
     from storage.objects o
     join rag.documents d on d.object_path = o.name
-    where o.bucket_id = 'documents'
+    where o.bucket_id = 'documents' and d.duplicate_of is null
         and not exists (select from rag.ingest_jobs j where j.document_id = d.id and j.kind = 'ingest' and j.object_version = o.version);
 
     update rag.documents d
     set status = 'failed', error_code = 'upload_expired', error = 'The file never arrived. Upload it again.'
-    where d.status = 'awaiting_upload' and d.created_at < clock_timestamp() - interval '1 day';
+    where d.status = 'awaiting_upload' and d.created_at < clock_timestamp() - interval '3 hours';
     get diagnostics expired = row_count;
 
     delete from rag.generations g
@@ -58,7 +57,16 @@ begin
             and (q.status = 'queued' or (q.status = 'running' and q.lease_expires_at < clock_timestamp()))
         order by q.run_after limit 100
     ) j;
-    return jsonb_build_object('dead', dead, 'enqueued', enqueued, 'expired', expired, 'orphans', orphans, 'due', due);
+
+    select coalesce(jsonb_agg(s.name), '[]') into objects
+    from (
+        select o.name from storage.objects o
+        where o.bucket_id = 'documents' and o.name ~ '^[0-9a-f-]{36}/[0-9a-f-]{36}/original\.[a-z]+$'
+            and not exists (select from rag.documents d where d.object_path = o.name and d.duplicate_of is null)
+        order by o.created_at limit 100
+    ) s;
+    return jsonb_build_object('dead', dead, 'enqueued', enqueued, 'expired', expired, 'orphans', orphans, 'due', due,
+        'objects', objects);
 end
 $$;
 revoke all on function rag.sweep_ingest_jobs(int) from public;

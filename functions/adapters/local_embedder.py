@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from functions.adapters import minilm_graph
-from functions.core import errors
+from functions.core import errors, ports
 
 if TYPE_CHECKING:  # numpy, onnx, onnxruntime and tokenizers cost 0.3 s and load on the first use of the model only
     import numpy as np
@@ -28,17 +28,6 @@ BATCH_TOKENS = 2048
 PADDING_LIMIT = 0.10
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-@dataclass(frozen=True, slots=True)
-class TokenEmbeddings:
-    """The last hidden state of each token of a text, and the token's characters: `text[start:end]`.
-
-    `vectors` is float32 (tokens, 384), not normalised; [CLS] and [SEP] are left out.
-    """
-
-    vectors: Matrix
-    offsets: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,19 +74,19 @@ class LocalEmbedder:
             vectors[batch] = _run(model, "embeddings", [rows[index] for index in batch])
         return vectors
 
-    def token_embeddings(self, texts: Sequence[str]) -> list[TokenEmbeddings]:
-        """What late chunking pools from, in the order of `texts`, truncated as in `embed`."""
+    def embed_tokens(self, texts: Sequence[str]) -> list[ports.TokenEmbeddings]:
+        """The last hidden states without [CLS] and [SEP], in the order of `texts`, truncated as in `embed`."""
         if not texts:
             return []
         model = self._loaded()
         encoded = model.tokenizer.encode_batch(_clean(texts))
         rows = [_truncate(row.ids) for row in encoded]
-        found: dict[int, TokenEmbeddings] = {}
+        found: dict[int, ports.TokenEmbeddings] = {}
         for batch in plan_batches([len(row) for row in rows]):
             states = _run(model, "tokens", [rows[index] for index in batch])
             for index, vectors in zip(batch, states, strict=True):
                 end = len(rows[index]) - 1
-                found[index] = TokenEmbeddings(vectors[1:end].copy(), tuple(encoded[index].offsets[1:end]))
+                found[index] = ports.TokenEmbeddings(tuple(encoded[index].offsets[1:end]), vectors[1:end].copy())
         return [found[index] for index in range(len(texts))]
 
     def count_tokens(self, text: str) -> int:

@@ -60,7 +60,7 @@ class _Passage:
 
     @cached_property
     def numbers(self) -> frozenset[str]:
-        return words.numbers(words.keys(self.hit.text))
+        return words.numbers(words.keys(f"{self.hit.text}\n{self.hit.markdown or ''}"))
 
     @cached_property
     def windows(self) -> list[tuple[Span, frozenset[str], int]]:

@@ -2,234 +2,257 @@
 
 Reading the parts needed, and only by local names, takes strict and damaged files that object models refuse, leaves
 pictures unread, and keeps what stands in content controls, links, text boxes and notes. Headings become `#` lines,
-tables Markdown rows, list items `- ` lines; deleted and hidden text is left out.
+tables Markdown rows, list items lines with their number or `- `; a note follows the paragraph that cites it. Comments,
+page headers and footers, deleted text, and text that nobody sees are left out.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
-from xml.etree import ElementTree
 
-from functions.core import errors, file_types, text_extraction
+from functions.core import docx_tables, errors, file_types, models, text_extraction
+from functions.core.docx_notes import REFERENCES, Notes
+from functions.core.docx_numbering import BULLET, Numbering
+from functions.core.docx_styles import RunFormat, Style, Styles, is_light, is_shaded, read_styles
+from functions.core.docx_xml import attribute, find, is_on, number_of, parse_part, tag_of, value_of
+from functions.core.passages import has_word
+from functions.core.text_spans import is_blank
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 _MAX_DEPTH = 200
-_SKIPPED = frozenset({"del", "moveFrom", "Fallback", "pPr", "rPr", "instrText", "delText", "sectPr", "tblPr", "trPr"})
+_SKIPPED = frozenset(
+    {"del", "moveFrom", "Fallback", "pPr", "rPr", "instrText", "delText", "sectPr", "tblPr", "trPr", "rt"}
+)
 _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "softHyphen": "\u00ad", "ptab": "\t"}
-_HEADING_NAME = re.compile(r"(?:heading|titre|überschrift) ?([1-9])|(title)", re.I)
-_LIST_NAME = re.compile(r"list (bullet|number)|liste à (puces|numéros)", re.I)
+_PART_GAP = "\n\n"
 
 
-@dataclass
-class _Styles:
-    """What paragraph styles mean, by style id: heading level from 1, and whether it is a list."""
+@dataclass(frozen=True)
+class DocxParts(text_extraction.TextParts):
+    """The parts of a Word file; `hidden_on` are the numbers of those that had text left out because nobody sees it."""
 
-    levels: dict[str, int] = field(default_factory=dict)
-    lists: set[str] = field(default_factory=set)
+    hidden_on: frozenset[int] = frozenset()
 
-
-class _Builder(ElementTree.TreeBuilder):
-    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
-        """Office files have no document type; one is there only to define entities that expand without end."""
-        raise errors.CorruptDocumentError
+    def pages(self, start: int = 1) -> Iterator[models.Page]:
+        for page in super().pages(start):
+            hides = page.number in self.hidden_on
+            yield replace(page, warnings=(*page.warnings, "hidden_text")) if hides else page
 
 
-def open_docx(path: Path, *, max_pages: int) -> text_extraction.TextParts:
+def open_docx(path: Path, *, max_pages: int) -> DocxParts:
     """Reads a DOCX file as parts of at most 20,000 characters; raises NoTextError for one without any."""
     try:
         with zipfile.ZipFile(path) as archive:
             main_part = file_types.find_main_part(archive)
             if main_part is None:
                 raise errors.CorruptDocumentError
-            folder = str(PurePosixPath(main_part).parent)
-            styles = _read_styles(_parse(archive, f"{folder}/styles.xml"))
-            blocks = list(_document_blocks(archive, main_part, folder, styles))
-            facts = _read_properties(_parse(archive, "docProps/core.xml"))
+            text, hidden_at = _read_text(archive, main_part)
+            facts = _read_properties(parse_part(archive, "docProps/core.xml"))
     except file_types.ZIP_ERRORS as exc:
         raise errors.CorruptDocumentError from exc
-    text = text_extraction.clean_text("\n\n".join(blocks))
-    if not text.strip():
+    text = text_extraction.clean_text(text)
+    if is_blank(text):
         raise errors.NoTextError
-    return text_extraction.build_parts(text, max_pages=max_pages, **facts)
+    parts = text_extraction.build_parts(text, max_pages=max_pages, **facts)
+    ends = list(itertools.accumulate(map(len, parts.parts)))
+    hidden_on = {next((number for number, end in enumerate(ends, 1) if at < end), len(ends)) for at in hidden_at}
+    return DocxParts(parts.parts, parts.metadata, frozenset(hidden_on))
 
 
-def _document_blocks(archive: zipfile.ZipFile, main_part: str, folder: str, styles: _Styles) -> Iterator[str]:
-    document = _parse(archive, main_part)
-    body = _child(document, "body") if document is not None else None
-    if body is None:
+def _read_text(archive: zipfile.ZipFile, main_part: str) -> tuple[str, list[int]]:
+    """The text of a file, and the offsets at which hidden text was left out."""
+    document = parse_part(archive, main_part)
+    body = find(document, "body")
+    if document is None or body is None:
         raise errors.CorruptDocumentError
-    yield from _blocks(body, styles)
-    for name in ("footnotes", "endnotes"):
-        notes = _parse(archive, f"{folder}/{name}.xml")
-        for note in notes if notes is not None else ():
-            # The separators between text and notes are stored as notes with a type.
-            if _attribute(note, "type") in (None, "normal"):
-                yield from _blocks(note, styles)
+    folder = str(PurePosixPath(main_part).parent)
+    reader = _Reader(archive, folder, document)
+    blocks: list[str] = []
+    hidden_at: list[int] = []
+    length = 0
+    for block in itertools.chain(reader.read_blocks(body), reader.read_uncited_notes(document), [""]):
+        if reader.take_hidden():
+            hidden_at.append(length)
+        blocks.append(block)
+        length += len(block) + len(_PART_GAP)
+    return _PART_GAP.join(blocks[:-1]), hidden_at
 
 
-def _parse(archive: zipfile.ZipFile, name: str) -> Element | None:
-    """The root of a part, None when there is no such part."""
-    if name not in archive.namelist():
-        return None
-    parser = ElementTree.XMLParser(target=_Builder())
-    try:
-        with archive.open(name) as part:
-            return ElementTree.parse(part, parser=parser).getroot()
-    except (ElementTree.ParseError, LookupError) as exc:
-        raise errors.CorruptDocumentError from exc
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where blocks stand: in a table, over a colour, and how deep in the tree."""
+
+    in_table: bool = False
+    shaded: bool = False
+    depth: int = 0
+
+    def inside(self, *, in_table: bool = False, shaded: bool = False) -> _Place:
+        return _Place(self.in_table or in_table, self.shaded or shaded, self.depth + 1)
 
 
-def _blocks(parent: Element, styles: _Styles, depth: int = 0) -> Iterator[str]:
-    """Paragraphs and tables below `parent`, in order; consecutive list items are one block."""
-    items: list[str] = []
-    for child in parent if depth <= _MAX_DEPTH else ():
-        for text, is_item in _child_blocks(child, styles, depth):
-            if items and not is_item:
-                yield "\n".join(items)
-                items = []
-            if is_item:
-                items.append(text)
-            else:
-                yield text
-    if items:
-        yield "\n".join(items)
+class _Reader:
+    """Reads a document once, from its start to its end: lists and notes are counted on the way."""
 
+    def __init__(self, archive: zipfile.ZipFile, folder: str, document: Element) -> None:
+        self._styles: Styles = read_styles(parse_part(archive, f"{folder}/styles.xml"))
+        self._numbering = Numbering(
+            parse_part(archive, f"{folder}/numbering.xml"),
+            lambda style_id: (self._styles.of_paragraph(style_id).numbering or (None,))[0],
+        )
+        self._notes = Notes(archive, folder)
+        self._top = _Place(shaded=not is_light(attribute(find(document, "background"), "color") or "FFFFFF"))
+        self._hidden = False
 
-def _child_blocks(child: Element, styles: _Styles, depth: int) -> Iterator[tuple[str, bool]]:
-    tag = _tag(child)
-    if tag == "p":
-        text = _paragraph(child, styles)
-        if text:
-            yield text, _is_list_item(child, styles)
-        for box in _text_boxes(child):
-            yield from ((block, False) for block in _blocks(box, styles, depth + 1))
-    elif tag == "tbl":
-        yield from ((block, False) for block in _table(child, styles, depth + 1))
-    elif tag not in _SKIPPED:
-        yield from ((block, False) for block in _blocks(child, styles, depth + 1))
+    def take_hidden(self) -> bool:
+        """Whether hidden text was left out since this was last asked."""
+        hidden, self._hidden = self._hidden, False
+        return hidden
 
+    def read_blocks(self, parent: Element, place: _Place | None = None) -> Iterator[str]:
+        """Paragraphs and tables below `parent`, in order; consecutive list items are one block."""
+        place = place or self._top
+        items: list[str] = []
+        for child in parent if place.depth <= _MAX_DEPTH else ():
+            for text, is_item in self._child_blocks(child, place):
+                if items and not is_item:
+                    yield "\n".join(items)
+                    items = []
+                if is_item:
+                    items.append(text)
+                else:
+                    yield text
+        if items:
+            yield "\n".join(items)
 
-def _paragraph(paragraph: Element, styles: _Styles) -> str:
-    text = "".join(_runs(paragraph)).strip(" \n")
-    if not text.strip():
-        return ""
-    level = _heading_level(paragraph, styles)
-    if level:
-        return f"{'#' * level} {' '.join(text.split())}"
-    if _is_list_item(paragraph, styles):
-        indent = _find(paragraph, "pPr", "numPr", "ilvl")
-        return "  " * min(_number(indent), 8) + "- " + text
-    return text
+    def read_uncited_notes(self, document: Element) -> Iterator[str]:
+        for note in self._notes.uncited(document):
+            yield from self.read_blocks(note)
 
+    def _child_blocks(self, child: Element, place: _Place) -> Iterator[tuple[str, bool]]:
+        tag = tag_of(child)
+        if tag == "p":
+            text, is_item = self._paragraph(child, place)
+            if text:
+                yield text, is_item
+            for box in _text_boxes(child):
+                # The shape may have any colour.
+                yield from ((block, False) for block in self.read_blocks(box, place.inside(shaded=True)))
+            yield from self._cited_notes(place, is_item=is_item)
+        elif tag == "tbl":
+            yield from ((block, False) for block in self._table(child, place))
+            yield from self._cited_notes(place, is_item=False)
+        elif tag not in _SKIPPED:
+            yield from ((block, False) for block in self.read_blocks(child, place.inside()))
 
-def _runs(element: Element, depth: int = 0) -> Iterator[str]:
-    """The pieces of text below `element`, without those of text boxes, which are paragraphs of their own."""
-    if depth > _MAX_DEPTH:
-        return
-    for child in element:
-        tag = _tag(child)
-        if tag == "t":
-            yield child.text or ""
-        elif tag in _BREAKS:
-            yield _BREAKS[tag]
-        elif tag == "sym":
-            yield _symbol(child)
-        elif tag == "r" and _is_hidden(child):
-            continue
-        elif tag not in _SKIPPED and tag != "txbxContent":
-            yield from _runs(child, depth + 1)
+    def _cited_notes(self, place: _Place, *, is_item: bool) -> Iterator[tuple[str, bool]]:
+        """The notes of a paragraph, those of a cell only below its table."""
+        for mark, note in () if place.in_table else self._notes.take():
+            text = f"{mark} " + "\n".join(self.read_blocks(note))
+            if has_word(text.removeprefix(mark)):
+                yield text.strip(), is_item
+
+    def _table(self, table: Element, place: _Place) -> Iterator[str]:
+        properties = find(table, "tblPr")
+        style_id = value_of(find(properties, "tblStyle"))
+        place = place.inside(shaded=is_shaded(properties) or style_id in self._styles.shaded_tables)
+
+        def read_cell(cell: Element) -> str:
+            inner = place.inside(in_table=True, shaded=is_shaded(find(cell, "tcPr")))
+            text = " ".join(map(docx_tables.flatten, self.read_blocks(cell, inner)))
+            return " ".join(text.split()).replace("|", "\\|")
+
+        frame = docx_tables.single_cell(table)
+        if frame is not None:
+            yield from self.read_blocks(frame, place.inside(shaded=is_shaded(find(frame, "tcPr"))))
+        elif text := docx_tables.render_table(table, read_cell):
+            yield text
+
+    def _paragraph(self, paragraph: Element, place: _Place) -> tuple[str, bool]:
+        """The line of a paragraph ("" without any text), and whether it is an item of a list."""
+        properties = find(paragraph, "pPr")
+        style_id = value_of(find(properties, "pStyle"))
+        style = self._styles.of_paragraph(style_id)
+        form = style.format.over(self._styles.defaults)
+        if place.shaded or is_shaded(properties):
+            form = replace(form, shaded=True)
+        text = "".join(self._runs(paragraph, form)).strip(" \n")
+        mark = find(properties, "rPr")
+        is_gone = find(mark, "del") is not None or bool(is_on(find(mark, "vanish")))
+        if not text.strip() and is_gone:
+            return "", False
+        label, indent = self._label(properties, style, style_id)
+        if not text.strip():
+            return "", False
+        if level := _heading_level(properties, style):
+            number = "" if label in (None, "", BULLET) else f"{label} "
+            return f"{'#' * level} {number}{' '.join(text.split())}", False
+        return (f"{'  ' * min(indent, 8)}{label} {text}", True) if label else (text, False)
+
+    def _label(self, properties: Element | None, style: Style, style_id: str | None) -> tuple[str | None, int]:
+        """What stands before a paragraph of a list, and its level; None for any other paragraph."""
+        own = find(properties, "numPr", "numId")
+        own_level = find(properties, "numPr", "ilvl")
+        number_id, level = style.numbering or ("", None)
+        if own is not None:
+            number_id, level = value_of(own) or "0", None if own_level is None else number_of(own_level)
+        elif own_level is not None:
+            level = number_of(own_level)
+        if number_id == "0" or not (number_id or style.is_list):
+            return None, 0
+        if level is None:
+            level = self._numbering.level_of(number_id, style_id)
+        return self._numbering.label(number_id, level), level
+
+    def _runs(self, element: Element, form: RunFormat, depth: int = 0) -> Iterator[str]:
+        """The pieces of text below `element`, without those of text boxes, which are paragraphs of their own."""
+        for child in element if depth <= _MAX_DEPTH else ():
+            tag = tag_of(child)
+            if tag == "t":
+                yield child.text or ""
+            elif tag in _BREAKS:
+                yield _BREAKS[tag]
+            elif tag == "sym":
+                yield _symbol(child)
+            elif tag in REFERENCES:
+                yield self._notes.cite(child)
+            elif tag == "r":
+                yield from self._run(child, self._styles.format_of_run(find(child, "rPr"), form), depth)
+            elif tag not in _SKIPPED and tag != "txbxContent":
+                yield from self._runs(child, form, depth + 1)
+
+    def _run(self, run: Element, form: RunFormat, depth: int) -> Iterator[str]:
+        if not form.hidden:
+            yield from self._runs(run, form, depth + 1)
+        elif has_word("".join(part.text or "" for part in run.iter() if tag_of(part) == "t")):
+            self._hidden = True
 
 
 def _text_boxes(element: Element, depth: int = 0) -> Iterator[Element]:
-    if depth > _MAX_DEPTH:
-        return
-    for child in element:
-        tag = _tag(child)
+    for child in element if depth <= _MAX_DEPTH else ():
+        tag = tag_of(child)
         if tag == "txbxContent":
             yield child
-        elif tag not in _SKIPPED:
+        elif tag not in _SKIPPED and not (tag == "r" and is_on(find(child, "rPr", "vanish"))):
             yield from _text_boxes(child, depth + 1)
 
 
-def _table(table: Element, styles: _Styles, depth: int) -> Iterator[str]:
-    """One Markdown table; the first row is the header, since Markdown has no table without one."""
-    rows = [row for row in (_row(row, styles, depth) for row in _descend(table, "tr")) if any(row)]
-    if not rows:
-        return
-    width = max(map(len, rows))
-    lines = [f"| {' | '.join(row + [''] * (width - len(row)))} |" for row in rows]
-    lines.insert(1, "| " + " | ".join(["---"] * width) + " |")
-    yield "\n".join(lines)
-
-
-def _row(row: Element, styles: _Styles, depth: int) -> list[str]:
-    cells: list[str] = []
-    for cell in _descend(row, "tc"):
-        text = " ".join(" ".join(map(_flatten, _blocks(cell, styles, depth))).split())
-        cells.append(text.replace("|", "\\|"))
-        span = _find(cell, "tcPr", "gridSpan")
-        cells += [""] * min(_number(span, 1) - 1, 50)
-    return cells
-
-
-def _flatten(block: str) -> str:
-    """A table inside a cell as plain words, since Markdown has no nested tables."""
-    if not block.startswith("| "):
-        return block
-    rows = (line.strip("| ") for line in block.split("\n") if not line.startswith("| ---"))
-    return "; ".join(re.sub(r"\s*(?<!\\)\|\s*", ", ", row) for row in rows)
-
-
-def _descend(parent: Element, tag: str) -> Iterator[Element]:
-    """Children with this tag, also when change marks or content controls wrap them."""
-    for child in parent:
-        if _tag(child) == tag:
-            yield child
-        elif _tag(child) in ("sdt", "sdtContent", "ins", "customXml", "moveTo"):
-            yield from _descend(child, tag)
-
-
-def _read_styles(root: Element | None) -> _Styles:
-    styles, bases = _Styles(), dict[str, str]()
-    for style in root if root is not None else ():
-        style_id = _attribute(style, "styleId")
-        if _tag(style) != "style" or style_id is None:
-            continue
-        name = _value(_child(style, "name")) or ""
-        heading = _HEADING_NAME.fullmatch(name)
-        outline = _find(style, "pPr", "outlineLvl")
-        if heading:
-            styles.levels[style_id] = min(int(heading.group(1) or 1), 6)
-        elif outline is not None and _number(outline, 9) < 6:
-            styles.levels[style_id] = _number(outline) + 1
-        if _LIST_NAME.match(name) or _find(style, "pPr", "numPr") is not None:
-            styles.lists.add(style_id)
-        bases[style_id] = _value(_child(style, "basedOn")) or ""
-    for style_id in bases:
-        _inherit(style_id, bases, styles)
-    return styles
-
-
-def _inherit(style_id: str, bases: dict[str, str], styles: _Styles) -> None:
-    base, seen = bases[style_id], {style_id}
-    while base and base not in seen and style_id not in styles.levels:
-        seen.add(base)
-        if base in styles.levels:
-            styles.levels[style_id] = styles.levels[base]
-        if base in styles.lists:
-            styles.lists.add(style_id)
-        base = bases.get(base, "")
+def _heading_level(properties: Element | None, style: Style) -> int:
+    outline = find(properties, "outlineLvl")
+    if outline is not None and number_of(outline, 9) < 6:
+        return number_of(outline) + 1
+    return style.level
 
 
 def _read_properties(root: Element | None) -> dict[str, str | None]:
-    values = {_tag(child): " ".join((child.text or "").split())[:300] for child in root} if root is not None else {}
+    values = {tag_of(child): " ".join((child.text or "").split())[:300] for child in root} if root is not None else {}
     created = re.match(r"\d{4}-\d\d-\d\d", values.get("created", ""))
     title, author = values.get("title", ""), values.get("creator") or None
     return {
@@ -239,58 +262,9 @@ def _read_properties(root: Element | None) -> dict[str, str | None]:
     }
 
 
-def _heading_level(paragraph: Element, styles: _Styles) -> int:
-    outline = _find(paragraph, "pPr", "outlineLvl")
-    if outline is not None and _number(outline, 9) < 6:
-        return _number(outline) + 1
-    return styles.levels.get(_value(_find(paragraph, "pPr", "pStyle")) or "", 0)
-
-
-def _is_list_item(paragraph: Element, styles: _Styles) -> bool:
-    if _heading_level(paragraph, styles):
-        return False
-    number = _find(paragraph, "pPr", "numPr", "numId")
-    if number is not None:
-        return _value(number) != "0"
-    return (_value(_find(paragraph, "pPr", "pStyle")) or "") in styles.lists
-
-
-def _is_hidden(run: Element) -> bool:
-    vanish = _find(run, "rPr", "vanish")
-    return vanish is not None and _value(vanish) not in ("0", "false", "off")
-
-
 def _symbol(element: Element) -> str:
     """Symbol fonts sit in the private range, where only the font knows the shape: a bullet stands for all of them."""
-    code = _attribute(element, "char") or ""
+    code = attribute(element, "char") or ""
     if not re.fullmatch("[0-9A-Fa-f]{4}", code):
         return ""
     return "•" if code[:2].upper() == "F0" else text_extraction.clean_text(chr(int(code, 16)))
-
-
-def _tag(element: Element) -> str:
-    return element.tag.rpartition("}")[2]
-
-
-def _child(element: Element, tag: str) -> Element | None:
-    return next((child for child in element if _tag(child) == tag), None)
-
-
-def _find(element: Element, *path: str) -> Element | None:
-    found: Element | None = element
-    for tag in path:
-        found = _child(found, tag) if found is not None else None
-    return found
-
-
-def _attribute(element: Element, name: str) -> str | None:
-    return next((value for key, value in element.attrib.items() if key.rpartition("}")[2] == name), None)
-
-
-def _value(element: Element | None) -> str | None:
-    return None if element is None else _attribute(element, "val")
-
-
-def _number(element: Element | None, default: int = 0) -> int:
-    value = _value(element) or ""
-    return int(value) if value.isdecimal() else default

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol, Self
 
-from functions.core import models
+from functions.core import models, ports
 
 
 class ExtractedDocument(Protocol):
@@ -19,7 +19,11 @@ class ExtractedDocument(Protocol):
     def metadata(self) -> models.DocumentMetadata: ...
 
     def pages(self, start: int = 1) -> Iterator[models.Page]:
-        """The pages from number `start`, read one at a time."""
+        """The pages from number `start`, read one at a time and completely: with tables, hidden text, and OCR."""
+        ...
+
+    def peek(self, number: int) -> str:
+        """The text layer of one page alone: cheap, no OCR, no tables."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -27,16 +31,19 @@ class ExtractedDocument(Protocol):
     def __exit__(self, *exc_info: object) -> None: ...
 
 
-def open_document(path: Path, file_type: models.FileType, *, max_pages: int) -> ExtractedDocument:
+def open_document(
+    path: Path, file_type: models.FileType, *, max_pages: int, recognizer: ports.TextRecognizer | None = None
+) -> ExtractedDocument:
     """Opens a file whose content has been checked.
 
-    Raises EncryptedDocumentError, CorruptDocumentError, EmptyDocumentError, NoTextError or TooManyPagesError.
+    `recognizer` reads the pages of a PDF that have no text of their own; without one they carry a warning. Raises
+    EncryptedDocumentError, CorruptDocumentError, EmptyDocumentError, NoTextError or TooManyPagesError.
     """
     # PDFium and the XML parser are loaded only for the formats that need them.
     if file_type == "pdf":
         from functions.core import pdf_extraction
 
-        return pdf_extraction.PdfPages(path, max_pages=max_pages)
+        return pdf_extraction.PdfPages(path, max_pages=max_pages, recognizer=recognizer)
     if file_type == "docx":
         from functions.core import docx_extraction
 

@@ -8,7 +8,7 @@ import zlib
 from pathlib import Path
 from typing import Final
 
-from functions.core import errors, models, text_extraction
+from functions.core import errors, models, text_extraction, text_spans
 
 EXTENSIONS: Final[dict[str, models.FileType]] = {
     "pdf": "pdf",
@@ -135,5 +135,5 @@ def _check_text(path: Path) -> None:
     text = text_extraction.decode_text(sample)
     if len(_CONTROL.findall(text)) > _MAX_CONTROL_SHARE * len(text):
         raise errors.WrongContentError
-    if not text.strip("\ufeff \t\r\n\f\v") and path.stat().st_size <= _TEXT_SAMPLE:
+    if text_spans.is_blank(text) and path.stat().st_size <= _TEXT_SAMPLE:
         raise errors.EmptyDocumentError

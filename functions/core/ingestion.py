@@ -1,8 +1,8 @@
-"""Ingests one document: bytes → pages → chunks → vectors, in batches that survive a crash at any moment.
+"""Ingests one document or note: bytes → pages → chunks → vectors, in batches that survive a crash at any moment.
 
 A worker holds the lease of a job. Each batch of pages is saved in one transaction together with the checkpoint that
 says how far the job has come, so the next claim, by whomever, goes on after the last saved page and nothing is written
-twice. The document flips to what was written when everything is there.
+twice. The source flips to what was written when everything is there.
 """
 
 from __future__ import annotations
@@ -11,19 +11,38 @@ import hashlib
 import itertools
 import logging
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
-from functions.core import chunking, embedding, errors, extraction, file_types, languages, models, ports
+from functions.core import (
+    chunking,
+    embedding,
+    errors,
+    extraction,
+    file_types,
+    ingestion_report,
+    languages,
+    late_chunking,
+    models,
+    ports,
+    retrieval,
+    running_lines,
+    self_retrieval,
+    text_extraction,
+)
+from functions.core.jobs import Batch, Checkpoint, Job, JobStore, Outcome
+from functions.core.outline import OPENING_PAGES, describe_document
 from functions.core.settings import Settings
 
 if TYPE_CHECKING:
     from functions.core.ports import Matrix
 
-# Longer than a model server is waited for; renewed after each of its answers and with each batch saved.
+# Longer than a model server is waited for; renewed after each of its answers, while pages are read, with each batch.
 LEASE_SECONDS = 60
 BATCH_PAGES = 8
 # What a batch may still need when the time of the run gets short.
@@ -33,83 +52,20 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Checkpoint:
-    """How far a job has come: everything up to page `pages_done` is saved."""
-
-    pages_done: int = 0
-    chunk_count: int = 0
-    section: str | None = None
-    failed_chunks: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A leased job."""
-
-    id: int
-    owner_id: str
-    document_id: str
-    generation: int
-    lease_token: str
-    attempts: int
-    checkpoint: Checkpoint
-    object_path: str
-    file_name: str
-    file_type: models.FileType
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """What one transaction saves; `vectors[i]` belongs to `chunks[i]`, None where the model refused the chunk."""
-
-    pages: Sequence[models.Page]
-    chunks: Sequence[models.Chunk]
-    vectors: Sequence[Matrix | None]
-    server_id: str
-    checkpoint: Checkpoint
-    page_count: int
-
-
-class JobStore(Protocol):
-    """The queue and the tables a worker writes. Every write raises LeaseLostError when the lease is gone."""
-
-    def claim_ingest_job(self, job_id: int | None, lease_seconds: int) -> Job | None: ...
-
-    def extend_ingest_lease(self, job: Job, lease_seconds: int) -> None: ...
-
-    def save_batch(self, job: Job, batch: Batch, lease_seconds: int) -> None: ...
-
-    def finish_ingest_job(self, job: Job, facts: dict[str, Any]) -> None: ...
-
-    def fail_ingest_job(self, job: Job, error: errors.IbidError, max_attempts: int) -> str | None: ...
-
-    def release_ingest_job(self, job: Job) -> None: ...
-
-    def count_chunks(self, job: Job) -> dict[str, int]: ...
-
-    def list_blank_pages(self, job: Job) -> list[int]: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a claimed job; `again` when another run should go on with it now."""
-
-    job_id: int
-    document_id: str
-    status: str
-    again: bool = False
-    code: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Worker:
-    """Everything an ingestion needs of the outside. `remaining_seconds` is the time left of this run."""
+    """Everything an ingestion needs of the outside.
+
+    `remaining_seconds` is the time left of this run, `search_as` the search of the user with that id: without it no
+    document is asked for its own sentences.
+    """
 
     store: JobStore
     objects: ports.ObjectStore
     server: models.EmbeddingServer
     embedder: ports.Embedder
     settings: Settings
+    search_as: Callable[[str], retrieval.Search] | None = None
+    recognizer: ports.TextRecognizer | None = None
     remaining_seconds: Callable[[], float] = lambda: float("inf")
     lease_seconds: int = LEASE_SECONDS
 
@@ -123,89 +79,171 @@ class Worker:
         if job is None:
             return None
         try:
-            self._ingest(job)
+            status = self._ingest(job)
         except errors.TimeBudgetExceededError as exc:
-            if not exc.details[
-                "progress"
-            ]:  # the next run would get no further: that is a failure, and they are counted
+            if not exc.details["progress"]:  # the next run would get no further: that is a failure, and they count
                 return self._fail(job, exc)
             self.store.release_ingest_job(job)
-            return Outcome(job.id, job.document_id, "queued", again=True)
+            return Outcome(job.id, job.source_id, "queued", again=True)
         except errors.LeaseLostError:
-            return Outcome(job.id, job.document_id, "superseded")
+            return Outcome(job.id, job.source_id, "superseded")
         except errors.IbidError as exc:
             return self._fail(job, exc)
         except Exception:
             # A fault of ours: worth another try, and the stack trace belongs in the log, never in the document's error.
-            _log.exception("ingestion failed", extra={"job_id": job.id, "document_id": job.document_id})
+            _log.exception("ingestion failed", extra={"job_id": job.id, "source_id": job.source_id})
             return self._fail(
                 job, errors.UnavailableError("The document could not be processed because of an internal error.")
             )
-        return Outcome(job.id, job.document_id, "done")
+        return Outcome(job.id, job.source_id, status)
 
     def _fail(self, job: Job, error: errors.IbidError) -> Outcome:
         status = self.store.fail_ingest_job(job, error, self.settings.max_attempts)
-        return Outcome(job.id, job.document_id, status or "superseded", code=error.code)
+        return Outcome(job.id, job.source_id, status or "superseded", code=error.code)
 
-    def _ingest(self, job: Job) -> None:
+    def _ingest(self, job: Job) -> str:
         with tempfile.TemporaryDirectory(prefix="ibid-") as folder:
             path = Path(folder) / f"original.{job.file_type}"
-            self.objects.download(job.object_path, path)
-            file_types.check_content(path, job.file_type)
-            digest = hash_file(path)
-            with extraction.open_document(path, job.file_type, max_pages=self.settings.max_pages) as document:
-                outline = describe_document(document, job.file_name)
-                checkpoint = job.checkpoint
-                for pages in group_pages(document.pages(checkpoint.pages_done + 1)):
-                    checkpoint = self._save_batch(job, outline, pages, checkpoint, document.page_count)
-                self._finish(job, outline, checkpoint, document, digest)
+            if job.object_path is not None:
+                self.objects.download(job.object_path, path)
+                if job.kind == "ingest" and self.store.adopt_duplicate(job, hash_file(path)):
+                    self.objects.remove([job.object_path])
+                    return "duplicate"
+            with self._open(job, path) as document:
+                checkpoint = self._ingest_pages(job, document)
+                self._finish(job, checkpoint, document.page_count)
+        if self.search_as is not None and job.kind != "note" and self.has_time():
+            self._measure_self_retrieval(job, checkpoint, self.search_as(job.owner_id))
+        return "done"
+
+    @contextmanager
+    def _open(self, job: Job, path: Path) -> Iterator[extraction.ExtractedDocument]:
+        max_pages = self.settings.max_pages
+        if job.content is not None:
+            yield text_extraction.build_parts(job.content, max_pages=max_pages, title=job.name or None)
+            return
+        file_types.check_content(path, job.file_type)
+        with extraction.open_document(path, job.file_type, max_pages=max_pages, recognizer=self.recognizer) as document:
+            yield document
+
+    def _ingest_pages(self, job: Job, document: extraction.ExtractedDocument) -> Checkpoint:
+        checkpoint = job.checkpoint
+        pages = self._keep_lease(job, document.pages(checkpoint.pages_done + 1))
+        if checkpoint.outline is None:
+            opening = list(itertools.islice(pages, OPENING_PAGES))
+            checkpoint = replace(
+                checkpoint,
+                outline=describe_document(document, opening, job.name),
+                strategy=self._choose_strategy(),
+            )
+            pages = itertools.chain(opening, pages)
+        while batch := self._take_batch(job, checkpoint, pages):
+            checkpoint = self._save_batch(job, batch, checkpoint, document.page_count)
+        return checkpoint
+
+    def _keep_lease(self, job: Job, pages: Iterator[models.Page]) -> Iterator[models.Page]:
+        """Renews the lease between pages that take long to read, as OCR does."""
+        renewed = time.monotonic()
+        for page in pages:
+            if time.monotonic() - renewed > self.lease_seconds / 4:
+                self.store.extend_ingest_lease(job, self.lease_seconds)
+                renewed = time.monotonic()
+            yield page
+
+    def _take_batch(self, job: Job, checkpoint: Checkpoint, pages: Iterator[models.Page]) -> list[models.Page]:
+        """The next pages: as many as make a batch, or as there is time to read. Raises TimeBudgetExceededError."""
+        progress = checkpoint.pages_done > job.checkpoint.pages_done
+        if progress and not self.has_time():
+            raise errors.TimeBudgetExceededError(job_id=job.id, progress=True)
+        batch: list[models.Page] = []
+        for page in pages:
+            batch.append(page)
+            if len(batch) == BATCH_PAGES or not self.has_time():
+                break
+        if batch and self.remaining_seconds() < RESERVE_SECONDS / 2:
+            raise errors.TimeBudgetExceededError(job_id=job.id, progress=progress)
+        return batch
+
+    def _choose_strategy(self) -> models.ChunkingStrategy:
+        possible = isinstance(self.embedder, ports.TokenEmbedder)
+        return "late" if possible and self.settings.chunking_strategy == "late" else "fixed"
 
     def _save_batch(
-        self, job: Job, outline: Outline, pages: Sequence[models.Page], checkpoint: Checkpoint, page_count: int
+        self, job: Job, pages: Sequence[models.Page], checkpoint: Checkpoint, page_count: int
     ) -> Checkpoint:
-        if not self.has_time():
-            raise errors.TimeBudgetExceededError(job_id=job.id, progress=checkpoint != job.checkpoint)
-        chunks, section = self._chunk(outline, pages, checkpoint)
-        vectors = self._embed(job, chunks)
-        after = Checkpoint(
-            pages[-1].number,
-            checkpoint.chunk_count + len(chunks),
-            section,
-            checkpoint.failed_chunks + sum(v is None for v in vectors),
+        by_page, carry = self._chunk(pages, checkpoint)
+        chunks = [chunk for found in by_page for chunk in found]
+        strategy, vectors = self._embed(job, pages, by_page, checkpoint.strategy)
+        after = replace(
+            checkpoint,
+            pages_done=pages[-1].number,
+            chunk_count=checkpoint.chunk_count + len(chunks),
+            failed_chunks=checkpoint.failed_chunks + sum(v is None for v in vectors),
+            carry=carry,
+            strategy=strategy,
         )
         self.store.save_batch(job, Batch(pages, chunks, vectors, self.server.id, after, page_count), self.lease_seconds)
         return after
 
     def _chunk(
-        self, outline: Outline, pages: Sequence[models.Page], checkpoint: Checkpoint
-    ) -> tuple[list[models.Chunk], str | None]:
+        self, pages: Sequence[models.Page], checkpoint: Checkpoint
+    ) -> tuple[list[list[models.Chunk]], chunking.Carry]:
+        """The chunks of each page, and what the page after them goes on with."""
         sizes = chunking.ChunkSettings(
             target_tokens=self.settings.chunk_tokens,
             overlap_tokens=self.settings.chunk_overlap,
             max_tokens=self.embedder.max_input_tokens,
         )
-        chunks: list[models.Chunk] = []
-        section = checkpoint.section
+        outline, carry, index = checkpoint.outline, checkpoint.carry, checkpoint.chunk_count
+        assert outline is not None
+        by_page: list[list[models.Chunk]] = []
         for page in pages:
-            page_chunks = chunking.chunk_page(
+            chunks, carry = chunking.chunk_page(
                 page,
                 settings=sizes,
                 count_tokens=self.embedder.count_tokens,
                 title=outline.title,
-                section=section,
-                first_index=checkpoint.chunk_count + len(chunks),
+                carry=carry,
+                first_index=index,
                 lang=languages.detect_language(page.text, default=outline.lang),
+                skip=running_lines.locate_running_lines(page.text, outline.running_lines),
             )
-            section = chunking.last_section(page_chunks) or section
-            chunks.extend(page_chunks)
-        return chunks, section
+            index += len(chunks)
+            by_page.append(chunks)
+        return by_page, carry
 
-    def _embed(self, job: Job, chunks: Sequence[models.Chunk]) -> list[Matrix | None]:
+    def _embed(
+        self,
+        job: Job,
+        pages: Sequence[models.Page],
+        by_page: Sequence[Sequence[models.Chunk]],
+        strategy: models.ChunkingStrategy,
+    ) -> tuple[models.ChunkingStrategy, list[Matrix | None]]:
+        if strategy == "late":
+            try:
+                return "late", self._embed_late(job, pages, by_page)
+            except errors.ModelRejectedError as exc:
+                _log.warning("late chunking was refused: %s", exc.message)
+        return "fixed", self._embed_fixed(job, [chunk for chunks in by_page for chunk in chunks])
+
+    def _embed_late(
+        self, job: Job, pages: Sequence[models.Page], by_page: Sequence[Sequence[models.Chunk]]
+    ) -> list[Matrix | None]:
+        assert isinstance(self.embedder, ports.TokenEmbedder)
+        vectors: list[Matrix | None] = []
+        for page, chunks in zip(pages, by_page, strict=True):
+            spans = [(chunk.start_offset, chunk.end_offset) for chunk in chunks]
+            vectors += list(late_chunking.embed_late(self.embedder, blank_hidden(page), spans))
+            self.store.extend_ingest_lease(job, self.lease_seconds)
+        return vectors
+
+    def _embed_fixed(self, job: Job, chunks: Sequence[models.Chunk]) -> list[Matrix | None]:
         vectors: list[Matrix | None] = [None] * len(chunks)
-        texts = [c.search_text for c in chunks]
-        counts = [c.token_count for c in chunks]
         for batch in embedding.embed_chunks(
-            self.embedder, texts, batch_size=self.server.batch_size, token_counts=counts
+            self.embedder,
+            [chunk.search_text for chunk in chunks],
+            batch_size=self.server.batch_size,
+            token_counts=[chunk.token_count for chunk in chunks],
         ):
             self.store.extend_ingest_lease(job, self.lease_seconds)
             for index, vector in zip(batch.indices, batch.vectors, strict=True):
@@ -216,72 +254,41 @@ class Worker:
                 )
         return vectors
 
-    def _finish(
-        self,
-        job: Job,
-        outline: Outline,
-        checkpoint: Checkpoint,
-        document: extraction.ExtractedDocument,
-        digest: str,
-    ) -> None:
+    def _finish(self, job: Job, checkpoint: Checkpoint, page_count: int) -> None:
         if checkpoint.chunk_count == 0:
-            raise errors.NoTextError
+            raise ingestion_report.explain_no_text(self.store.describe_generation(job))
         if checkpoint.failed_chunks == checkpoint.chunk_count:  # a wrong key, rather than as many bad texts
             raise errors.ModelRejectedError
-        chunks = self.store.count_chunks(job)
-        metadata = outline.metadata
-        self.store.finish_ingest_job(
-            job,
-            {
-                "page_count": document.page_count,
-                "title": outline.title,
-                "lang": next(iter(chunks), outline.lang),
-                "sha256": digest,
-                "embedding_server_id": self.server.id,
-                "embedding_model": self.server.model,
-                "embedding_dim": self.server.dimensions,
-                "chunking_strategy": "fixed",
-                "ingestion_log": {
-                    "title_extracted": metadata.title,
-                    "doi_extracted": metadata.doi,
-                    "authors_extracted": metadata.author,
-                    "journal_extracted": metadata.journal,
-                    "published_at_extracted": metadata.published_at,
-                    "chunks_count": checkpoint.chunk_count,
-                    "ocr_pages_count": 0,
-                    "ingested_at": datetime.now(UTC).isoformat(),
-                },
-                "health": {
-                    "pages_without_text": self.store.list_blank_pages(job),
-                    "chunks": checkpoint.chunk_count,
-                    "chunks_not_embedded": checkpoint.failed_chunks,
-                    "languages": chunks,
-                },
-            },
-        )
+        found = self.store.describe_generation(job)
+        self.store.finish_ingest_job(job, ingestion_report.describe_result(checkpoint, page_count, found, self.server))
+
+    def _measure_self_retrieval(self, job: Job, checkpoint: Checkpoint, search: retrieval.Search) -> None:
+        """Adds the score to the health report; without it the document is indexed all the same."""
+        assert checkpoint.outline is not None
+        sentences = self_retrieval.choose_sentences(self.store.sample_chunks(job, self_retrieval.SENTENCES))
+        texts = [sentence.text for sentence in sentences]
+        try:
+            vectors = dict(zip(texts, self.embedder.embed(texts), strict=True)) if texts else {}
+            find = partial(
+                retrieval.find_passages,
+                lang=checkpoint.outline.lang,
+                server=self.server,
+                search=search,
+                settings=self.settings,
+            )
+            score = self_retrieval.measure(job.source_id, sentences, lambda text: find(text, vectors[text]).hits)
+            if score is not None:
+                self.store.save_self_retrieval(job, score)
+        except errors.IbidError as exc:
+            _log.warning("self-retrieval was not measured: %s", exc.message)
 
 
-@dataclass(frozen=True, slots=True)
-class Outline:
-    """What is known of a document before its pages are chunked."""
-
-    title: str
-    lang: models.Lang
-    metadata: models.DocumentMetadata
-
-
-def describe_document(document: extraction.ExtractedDocument, file_name: str) -> Outline:
-    """Title and main language from the metadata and the first three pages; the same on every run."""
-    opening = "\n".join(page.text for page in itertools.islice(document.pages(), 3))
-    metadata = document.metadata
-    title = (metadata.title or "").strip() or Path(file_name).stem
-    return Outline(title[:255], languages.detect_language(opening), metadata)
-
-
-def group_pages(pages: Iterator[models.Page], size: int = BATCH_PAGES) -> Iterator[list[models.Page]]:
-    """Batches of pages, read as they are needed."""
-    while batch := list(itertools.islice(pages, size)):
-        yield batch
+def blank_hidden(page: models.Page) -> str:
+    """The text of a page with spaces for what nobody sees, so that it colours no vector; offsets hold."""
+    text = page.text
+    for start, end in page.hidden:
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
 
 
 def hash_file(path: Path) -> str:

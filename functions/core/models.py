@@ -25,6 +25,11 @@ class User:
     is_admin: bool
     claims: Mapping[str, Any]
 
+    @classmethod
+    def named(cls, user_id: str) -> User:
+        """The user that a worker acts for: no token, no rights beyond their own rows."""
+        return cls(user_id, is_admin=False, claims={"sub": user_id})
+
 
 @dataclass(frozen=True, slots=True)
 class TableRow:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from functions.core import errors, pdf_extraction
+from functions.core import errors, models, pdf_extraction
 
 if TYPE_CHECKING:  # loading PDFium costs 50 ms and Pillow 40 ms; both only where a page is shown
     import pypdfium2
@@ -61,26 +61,36 @@ class _Line:
         self.right, self.bottom = max(self.right, box[2]), max(self.bottom, box[3])
 
 
-def highlight_boxes(path: Path, page_number: int, start: int, end: int) -> list[Box]:
+def highlight_boxes(
+    path: Path, page_number: int, start: int, end: int, *, words: Sequence[models.RecognizedWord] | None = None
+) -> list[Box]:
     """Where stored page text [start, end) stands on a page of a PDF, one box a line, in the order of the text.
 
-    Raises NotFoundError when there is no such page or passage.
+    `words` are those of a page that was read by OCR: its text is in them, not in the file. Raises NotFoundError when
+    there is no such page or passage.
     """
     with pdf_extraction.open_pdf(path) as pdf:
         _check_page(pdf, page_number)
-        return _boxes(pdf, page_number, start, end)
+        return _boxes(pdf, page_number, start, end, words)
 
 
 def render_page(
-    path: Path, page_number: int, *, start: int | None = None, end: int | None = None, scale: float = 1.5
+    path: Path,
+    page_number: int,
+    *,
+    start: int | None = None,
+    end: int | None = None,
+    scale: float = 1.5,
+    words: Sequence[models.RecognizedWord] | None = None,
 ) -> bytes:
     """A PDF page as PNG, `scale` pixels a point but at most four million in all, with [start, end) marked if given.
 
-    Raises NotFoundError when there is no such page or passage, CorruptDocumentError when it cannot be drawn.
+    `words` as for `highlight_boxes`. Raises NotFoundError when there is no such page or passage, CorruptDocumentError
+    when it cannot be drawn.
     """
     with pdf_extraction.open_pdf(path) as pdf:
         _check_page(pdf, page_number)
-        boxes = [] if start is None or end is None else _boxes(pdf, page_number, start, end)
+        boxes = [] if start is None or end is None else _boxes(pdf, page_number, start, end, words)
         image = _draw(pdf, page_number, scale)
     _mark(image, boxes)
     buffer = io.BytesIO()
@@ -93,13 +103,49 @@ def _check_page(pdf: pypdfium2.PdfDocument, page_number: int) -> None:
         raise errors.NotFoundError("There is no such page.", page=page_number, page_count=len(pdf))
 
 
-def _boxes(pdf: pypdfium2.PdfDocument, page_number: int, start: int, end: int) -> list[Box]:
+def _boxes(
+    pdf: pypdfium2.PdfDocument,
+    page_number: int,
+    start: int,
+    end: int,
+    words: Sequence[models.RecognizedWord] | None,
+) -> list[Box]:
     with pdf_extraction.open_text_page(pdf, page_number) as (page, text_page):
-        indices = pdf_extraction.character_indices(text_page, start, end)
         seen = _SeenPage.of(page)
-        characters = (_measure(text_page, index, seen) for index in indices if index is not None)
-        lines = _merge(filter(None, characters), seen.aspect)
+        if words is None:
+            indices = pdf_extraction.character_indices(text_page, start, end)
+            characters = (_measure(text_page, index, seen) for index in indices if index is not None)
+            lines = _merge(filter(None, characters), seen.aspect)
+        else:
+            lines = _merge_words(_choose_words(words, start, end), seen.aspect)
         return [Box(*(round(side, 5) for side in (line.left, line.top, line.right, line.bottom))) for line in lines]
+
+
+def _choose_words(words: Sequence[models.RecognizedWord], start: int, end: int) -> list[models.RecognizedWord]:
+    """The words that [start, end) touches; the text of a page read by OCR ends with its last word."""
+    length = max((word.end for word in words), default=0)
+    if not 0 <= start <= end <= length:
+        raise errors.NotFoundError("The passage is not on this page.", start=start, end=end, length=length)
+    return [word for word in words if max(word.start, start) < min(word.end, end)]
+
+
+def _merge_words(words: Sequence[models.RecognizedWord], aspect: float) -> Iterator[_Line]:
+    """Lines of words that follow each other closely: in a crooked scan one line reaches down into the next."""
+    across = sum(word.right - word.left for word in words) * aspect
+    upright = across >= sum(word.bottom - word.top for word in words)
+    line: _Line | None = None
+    last: _Line | None = None
+    for word in words:
+        box = (word.left, word.top, word.right, word.bottom)
+        if line is not None and last is not None and last.takes(box, upright, aspect):
+            line.add(box)
+        else:
+            if line is not None:
+                yield line
+            line = _Line(*box, upright)
+        last = _Line(*box, upright)
+    if line is not None:
+        yield line
 
 
 def _merge(characters: Iterable[tuple[Rectangle, bool]], aspect: float) -> Iterator[_Line]:

@@ -1,45 +1,52 @@
-"""Reads PDF files with PDFium, and knows where on a page each character of the stored text stands.
-
-PDFium keeps a page as a list of characters and gives its text as UTF-16 units; a few characters (some unmapped glyphs)
-are in the list but not in the text. Stored page text is PDFium's text with `\\r\\n` as `\\n`, the mark PDFium leaves
-for a hyphen at a line end (it joins the two lines) as a soft hyphen, and what Postgres cannot store as U+FFFD.
-The way back, `character_indices`, is derived again from the file when somebody looks at a passage.
-"""
+"""Reads PDF files page by page: text, tables, hidden text, and OCR where a page has no text of its own."""
 
 from __future__ import annotations
 
-import collections
 import functools
-import itertools
-import math
-import re
-import statistics
+import logging
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from functions.core import errors, models, text_extraction
+from functions.core import errors, models, ports
+from functions.core.pdf_text import character_indices, load_text, raw_text, read_layer, stored_text
+from functions.core.text_extraction import DOI_CHARACTERS, clean_text
 
 if TYPE_CHECKING:  # loading PDFium costs 50 ms; only functions that read a PDF pay for it
     import pypdfium2
 
-SOFT_HYPHEN = "\u00ad"
+__all__ = [
+    "PDFIUM_LOCK",
+    "PdfPages",
+    "character_indices",
+    "open_pdf",
+    "open_text_page",
+    "raw_text",
+    "read_layer",
+    "stored_text",
+]
+
 PDFIUM_LOCK = threading.RLock()
 """PDFium is not thread-safe: every call into it, of any document, is made under this lock."""
 
-_HYPHEN_MARK, _HYPHEN_CODE = "\ufffe", 2
-_USELESS_TITLE = re.compile(r"untitled.*|microsoft \w+ - .*|.*\.(docx?|pdf|tex|dvi|indd|qxd|rtf|odt)|[\W\d_]*", re.I)
-_PDF_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?")
+RECOGNITION_SECONDS = 60.0
+LOW_CONFIDENCE = 60.0
+# White space, and characters without a shape or without a meaning.
+_NOTHING_READABLE = frozenset("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufffd")
+
+_log = logging.getLogger(__name__)
 
 
 class PdfPages:
     """An `ExtractedDocument` over a PDF; only one page is in memory at a time."""
 
-    def __init__(self, path: Path, *, max_pages: int) -> None:
+    def __init__(self, path: Path, *, max_pages: int, recognizer: ports.TextRecognizer | None = None) -> None:
+        self._path, self._recognizer = path, recognizer
         with PDFIUM_LOCK:
-            self._pdf = _open(path)
+            self._pdf = _load(path)
             self._page_count = len(self._pdf)
         if self._page_count == 0:
             self._close()
@@ -54,51 +61,72 @@ class PdfPages:
 
     @functools.cached_property
     def metadata(self) -> models.DocumentMetadata:
+        from functions.core import pdf_metadata
+
         with PDFIUM_LOCK:
-            facts = {key: _tidy(value) for key, value in self._pdf.get_metadata_dict().items()}
-        title = facts["Title"]
-        if title is None or _USELESS_TITLE.fullmatch(title):
-            title = self._largest_line()
-        date = _PDF_DATE.match(facts["CreationDate"] or "")
-        return models.DocumentMetadata(
-            title=title,
-            author=facts["Author"],
-            doi=text_extraction.find_doi(self._opening_text()) or text_extraction.find_doi(facts["Subject"] or ""),
-            published_at="-".join(filter(None, date.groups())) if date else None,
-        )
+            info = pdf_metadata.read_info(self._pdf)
+        try:
+            with open_text_page(self._pdf, 1) as (_, text_page):
+                largest_line = pdf_metadata.find_largest_line(text_page)
+        except errors.CorruptDocumentError:
+            largest_line = None
+        return pdf_metadata.read_metadata(self._path, info, self._opening_text(), self.peek(1), largest_line)
 
     def pages(self, start: int = 1) -> Iterator[models.Page]:
         for number in range(start, self._page_count + 1):
-            try:
-                with open_text_page(self._pdf, number) as (_, text_page):
-                    text = stored_text(raw_text(text_page))
-                    warnings: tuple[str, ...] = ()
-            except errors.CorruptDocumentError:
-                text, warnings = "", ("page_unreadable",)
-            yield models.Page(number=number, text=text, warnings=warnings)
+            yield self._read(number)
+
+    def peek(self, number: int) -> str:
+        try:
+            with open_text_page(self._pdf, number) as (_, text_page):
+                return read_layer(text_page).text
+        except errors.CorruptDocumentError:
+            return ""
 
     def _opening_text(self) -> str:
         text = ""
-        for page in self.pages():
-            text += page.text + "\n"
-            if len(text) >= text_extraction.DOI_CHARACTERS:
+        for number in range(1, self._page_count + 1):
+            text += self.peek(number) + "\n"
+            if len(text) >= DOI_CHARACTERS:
                 break
-        return text[: text_extraction.DOI_CHARACTERS]
+        return text[:DOI_CHARACTERS]
 
-    def _largest_line(self) -> str | None:
+    def _read(self, number: int) -> models.Page:
+        from functions.core import ocr, pdf_tables, pdf_visibility
+
         try:
-            with open_text_page(self._pdf, 1) as (_, text_page):
-                lines = _measure_lines(text_page)
+            with open_text_page(self._pdf, number) as (page, text_page):
+                layer = read_layer(text_page)
+                text, indices = layer.text, functools.cache(lambda: layer.indices(text_page))
+                hidden = pdf_visibility.find_hidden(page, text_page, text, indices, layer.runs)
+                tables = pdf_tables.find_tables(page, text_page, text, indices)
+                needs_recognition = ocr.needs_recognition(text, page)
         except errors.CorruptDocumentError:
-            return None
-        if not lines:
-            return None
-        largest = max(height for _, height in lines)
-        if len(lines) > 1 and largest < 1.15 * statistics.median(height for _, height in lines):
-            return None
-        first = next(index for index, (_, height) in enumerate(lines) if height == largest)
-        title = [text for text, height in lines[first : first + 3] if height >= 0.98 * largest]
-        return _tidy(" ".join(title))
+            return models.Page(number, "", ("page_unreadable",))
+        found = models.Page(number, text, ("hidden_text",) if hidden else (), tables, hidden)
+        if needs_recognition:
+            found = self._recognize(found)
+        return found if has_text(found.text) else _warn(found, "no_text")
+
+    def _recognize(self, page: models.Page) -> models.Page:
+        """The page as OCR reads it, or as it is with a warning; the lock is free while OCR reads."""
+        from functions.core import ocr
+
+        if self._recognizer is None:
+            return _warn(page, "ocr_unavailable")
+        try:
+            with _open_page(self._pdf, page.number) as pdf_page:
+                picture = ocr.draw_page(pdf_page)
+            if picture is None:
+                return page
+            found = ocr.recognize_picture(picture, self._recognizer, timeout=RECOGNITION_SECONDS)
+        except (errors.RecognitionError, errors.CorruptDocumentError) as exc:
+            _log.warning("page not read by OCR", extra={"page": page.number, "reason": exc.message})
+            return _warn(page, "ocr_failed")
+        if found is None:  # there is nothing to read
+            return page
+        warnings = ("ocr_low_confidence",) if found.recognition.confidence < LOW_CONFIDENCE else ()
+        return models.Page(page.number, clean_text(found.text), warnings, recognition=found.recognition)
 
     def _close(self) -> None:
         with PDFIUM_LOCK:
@@ -115,7 +143,7 @@ class PdfPages:
 def open_pdf(path: Path) -> Iterator[pypdfium2.PdfDocument]:
     """A PDFium document, closed at the end; holds the lock throughout."""
     with PDFIUM_LOCK:
-        pdf = _open(path)
+        pdf = _load(path)
         try:
             yield pdf
         finally:
@@ -127,91 +155,31 @@ def open_text_page(
     pdf: pypdfium2.PdfDocument, number: int
 ) -> Iterator[tuple[pypdfium2.PdfPage, pypdfium2.PdfTextPage]]:
     """Page `number`, from 1, and its text, closed at the end; holds the lock. Raises CorruptDocumentError."""
+    with _open_page(pdf, number) as page:
+        yield page, load_text(page)
+
+
+@contextmanager
+def _open_page(pdf: pypdfium2.PdfDocument, number: int) -> Iterator[pypdfium2.PdfPage]:
     import pypdfium2
 
     with PDFIUM_LOCK:
         try:
             page = pdf[number - 1]
             try:
-                yield page, _load_text(page)
+                yield page
             finally:
-                page.close()  # closes the text page too; without it every page stays in memory
+                page.close()  # closes its text page too; without it every page stays in memory
         except pypdfium2.PdfiumError as exc:
             raise errors.CorruptDocumentError(page=number) from exc
 
 
-def raw_text(text_page: pypdfium2.PdfTextPage) -> str:
-    """The text of a page as PDFium gives it, but unmapped glyphs as NUL: U+FFFE is only left for a line-end hyphen."""
-    text: str = text_page.get_text_range(errors="surrogatepass")
-    return _clear_unmapped(text, text_page) if _HYPHEN_MARK in text else text
+def has_text(text: str) -> bool:
+    """Whether there is anything to read in `text`: marks without a shape and characters without a meaning are not."""
+    return not all(character.isspace() or character in _NOTHING_READABLE for character in text)
 
 
-def stored_text(raw: str) -> str:
-    """What is stored of `raw`; `text_units` is its inverse."""
-    return text_extraction.clean_text(raw.replace("\r\n", "\n").replace(_HYPHEN_MARK, SOFT_HYPHEN))
-
-
-def text_units(raw: str) -> list[int]:
-    """For each character of `stored_text(raw)` the position of its first UTF-16 unit in PDFium's text."""
-    units = _unit_positions(raw)
-    return [unit for index, unit in enumerate(units) if not (raw[index] == "\r" and raw[index + 1 : index + 2] == "\n")]
-
-
-def character_indices(text_page: pypdfium2.PdfTextPage, start: int, end: int) -> list[int | None]:
-    """PDFium's character index for each position of stored text [start, end); None where PDFium has no character.
-
-    Raises NotFoundError when the passage is not inside the page text.
-    """
-    from pypdfium2 import raw as pdfium
-
-    units = text_units(raw_text(text_page))
-    if not 0 <= start <= end <= len(units):
-        raise errors.NotFoundError("The passage is not on this page.", start=start, end=end, length=len(units))
-    found = (pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, unit) for unit in units[start:end])
-    return [index if index >= 0 else None for index in found]
-
-
-def _clear_unmapped(text: str, text_page: pypdfium2.PdfTextPage) -> str:
-    from pypdfium2 import raw as pdfium
-
-    characters, units = list(text), _unit_positions(text)
-    for index, character in enumerate(text):
-        if character == _HYPHEN_MARK:
-            char_index = pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, units[index])
-            if pdfium.FPDFText_GetUnicode(text_page, char_index) != _HYPHEN_CODE:
-                characters[index] = "\0"
-    return "".join(characters)
-
-
-def _unit_positions(text: str) -> list[int]:
-    return list(itertools.accumulate((2 if character > "\uffff" else 1 for character in text), initial=0))[:-1]
-
-
-def _load_text(page: pypdfium2.PdfPage) -> pypdfium2.PdfTextPage:
-    """The text of a page; PDFium orders lines right only where they are level, so the page is turned for a moment."""
-    text_page = page.get_textpage()
-    seen = page.get_rotation()
-    level = _level_rotation(text_page, seen)
-    if level != seen:
-        text_page.close()
-        page.set_rotation(level)
-        text_page = page.get_textpage()
-        page.set_rotation(seen)
-    return text_page
-
-
-def _level_rotation(text_page: pypdfium2.PdfTextPage, seen: int, samples: int = 32) -> int:
-    """The page rotation at which most characters stand upright; `seen` where that is not clear."""
-    from pypdfium2 import raw as pdfium
-
-    count = text_page.count_chars()
-    angles = [pdfium.FPDFText_GetCharAngle(text_page, index) for index in range(0, count, max(1, count // samples))]
-    turns = collections.Counter(-round(angle / (math.pi / 2)) % 4 * 90 for angle in angles if angle >= 0)
-    level, votes = turns.most_common(1)[0] if turns else (seen, 0)
-    return level if votes > 0.6 * turns.total() else seen
-
-
-def _open(path: Path) -> pypdfium2.PdfDocument:
+def _load(path: Path) -> pypdfium2.PdfDocument:
     import pypdfium2
     from pypdfium2 import raw as pdfium
 
@@ -223,18 +191,5 @@ def _open(path: Path) -> pypdfium2.PdfDocument:
         raise errors.CorruptDocumentError from exc
 
 
-def _measure_lines(text_page: pypdfium2.PdfTextPage, limit: int = 40) -> list[tuple[str, float]]:
-    """The first lines of a page with the height of the font each starts in."""
-    text = stored_text(raw_text(text_page))
-    measured: list[tuple[str, float]] = []
-    for match in list(re.finditer(r"[^\n]*\w[^\n]*", text))[:limit]:
-        (index,) = character_indices(text_page, match.start(), match.start() + 1)
-        if index is not None:
-            _, bottom, _, top = text_page.get_charbox(index, loose=True)
-            measured.append((match.group(), round(top - bottom, 1)))
-    return measured
-
-
-def _tidy(value: str | None) -> str | None:
-    text = " ".join(text_extraction.clean_text(value or "").split())
-    return text[:300] or None
+def _warn(page: models.Page, code: str) -> models.Page:
+    return replace(page, warnings=(*page.warnings, code))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from functions.core import models
 
@@ -42,6 +42,7 @@ class TokenEmbeddings:
     vectors: Matrix
 
 
+@runtime_checkable
 class TokenEmbedder(Embedder, Protocol):
     """An embedder that also gives the embeddings of single tokens, special tokens left out."""
 

@@ -97,7 +97,7 @@ def build_messages(
 
 def passage_block(hits: Sequence[models.SearchHit]) -> str:
     """The passages as the model sees them, each under the one tag line that can carry its id."""
-    return "\n\n".join(f"{_tag_line(hit)}\n{neutralise(hit.text)}" for hit in hits)
+    return "\n\n".join(f"{_tag_line(hit)}\n{neutralise(hit.markdown or hit.text)}" for hit in hits)
 
 
 def neutralise(text: str) -> str:
@@ -118,7 +118,7 @@ def fit_passages(hits: Sequence[models.SearchHit], max_tokens: int) -> list[mode
     kept: list[models.SearchHit] = []
     left = max_tokens
     for hit in hits:
-        tokens = estimate_tokens(f"{_tag_line(hit)}\n{hit.text}\n\n")
+        tokens = estimate_tokens(f"{_tag_line(hit)}\n{hit.markdown or hit.text}\n\n")
         if tokens <= left or not kept:
             kept.append(hit)
             left -= tokens

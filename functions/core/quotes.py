@@ -37,7 +37,7 @@ class Folded:
 
 
 def fold(source: str) -> Folded:
-    """NFKC and case folded, dashes and quotation marks alike, without white space, soft hyphens and joining hyphens.
+    """NFKC and case folded, dashes and quotation marks alike, without white space, Markdown, soft and joining hyphens.
 
     White space is left out altogether because page text loses and invents it; hyphens between letters because a line
     end makes them ambiguous.
@@ -146,5 +146,5 @@ def _plain(cluster: str) -> str:
     return "".join(
         _ALIKE.get(char, char)
         for char in unicodedata.normalize("NFKC", cluster).casefold()
-        if not char.isspace() and char not in "*`\u00ad" and unicodedata.category(char) != "Cf"
+        if not char.isspace() and char not in "*`|\u00ad" and unicodedata.category(char) != "Cf"
     )

@@ -6,10 +6,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from functions.core import errors, models, ports
 from functions.core.settings import Settings
+
+if TYPE_CHECKING:
+    from functions.core.ports import Matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +91,25 @@ def retrieve(
     )
 
 
+def find_passages(
+    text: str,
+    vector: Matrix,
+    *,
+    lang: str,
+    server: models.EmbeddingServer,
+    search: Search,
+    settings: Settings,
+) -> Found:
+    """Searches the whole library for a text whose vector of one server is known already."""
+    weight = _weigh(server, lang, settings)
+    query_vector = QueryVector(server.id, tuple(vector.tolist()), weight)
+    return search(Query(text, lang, (query_vector,), models.Scope("library"), settings, settings.blend_alpha * weight))
+
+
+def _weigh(server: models.EmbeddingServer, lang: str, settings: Settings) -> float:
+    return 1.0 if not server.languages or lang in server.languages else settings.foreign_vector_weight
+
+
 def _embed_question(
     question: str,
     lang: str,
@@ -102,8 +124,7 @@ def _embed_question(
         except errors.UnavailableError:
             degraded.append(server)
             continue
-        speaks = not server.languages or lang in server.languages
-        vectors.append(QueryVector(server.id, tuple(row.tolist()), 1.0 if speaks else settings.foreign_vector_weight))
+        vectors.append(QueryVector(server.id, tuple(row.tolist()), _weigh(server, lang, settings)))
     return vectors, degraded
 
 

@@ -13,12 +13,16 @@ MEGABYTE = 1024 * 1024
 
 
 def _setting(
-    default: Any, description: str, *, minimum: float | None = None, maximum: float | None = None, max_length: int = 0
+    default: Any,
+    description: str,
+    *,
+    minimum: float | None = None,
+    maximum: float | None = None,
+    max_length: int = 0,
+    choices: tuple[str, ...] = (),
 ) -> Any:
-    return field(
-        default=default,
-        metadata={"description": description, "minimum": minimum, "maximum": maximum, "max_length": max_length},
-    )
+    bounds = {"minimum": minimum, "maximum": maximum, "max_length": max_length, "choices": choices}
+    return field(default=default, metadata={"description": description, **bounds})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,11 @@ class Settings:
         240, "Target size of a passage in tokens of the embedding model.", minimum=64, maximum=2000
     )
     chunk_overlap: int = _setting(40, "Tokens that neighbouring passages share.", minimum=0, maximum=400)
+    chunking_strategy: str = _setting(
+        "fixed",
+        "How passages are embedded: each alone (fixed), or from the token embeddings of the text around them (late).",
+        choices=("fixed", "late"),
+    )
     max_file_megabytes: int = _setting(100, "Largest file accepted, in megabytes.", minimum=1, maximum=5000)
     max_pages: int = _setting(2000, "Most pages a document may have.", minimum=1, maximum=20000)
     max_attempts: int = _setting(5, "Attempts at ingesting a document before it is given up.", minimum=1, maximum=20)
@@ -84,6 +93,8 @@ def describe_settings() -> list[dict[str, Any]]:
         bounds = {k: spec.metadata[k] for k in ("minimum", "maximum") if spec.metadata[k] is not None}
         if spec.metadata["max_length"]:
             bounds["max_length"] = spec.metadata["max_length"]
+        if spec.metadata["choices"]:
+            bounds["choices"] = list(spec.metadata["choices"])
         row = {"key": name, "type": _JSON_TYPES[type(spec.default)], **bounds}
         rows.append(row | {"default": spec.default, "description": spec.metadata["description"]})
     return rows
@@ -110,15 +121,21 @@ def _find_fault(key: str, value: Any) -> str | None:
     if spec is None:
         return "There is no such setting."
     if isinstance(spec.default, str):
-        if not isinstance(value, str):
-            return "This must be a text."
-        if clean_text(value) != value:
-            return "This holds a character that cannot be stored."
-        limit = spec.metadata["max_length"]
-        return f"This must be at most {limit} characters." if len(value) > limit else None
+        return _find_text_fault(spec.metadata, value)
     # bool is a subclass of int. Python's JSON parser lets NaN and infinity in: both fail the comparison below.
     allowed = int if isinstance(spec.default, int) else (int, float)
     if not isinstance(value, allowed) or isinstance(value, bool):
         return "This must be a whole number." if allowed is int else "This must be a number."
     minimum, maximum = spec.metadata["minimum"], spec.metadata["maximum"]
     return None if minimum <= value <= maximum else f"This must be between {minimum:g} and {maximum:g}."
+
+
+def _find_text_fault(bounds: Mapping[str, Any], value: Any) -> str | None:
+    if not isinstance(value, str):
+        return "This must be a text."
+    if clean_text(value) != value:
+        return "This holds a character that cannot be stored."
+    if bounds["choices"]:
+        return None if value in bounds["choices"] else f"This must be one of {', '.join(bounds['choices'])}."
+    limit = bounds["max_length"]
+    return f"This must be at most {limit} characters." if len(value) > limit else None

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from functions.core import errors, models
+from functions.core import errors, models, tables, text_spans
 
 PART_CHARACTERS = 20_000
 DOI_CHARACTERS = 10_000
@@ -37,7 +37,12 @@ class TextParts:
 
     def pages(self, start: int = 1) -> Iterator[models.Page]:
         for number in range(start, len(self.parts) + 1):
-            yield models.Page(number=number, text=self.parts[number - 1])
+            text = self.parts[number - 1]
+            yield models.Page(number, text, tables=tables.find_markdown_tables(text))
+
+    def peek(self, number: int) -> str:
+        """Nothing: parts are not pages, so they have no headers and footers to look for."""
+        return ""
 
     def __enter__(self) -> Self:
         return self
@@ -52,13 +57,18 @@ def open_text(path: Path, *, max_pages: int) -> TextParts:
 
 
 def build_parts(
-    text: str, *, max_pages: int, title: str | None = None, author: str | None = None, published_at: str | None = None
+    text: str,
+    *,
+    max_pages: int,
+    title: str | None = None,
+    author: str | None = None,
+    published_at: str | None = None,
 ) -> TextParts:
     """Cuts a whole text into parts and reads what it says of itself.
 
     Raises EmptyDocumentError for a text without any visible character and TooManyPagesError.
     """
-    if not text.strip():
+    if text_spans.is_blank(text):
         raise errors.EmptyDocumentError
     parts = cut_parts(text)
     if len(parts) > max_pages:

@@ -149,15 +149,16 @@ class _PassageLoader:
         sizes = chunking.ChunkSettings(
             self.settings.chunk_tokens, self.settings.chunk_overlap, self.embedder.max_input_tokens
         )
-        return chunking.chunk_page(
+        chunks, _ = chunking.chunk_page(
             models.Page(1, passage.text),
             settings=sizes,
             count_tokens=self.embedder.count_tokens,
             title=passage.title,
-            section=None,
+            carry=chunking.Carry(),
             first_index=0,
             lang=languages.detect_language(passage.text),
         )
+        return chunks
 
     def _embed(self, chunks: Sequence[models.Chunk]) -> list[str]:
         """The vectors as Postgres reads them."""

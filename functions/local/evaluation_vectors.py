@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from functions.core.ports import Embedder, Matrix
+    from functions.core.ports import Embedder, Matrix, TokenEmbedder, TokenEmbeddings
 
 
 PROBE = "Whether a model still gives the vectors it gave."
@@ -22,7 +22,7 @@ class RememberingEmbedder:
     A model that no longer gives a known text its known vector has changed: then all is forgotten.
     """
 
-    def __init__(self, inner: Embedder, model: str, path: Path) -> None:
+    def __init__(self, inner: TokenEmbedder, model: str, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._inner = inner
         self._model = model
@@ -41,6 +41,9 @@ class RememberingEmbedder:
 
     def count_tokens(self, text: str) -> int:
         return self._inner.count_tokens(text)
+
+    def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbeddings]:
+        return self._inner.embed_tokens(texts)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         import numpy as np

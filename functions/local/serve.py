@@ -19,7 +19,7 @@ from pydantic import SecretStr
 
 from functions.core import errors
 from functions.local import embedded_postgres, migrate, routes_local
-from functions.local.worker import WorkerProcess
+from functions.local.worker import NoteThread, WorkerProcess
 from functions.runtime.config import Config
 from functions.runtime.wiring import Services
 from functions.web import (
@@ -27,6 +27,8 @@ from functions.web import (
     routes_conversations,
     routes_documents,
     routes_health,
+    routes_notebooks,
+    routes_notes,
     routes_page,
     routes_search,
     routes_settings,
@@ -78,6 +80,8 @@ def create_local_app(services: Services) -> FastAPI:
         routes_conversations.router,
         routes_documents.router,
         routes_health.router,
+        routes_notebooks.router,
+        routes_notes.router,
         routes_page.router,
         routes_search.router,
         routes_settings.router,
@@ -106,6 +110,7 @@ def serve(config: Config) -> int:
         warm_up(services)
         worker = WorkerProcess({"DATABASE_URL": services.config.database_url.get_secret_value()})
         worker.start()
+        services.index_notes_with(NoteThread(services).index)
         print(f"Ibid is ready: http://{HOST}:{config.port}  (data in {config.home}; Ctrl-C stops it)", flush=True)
         try:
             server = uvicorn.Server(

@@ -63,7 +63,11 @@ def _ingest(services: Services, user: models.User, path: Path) -> int:
     if duplicate:
         print(f"{path.name}: already in your library")
         return 0
-    row = _follow(services, user, str(row["id"]), path.name)
+    announced = row["id"]
+    row = _follow(services, user, str(announced), path.name)
+    if row["id"] != announced:
+        print(f"{path.name}: already in your library, as {row['file_name']}")
+        return 0
     if row["status"] != "indexed":
         print(f"{path.name}: {row['error']} ({row['error_code']})", file=sys.stderr)
         return 1

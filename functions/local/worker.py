@@ -14,9 +14,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 
 from functions import retention, sweeper
+from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors
 from functions.runtime.wiring import Services
 
@@ -36,10 +38,12 @@ def work(services: Services, *, parent: int | None = None) -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the server says when to stop
+    release = _every(SWEEP_SECONDS, lambda: release_lost_jobs(services))
     sweep = _every(SWEEP_SECONDS, lambda: sweeper.sweep(services))
     purge = _every(PURGE_SECONDS, lambda: retention.purge(services))
     while not stopping.is_set() and (parent is None or os.getppid() == parent):
         try:
+            release()
             sweep()
             purge()
             if services.make_worker().ingest_next() is None:
@@ -50,6 +54,22 @@ def work(services: Services, *, parent: int | None = None) -> None:
         except Exception:
             _log.exception("worker failed")
             stopping.wait(2.0)
+
+
+def release_lost_jobs(services: Services) -> int:
+    """Gives back what workers of this machine held when they died, so that nobody waits for their leases to end."""
+    store, host = JobStore(services.database), services.holder.rpartition(":")[0]
+    return store.release_lost_jobs(host, [name for name in store.list_holders(host) if _is_alive(name)])
+
+
+def _is_alive(holder: str) -> bool:
+    try:
+        os.kill(int(holder.rpartition(":")[2]), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's process
+        return True
+    return True
 
 
 def _every(seconds: float, run: Callable[[], object]) -> Callable[[], None]:
@@ -63,6 +83,26 @@ def _every(seconds: float, run: Callable[[], object]) -> Callable[[], None]:
             run()
 
     return run_if_due
+
+
+class NoteThread:
+    """Indexes notes in the server's own process, one at a time: its model is warm, and they bring no parser with them.
+
+    What it does not get to is found in the queue by the worker.
+    """
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="notes")
+
+    def index(self, job_id: int) -> None:
+        self._pool.submit(self._index, job_id)
+
+    def _index(self, job_id: int) -> None:
+        try:
+            self._services.make_worker().ingest_next(job_id)
+        except Exception:
+            _log.exception("a note was left to the worker")
 
 
 class WorkerProcess:

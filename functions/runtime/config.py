@@ -29,6 +29,8 @@ class Config(BaseSettings):
     embedding_dimensions: int = 1536
     embedding_max_input_tokens: int = 8191
     embedding_languages: str = ""
+    embedding_token_url: str | None = None
+    ocr_languages: str = "eng+fra"
     ingest_queue_url: str | None = None
     chat_stream_url: str | None = None
     cron_secret: SecretStr | None = None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -32,6 +34,7 @@ LOCAL_SERVER = models.EmbeddingServer(
     max_input_tokens=254,
     languages=("en",),
     batch_size=64,
+    token_level=True,
 )
 
 
@@ -52,6 +55,7 @@ class Services:
         self._policy: Policy | None = None
         self._embedders: dict[str, ports.Embedder] = {}
         self._lock = threading.Lock()
+        self._note_worker: Callable[[int], object] | None = None
         logging.configure(config.log_level)
 
     @property
@@ -115,6 +119,18 @@ class Services:
         key = config.openai_api_key.get_secret_value() if config.openai_api_key else "none"
         return OpenAIChatModel(model=config.chat_model, api_key=key, base_url=config.openai_base_url)
 
+    @cached_property
+    def recognizer(self) -> ports.TextRecognizer | None:
+        """None where Tesseract is not installed: pages without text are then reported, not read."""
+        from functions.adapters import tesseract
+
+        return tesseract.find_tesseract(self.config.ocr_languages)
+
+    @cached_property
+    def holder(self) -> str:
+        """The name of this process in the leases it holds."""
+        return f"{socket.gethostname()}:{os.getpid()}"
+
     def embedder_of(self, server: models.EmbeddingServer) -> ports.Embedder:
         """The embedder of a server; one a process, because a local model takes a second to load."""
         with self._lock:
@@ -143,6 +159,7 @@ class Services:
 
     def make_worker(self, remaining_seconds: float | None = None) -> Worker:
         """A worker for one run; without a time limit it works until its job ends."""
+        from functions.adapters.postgres import search
         from functions.adapters.postgres.jobs import JobStore
         from functions.core.ingestion import Worker
 
@@ -150,11 +167,13 @@ class Services:
         server = policy.servers[0]
         deadline = float("inf") if remaining_seconds is None else time.monotonic() + remaining_seconds
         return Worker(
-            store=JobStore(self.database),
+            store=JobStore(self.database, self.holder),
             objects=self.objects,
             server=server,
             embedder=self.embedder_of(server),
             settings=policy.settings,
+            search_as=lambda owner_id: partial(search.hybrid_search, self.database, models.User.named(owner_id)),
+            recognizer=self.recognizer,
             remaining_seconds=lambda: deadline - time.monotonic(),
         )
 
@@ -164,6 +183,17 @@ class Services:
             from functions.adapters import queue_sqs
 
             queue_sqs.send_job(self.config.ingest_queue_url, job_id)
+
+    def nudge_note_worker(self, job_id: int) -> None:
+        """The same for a note, which a server with a warm model may index by itself (`index_notes_with`)."""
+        if self._note_worker is None:
+            self.nudge_worker(job_id)
+        else:
+            self._note_worker(job_id)
+
+    def index_notes_with(self, work: Callable[[int], object]) -> None:
+        """Lets notes be indexed by `work` at once, instead of behind the long document a lone worker may be at."""
+        self._note_worker = work
 
     def _default_server(self) -> models.EmbeddingServer:
         return stored_settings.ensure_default_server(self.database, self._configured_server())
@@ -182,6 +212,7 @@ class Services:
             languages=tuple(filter(None, config.embedding_languages.replace(" ", "").split(","))),
             base_url=config.embedding_base_url or config.openai_base_url,
             api_key_env="OPENAI_API_KEY",
+            token_level=config.embedding_token_url is not None,
         )
 
     def _make_embedder(self, server: models.EmbeddingServer) -> ports.Embedder:
@@ -191,13 +222,19 @@ class Services:
             return LocalEmbedder()
         from functions.adapters.openai_api import OpenAIEmbedder
 
-        return OpenAIEmbedder(
+        api_key = os.environ.get(server.api_key_env or "", "") or "none"
+        embedder = OpenAIEmbedder(
             model=server.model,
             dimensions=server.dimensions,
-            api_key=os.environ.get(server.api_key_env or "", "") or "none",
+            api_key=api_key,
             base_url=server.base_url,
             max_input_tokens=server.max_input_tokens,
         )
+        if self.config.embedding_token_url is None:
+            return embedder
+        from functions.adapters.token_embeddings import TokenServer
+
+        return TokenServer(embedder, base_url=self.config.embedding_token_url, api_key=api_key)
 
     def _supabase_key(self) -> str:
         if self.config.supabase_secret_key is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 from urllib.parse import urljoin
 from uuid import UUID, uuid4
 
@@ -70,9 +70,11 @@ def list_documents(
     notebook_id: UUID | None = None,
     note_id: UUID | None = None,
     title: Annotated[str | None, Query(max_length=255)] = None,
+    versions: Literal["current", "all"] = "current",
     limit: Limit = 50,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> schemas.DocumentPage:
+    """Newest first. Older versions are listed on demand; attachments of a trashed note only by their note."""
     with services.database.as_user(user) as connection:
         rows, next_cursor = documents.list_page(
             connection,
@@ -82,6 +84,7 @@ def list_documents(
             title=clean_text(title) if title else None,
             limit=limit,
             cursor=cursor,
+            all_versions=versions == "all",
         )
     return schemas.DocumentPage(items=[schemas.Document.of(row) for row in rows], next_cursor=next_cursor)
 
@@ -104,6 +107,19 @@ def get_document(
     return schemas.Document.of(row)
 
 
+@router.patch("/{document_id}")
+def update_document(
+    document_id: str, body: schemas.DocumentChanges, user: CurrentUser, services: ServicesDep
+) -> schemas.Document:
+    """Moves a document into a notebook, attaches it to a note, or takes it out of them with null."""
+    changes = body.model_dump(exclude_unset=True)
+    with services.database.as_user(user) as connection:
+        row = documents.find(connection, read_id(document_id, "document"))
+        if changes:
+            row = documents.update(connection, str(row["id"]), changes)
+    return schemas.Document.of(row)
+
+
 @router.post("/{document_id}/finalize")
 def finalize_document(document_id: str, user: CurrentUser, services: ServicesDep) -> schemas.Document:
     """Starts the ingestion where no storage trigger did; repeating it changes nothing."""
@@ -119,12 +135,12 @@ def request_ingestion(document_id: str, user: CurrentUser, services: ServicesDep
 
 @router.delete("/{document_id}")
 def delete_document(document_id: str, user: CurrentUser, services: ServicesDep) -> dict[str, Any]:
-    """Removes rows first and the stored file after: what is left behind by a crash is swept, never shown."""
+    """Removes rows first and the stored files after: what is left behind by a crash is swept, never shown."""
+    found = read_id(document_id, "document")
     with services.database.as_user(user) as connection:
-        row = documents.find(connection, read_id(document_id, "document"))
-        receipt = documents.delete_document(connection, str(row["id"]))
-    removed = services.objects.remove([row["object_path"]])
-    return {"document_id": str(row["id"]), "removed": receipt | {"objects": removed}}
+        receipt = documents.delete_document(connection, found)
+    removed = services.objects.remove(receipt.pop("object_paths"))
+    return {"document_id": found, "removed": receipt | {"objects": removed}}
 
 
 @router.get("/{document_id}/text")
@@ -137,7 +153,10 @@ def get_text(
         pages = documents.read_pages(connection, row, page or 1, page or TEXT_PAGES)
     if page is not None and not pages:
         raise errors.NotFoundError("There is no such page.")
-    items = [{"page": p["page_number"], "text": p["text"]} for p in pages]
+    items = [
+        {"page": p["page_number"], "text": p["text"], "warnings": p["warnings"], "ocr_confidence": p["ocr_confidence"]}
+        for p in pages
+    ]
     return {"document_id": str(row["id"]), "page_count": row["page_count"], "pages": items}
 
 
@@ -152,7 +171,11 @@ def get_page_image(
     scale: Annotated[float, Query(ge=0.2, le=4)] = 1.5,
 ) -> Response:
     """The page as a picture, with the text from `start` to `end` highlighted."""
-    row = _find(services, user, document_id)
+    with services.database.as_user(user) as connection:
+        row = documents.find(connection, read_id(document_id, "document"))
+        if not 1 <= number <= (row["page_count"] or number):
+            raise errors.NotFoundError("There is no such page.")
+        words = documents.read_words(connection, row, number)
     if row["file_type"] != "pdf":
         raise errors.NotFoundError("Only pages of PDF files can be shown as pictures; use the text of this document.")
     from functions.core import page_images  # PDFium is loaded when a page is looked at, not before
@@ -160,7 +183,7 @@ def get_page_image(
     with tempfile.TemporaryDirectory(prefix="ibid-") as folder:
         path = Path(folder) / "original.pdf"
         services.objects.download(row["object_path"], path)
-        image = page_images.render_page(path, number, start=start, end=end, scale=scale)
+        image = page_images.render_page(path, number, start=start, end=end, scale=scale, words=words)
     return Response(image, media_type="image/png", headers={"Cache-Control": "private, max-age=300"})
 
 

@@ -33,6 +33,13 @@ class NewDocument(Request):
     note_id: UUID | None = None
 
 
+class DocumentChanges(Request):
+    """Where a document is kept: what is left out stays, null moves it out of its notebook or note."""
+
+    notebook_id: UUID | None = None
+    note_id: UUID | None = None
+
+
 class Filters(Request):
     """What a source must be like; what is left out does not matter."""
 
@@ -78,6 +85,10 @@ class Document(BaseModel):
     notebook_id: UUID | None
     note_id: UUID | None
     version: int
+    superseded_by: UUID | None
+    sha256: str | None
+    chunking_strategy: str | None
+    ingestion_log: dict[str, Any]
     health: dict[str, Any] | None
     created_at: datetime
     updated_at: datetime

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from functions.adapters.postgres.jobs import JobStore
-from functions.core import ingestion
+from functions.core import jobs
 from tests import documents
 from tests.local_server import Json, LocalServer, Person
 
@@ -64,7 +64,7 @@ def count_jobs(server: LocalServer, person: Person) -> int:
     return int(row["n"])
 
 
-def claim(server: LocalServer, document_id: str) -> ingestion.Job:
+def claim(server: LocalServer, document_id: str) -> jobs.Job:
     job = JobStore(server.services.database).claim_ingest_job(job_of(server, document_id)["id"], HOUR)
     assert job is not None
     return job

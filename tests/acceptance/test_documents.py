@@ -14,9 +14,9 @@ from uuid import uuid4
 import pytest
 from PIL import Image
 
-from functions.core import ingestion
 from tests import documents
 from tests.acceptance import inside
+from tests.library import HurriedStore
 from tests.local_server import LocalServer, Person, problem_of
 
 
@@ -34,8 +34,8 @@ def test_a_document_says_how_far_it_is(server: LocalServer, ada: Person, tmp_pat
     with server.worker.paused():
         document = ada.add_bytes("a.pdf", documents.make_pdf(tmp_path / "a.pdf", *inside.PAGES * 5).read_bytes())
         assert (document["status"], document["stage"], document["progress"]) == ("uploaded", "queued", None)
-        left = iter([ingestion.RESERVE_SECONDS + 1, 0.0])
-        worker = replace(server.services.make_worker(), remaining_seconds=lambda: next(left))
+        store = HurriedStore(server.services.database)
+        worker = replace(server.services.make_worker(), store=store, remaining_seconds=lambda: store.remaining_seconds)
         outcome = worker.ingest_next(inside.job_of(server, document["id"])["id"])
         document = ada.get(f"/documents/{document['id']}")
     assert outcome is not None
@@ -85,7 +85,8 @@ def report(server: LocalServer, tmp_path_factory: pytest.TempPathFactory) -> Any
 def test_the_text_is_given_by_page(report: tuple[Person, str]) -> None:
     """LIB-9"""
     person, document_id = report
-    pages = [{"page": number, "text": text} for number, text in enumerate(inside.PAGES, 1)]
+    facts = {"warnings": [], "ocr_confidence": None}
+    pages = [{"page": number, "text": text, **facts} for number, text in enumerate(inside.PAGES, 1)]
     whole = {"document_id": document_id, "page_count": 2, "pages": pages}
     assert person.get(f"/documents/{document_id}/text") == whole
     assert person.get(f"/documents/{document_id}/text", page=2) == whole | {"pages": pages[1:]}

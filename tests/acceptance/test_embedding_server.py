@@ -47,7 +47,9 @@ def test_a_document_is_indexed_and_asked_through_the_server(eve: Person, model: 
     hits = eve.get("/search", q="When does the ferry leave?", debug=True)["hits"]
     assert (document["status"], document["chunk_count"], len(hits)) == ("indexed", 1, 1)
     assert (hits[0]["arms"]["vector_rank"], hits[0]["arms"]["fts_rank"]) == (1, 1)
-    assert len(model.embeddings) == 2
+    health = wait_until(lambda: eve.get(f"/documents/{document['id']}")["health"]["self_retrieval"])
+    assert health == {"sentences": 3, "found": 3, "score": 1.0}
+    assert len(model.embeddings) == 3  # the passage, the question, the document's own sentences at once
 
 
 def test_a_rate_limit_delays_and_loses_nothing(eve: Person, model: FakeModelServer) -> None:

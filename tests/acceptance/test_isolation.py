@@ -12,10 +12,11 @@ import httpx
 import jwt
 import pytest
 
-from tests import documents, library
+from tests import documents
 from tests.local_server import Json, LocalServer, Person, problem_of
 
 SECRET_WORDS = "The zeppelin Quastenflosser crossed the Barents Sea in silence."
+SECRET_NOTE = "The captain of the zeppelin wrote poems."
 QUESTION = "What crossed the Barents Sea in silence?"
 
 # Every route of the service is in one of these lists; a new one fails `test_every_route_is_in_one_list` until it is.
@@ -34,12 +35,23 @@ PUBLIC = {
 FOREIGN: dict[str, Json | None] = {
     "GET /api/rag/documents/{document_id}": None,
     "DELETE /api/rag/documents/{document_id}": None,
+    "PATCH /api/rag/documents/{document_id}": {"note_id": None},
     "POST /api/rag/documents/{document_id}/finalize": None,
     "POST /api/rag/documents/{document_id}/retry": None,
     "POST /api/rag/documents/{document_id}/reindex": None,
     "GET /api/rag/documents/{document_id}/text": None,
     "GET /api/rag/documents/{document_id}/pages/{number}.png": None,
     "GET /api/rag/documents/{document_id}/download": None,
+    "GET /api/rag/notebooks/{notebook_id}": None,
+    "PATCH /api/rag/notebooks/{notebook_id}": {"title": "mine"},
+    "DELETE /api/rag/notebooks/{notebook_id}": None,
+    "GET /api/rag/notes/{note_id}": None,
+    "PATCH /api/rag/notes/{note_id}": {"title": "mine"},
+    "POST /api/rag/notes/{note_id}/trash": None,
+    "POST /api/rag/notes/{note_id}/restore": None,
+    "POST /api/rag/notes/{note_id}/reindex": None,
+    "DELETE /api/rag/notes/{note_id}": None,
+    "GET /api/rag/notes/{note_id}/text": None,
     "GET /api/rag/conversations/{conversation_id}/messages": None,
     "PATCH /api/rag/conversations/{conversation_id}": {"title": "mine"},
     "DELETE /api/rag/conversations/{conversation_id}": None,
@@ -48,6 +60,10 @@ FOREIGN: dict[str, Json | None] = {
 OWN = {
     "GET /api/rag/documents",
     "POST /api/rag/documents",
+    "GET /api/rag/notebooks",
+    "POST /api/rag/notebooks",
+    "GET /api/rag/notes",
+    "POST /api/rag/notes",
     "GET /api/rag/conversations",
     "GET /api/rag/search",
     "POST /api/rag/chat",
@@ -67,13 +83,18 @@ class Owned:
     notebook_id: str
     note_id: str
 
+    @property
+    def ids(self) -> dict[str, str]:
+        return {key: value for key, value in vars(self).items() if key.endswith("_id")}
+
 
 @pytest.fixture(scope="module")
 def owned(server: LocalServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Owned]:
     path = documents.make_pdf(tmp_path_factory.mktemp("owned") / "zeppelin.pdf", SECRET_WORDS)
     with server.person("owner") as person:
-        notebook_id = library.add_notebook(server.services.database, person.user)
-        note_id = library.add_note(server.services.database, person.user)
+        notebook_id = str(person.post("/notebooks", title="Airships")["id"])
+        note_id = str(person.post("/notes", title="Airship", content=SECRET_NOTE, notebook_id=notebook_id)["id"])
+        assert person.get(f"/notes/{note_id}", wait=20)["status"] == "indexed"
         document = person.add(path, notebook_id=notebook_id, note_id=note_id)
         assert document["status"] == "indexed"
         answer = person.ask(QUESTION)
@@ -121,9 +142,8 @@ def test_what_belongs_to_somebody_else_is_answered_like_what_is_not_there(
     """SEC-3"""
     stranger = request.getfixturevalue(who)
     body = FOREIGN[operation]
-    ids = {"document_id": owned.document_id, "conversation_id": owned.conversation_id}
-    answer = call(stranger.http, operation, body, **ids)
-    nothing = call(stranger.http, operation, body, **{key: str(uuid4()) for key in ids})
+    answer = call(stranger.http, operation, body, **owned.ids)
+    nothing = call(stranger.http, operation, body, **{key: str(uuid4()) for key in owned.ids})
     assert problem_of(answer) == (404, "not_found")
     assert without_id(answer) == without_id(nothing)
 
@@ -155,13 +175,27 @@ def test_nothing_can_be_put_into_somebody_elses_things(bob: Person, owned: Owned
     assert bob.get("/documents")["items"] == []
 
 
+def test_no_note_can_be_put_into_somebody_elses_notebook(bob: Person, owned: Owned) -> None:
+    """SEC-3"""
+    foreign, unknown = ({"notebook_id": value, "title": "mine"} for value in (owned.notebook_id, str(uuid4())))
+    own = bob.post("/notes", title="own")
+    for method, path in (("POST", "/api/rag/notes"), ("PATCH", f"/api/rag/notes/{own['id']}")):
+        answer, nothing = (bob.http.request(method, path, json=body) for body in (foreign, unknown))
+        assert problem_of(answer) == (404, "not_found")
+        assert without_id(answer) == without_id(nothing)
+    assert bob.get("/notes")["items"][0]["title"] == "own"
+    assert owned.person.get(f"/notebooks/{owned.notebook_id}")["note_count"] == 1
+
+
 @pytest.mark.parametrize("who", ["bob", "admin"])
 def test_the_second_user_finds_nothing(request: pytest.FixtureRequest, owned: Owned, who: str) -> None:
     """SEC-2, SEC-3"""
     stranger: Person = request.getfixturevalue(who)
     assert stranger.get("/documents") == {"items": [], "next_cursor": None}
     assert stranger.get("/documents", notebook_id=owned.notebook_id)["items"] == []
-    assert stranger.get("/conversations") == {"items": [], "next_cursor": None}
+    for path in ("/conversations", "/notebooks", "/notes"):
+        assert stranger.get(path) == {"items": [], "next_cursor": None}
+    assert stranger.get("/notes", notebook_id=owned.notebook_id)["items"] == []
     found = stranger.get("/search", q=SECRET_WORDS, debug=True)
     assert (found["hits"], found["debug"]["candidate_sources"]) == ([], 0)
     answer = stranger.ask(QUESTION)
@@ -181,11 +215,13 @@ def digest_of(owned: Owned) -> str:
 
 
 def test_the_first_user_has_everything_after_all_that(owned: Owned, bob: Person) -> None:
-    ids = {"document_id": owned.document_id, "conversation_id": owned.conversation_id}
     for operation, body in FOREIGN.items():
-        call(bob.http, operation, body, **ids)
+        call(bob.http, operation, body, **owned.ids)
     assert [item["status"] for item in owned.person.get("/documents")["items"]] == ["indexed"]
     assert [item["title"] for item in owned.person.get("/conversations")["items"]] == [QUESTION]
+    assert [item["title"] for item in owned.person.get("/notebooks")["items"]] == ["Airships"]
+    note = owned.person.get(f"/notes/{owned.note_id}")
+    assert (note["title"], note["content"], note["notebook_id"]) == ("Airship", SECRET_NOTE, owned.notebook_id)
     assert owned.person.get(f"/documents/{owned.document_id}/text")["pages"][0]["text"] == SECRET_WORDS
 
 
@@ -224,7 +260,7 @@ def closed(server: LocalServer) -> list[str]:
 
 def statuses(server: LocalServer, headers: dict[str, str]) -> dict[str, tuple[int, str]]:
     """What every route that is not public answers to somebody with these headers."""
-    ids = {"document_id": str(uuid4()), "conversation_id": str(uuid4())}
+    ids = {f"{what}_id": str(uuid4()) for what in ("document", "conversation", "notebook", "note")}
     with server.open_client(**headers) as http:
         return {operation: problem_of(call(http, operation, **ids)) for operation in closed(server)}
 

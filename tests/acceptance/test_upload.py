@@ -66,7 +66,9 @@ def test_known_bytes_are_answered_with_the_document_there_is(server: LocalServer
     path = inside.MAKERS["pdf"](tmp_path)
     document, digest = ada.add(path), hashlib.sha256(path.read_bytes()).hexdigest()
     again = ada.announce("other name.pdf", path.read_bytes(), sha256=digest)
-    assert (again.status_code, again.json()) == (200, {"document": document, "upload": None, "duplicate": True})
+    answer = again.json()
+    known = answer["document"]["id"]
+    assert (again.status_code, known, answer["upload"], answer["duplicate"]) == (200, document["id"], None, True)
     assert inside.count_jobs(server, ada) == 1
     assert len(ada.get("/documents")["items"]) == 1
 
@@ -220,9 +222,8 @@ def test_a_second_sending_to_the_same_address_replaces_the_first(ada: Person) ->
         assert ada.put(ticket, text).is_success
         document = ada.follow(document_id)
     assert (document["status"], document["size_bytes"]) == ("indexed", 39)
-    assert ada.get(f"/documents/{document_id}/text")["pages"] == [
-        {"page": 1, "text": "The boiler burns peat and nothing else."}
-    ]
+    pages = ada.get(f"/documents/{document_id}/text")["pages"]
+    assert [(page["page"], page["text"]) for page in pages] == [(1, "The boiler burns peat and nothing else.")]
 
 
 def test_an_upload_that_is_cut_off_leaves_nothing_behind(server: LocalServer, ada: Person) -> None:

@@ -228,6 +228,163 @@ def test_the_highlight_is_found_on_the_page_image(page: Page, bands: list[int], 
     assert share == (None if found is None else pytest.approx(found, abs=0.01))
 
 
+HEALTH = {
+    "pages_without_text": [],
+    "ocr": None,
+    "tables": 0,
+    "hidden_text": [],
+    "warnings": {},
+    "languages": {"en": 4},
+    "chunks": 4,
+    "chunks_not_embedded": 0,
+    "running_lines": [],
+    "chunking_strategy": "fixed",
+    "self_retrieval": None,
+}
+USUAL = ["All 12 pages have text.", "Written in English.", "4 chunks (each embedded on its own)."]
+
+
+def describe_health(page: Page, **found: Any) -> list[str]:
+    """The sentences of the report, without those of a document about which there is nothing to say."""
+    document = {"file_type": "pdf", "page_count": 12}
+    body = "return m.describeHealth(a.health, a.document).map(({ text }) => text);"
+    sentences = call(page, "health.js", body, {"health": HEALTH | found, "document": document})
+    return [sentence for sentence in sentences if sentence not in USUAL]
+
+
+@pytest.mark.parametrize(
+    ("found", "sentences"),
+    [
+        ({}, []),
+        ({"pages_without_text": [9, 4, 8, 10]}, ["4 of 12 pages have no text: 4, 8–10."]),
+        (
+            {"ocr": {"pages": 1, "confidence": 91.4, "lowest": {"page": 3, "confidence": 91.4}}},
+            ["1 page was read by OCR, with 91% confidence."],
+        ),
+        (
+            {"ocr": {"pages": 3, "confidence": 88.5, "lowest": {"page": 4, "confidence": 61.2}}},
+            ["3 pages were read by OCR, with 89% confidence. The least sure is page 4, with 61%."],
+        ),
+        ({"tables": 5}, ["5 tables were found."]),
+        (
+            {"hidden_text": [{"page": 2, "characters": 1200}, {"page": 5, "characters": 34}]},
+            ["1,234 characters that a reader cannot see were left out. Pages 2, 5."],
+        ),
+        (
+            {"warnings": {"ocr_unavailable": [7], "no_text": [7], "new_code": [1, 2]}},
+            ["A picture, and no OCR is installed to read it. Page 7.", "new code Pages 1–2."],
+        ),
+        (
+            {"running_lines": ["bottom: page #", "top: annual report"]},
+            ["Repeated headers and footers were left out: “page #”, “annual report”."],
+        ),
+        ({"languages": {"fr": 1, "en": 3}}, ["Written in English 75%, French 25%."]),
+        (
+            {"chunks_not_embedded": 2, "chunking_strategy": "late"},
+            ["4 chunks (each embedded in its context). 2 of them have no vector and are found by their words only."],
+        ),
+        (
+            {"self_retrieval": {"sentences": 10, "found": 9, "score": 0.9}},
+            ["9 of 10 of its own sentences are found again."],
+        ),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_the_health_of_a_document_is_told_in_sentences(page: Page, found: dict[str, Any], sentences: list[str]) -> None:
+    """LIB-10, WEB-2"""
+    assert describe_health(page, **found) == sentences
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ([], ""),
+        ([3], "3"),
+        ([5, 1, 2, 3], "1–3, 5"),
+        (list(range(1, 40, 2)), "1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, …"),
+    ],
+    ids=["none", "one", "ranges", "many"],
+)
+def test_page_numbers_are_joined_to_ranges(page: Page, numbers: list[int], words: str) -> None:
+    assert call(page, "health.js", "return m.pageRanges(a);", numbers) == words
+
+
+AUTOSAVE = """
+    const log = [];
+    const fields = { title: "", content: "", notebook_id: null };
+    const note = { id: "n", ...fields, content: a.content, status: "indexed", updated_at: "2026-01-01T00:00:01Z", trashed_at: null };
+    const refuse = (status) => { throw Object.assign(new Error(), { status }); };
+    let answers = [...a.answers];
+    const answer = async (kind, body) => {
+        log.push([kind, body?.content ?? null]);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        const next = answers.shift() ?? {};
+        if (next.status) refuse(next.status);
+        return { ...note, ...body, ...next };
+    };
+    const api = {
+        get: () => answer("get"),
+        post: (path, body) => answer("post", body),
+        patch: (path, body) => answer("patch", body),
+    };
+    const states = [];
+    const saver = new m.Autosave({ api, note, read: () => fields, onState: (state) => states.push(state) });
+    const type = (text) => { fields.content = text; saver.touch(); };
+"""
+
+
+def run_autosave(page: Page, steps: str, *answers: dict[str, Any], content: str = "") -> dict[str, Any]:
+    """What was asked of the server, which answers so, and the last state."""
+    body = f"{AUTOSAVE}\n{steps}\nreturn {{ log, state: states.at(-1) ?? null, dirty: saver.isDirty }};"
+    return call(page, "autosave.js", body, {"answers": answers, "content": content})
+
+
+def test_what_is_typed_while_it_is_saved_is_saved_after_it(page: Page) -> None:
+    """WEB-2"""
+    done = run_autosave(page, 'type("a"); const first = saver.flush(); type("ab"); type("abc"); await first;')
+    assert done == {"log": [["patch", "a"], ["patch", "abc"]], "state": "saved", "dirty": False}
+
+
+def test_a_save_whose_answer_was_lost_is_no_conflict(page: Page) -> None:
+    """WEB-2"""
+    done = run_autosave(page, 'type("a"); await saver.flush();', {"status": 409}, {"content": "a"})
+    assert done == {"log": [["patch", "a"], ["get", None]], "state": "saved", "dirty": False}
+
+
+@pytest.mark.parametrize(
+    ("found", "state"),
+    [({"content": "theirs"}, "conflict"), ({"trashed_at": "2026-01-01"}, "trashed"), ({"status": 404}, "gone")],
+    ids=["changed", "trashed", "gone"],
+)
+def test_saving_stops_when_the_note_is_not_as_it_was(page: Page, found: dict[str, Any], state: str) -> None:
+    """WEB-2"""
+    steps = 'type("a"); await saver.flush(); type("ab"); await saver.flush();'
+    assert run_autosave(page, steps, {"status": 409}, found) == {
+        "log": [["patch", "a"], ["get", None]],
+        "state": state,
+        "dirty": True,
+    }
+
+
+def test_to_show_a_note_with_other_line_ends_is_not_to_change_it(page: Page) -> None:
+    """A text area knows LF alone."""
+    done = run_autosave(page, 'fields.content = "a\\nb\\nc"; await saver.flush();', content="a\r\nb\rc")
+    assert done == {"log": [], "state": None, "dirty": False}
+
+
+def test_what_the_server_does_not_take_waits_for_another_change(page: Page) -> None:
+    steps = 'type("a"); await saver.flush(); type("ab"); await saver.flush();'
+    done = run_autosave(page, steps, {"status": 400})
+    assert done == {"log": [["patch", "a"], ["patch", "ab"]], "state": "saved", "dirty": False}
+
+
+def test_french_signs_stay_with_their_words(page: Page) -> None:
+    """WEB-1"""
+    body = 'm.setLanguage("fr"); const words = m.t("note.deleteNamed", a); m.setLanguage("en"); return words;'
+    words = call(page, "i18n.js", body, {"name": "A : b"})
+    assert words == "Supprimer définitivement «\u00a0A : b\u00a0»"
+
+
 def read_words(page: Page) -> dict[str, dict[str, Any]]:
     english = call(page, "words_en.js", "return m.en;")
     return {"en": english, "fr": call(page, "words_fr.js", "return m.fr;")}

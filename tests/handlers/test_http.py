@@ -15,11 +15,12 @@ from tests.handlers.conftest import Caller
 
 FACT = b"The boiler burns wood chips in winter."
 QUESTION = "What does the boiler burn in winter?"
-HTTP = ["chat", "conversations", "documents", "page", "search", "settings"]
+HTTP = ["chat", "conversations", "documents", "notebooks", "page", "search", "settings"]
 CLOSED = {
     "chat": ("POST", "/api/rag/chat"),
     "conversations": ("GET", "/api/rag/conversations"),
     "documents": ("GET", "/api/rag/documents"),
+    "notebooks": ("GET", "/api/rag/notes"),
     "page": ("GET", "/api/rag/me"),
     "search": ("GET", "/api/rag/search"),
     "settings": ("GET", "/api/rag/settings"),
@@ -81,7 +82,7 @@ def test_an_uploaded_document_is_found_read_and_deleted(services: Services, call
     ]
     assert caller.call("documents", "GET", f"{address}/text", query="page=1").json["pages"][0]["text"] == FACT.decode()
     removed = caller.call("documents", "DELETE", address).json["removed"]
-    assert removed == {"pages": 1, "chunks": 1, "vectors": 1, "jobs": 1, "objects": 1}
+    assert removed == {"documents": 1, "pages": 1, "chunks": 1, "vectors": 1, "jobs": 1, "objects": 1}
     assert caller.row("select count(*) as n from rag.chunks where owner_id = %s", caller.user.id) == {"n": 0}
     assert not list((services.config.home / "storage" / "documents" / caller.user.id).rglob("*.txt"))
 
@@ -113,6 +114,34 @@ def test_a_document_of_somebody_else_is_not_found(services: Services, caller: Ca
     answer = Caller(services).call("documents", "DELETE", f"/api/rag/documents/{document['id']}")
     assert answer.problem == (404, "not_found")
     assert caller.row("select count(*) as n from rag.documents where id = %s", document["id"]) == {"n": 1}
+
+
+# notebooks
+
+
+def test_a_saved_note_starts_a_worker_and_is_found(services: Services, caller: Caller, nudges: list[int]) -> None:
+    """LIB-2"""
+    notebook = caller.call("notebooks", "POST", "/api/rag/notebooks", {"title": "Heating"}).json
+    body = {"title": "Été", "content": FACT.decode(), "notebookId": notebook["id"]}
+    note = caller.call("notebooks", "POST", "/api/rag/notes", body)
+    assert (note.status, note.json["status"]) == (201, "queued")
+    (job_id,) = nudges
+    outcome = services.make_worker().ingest_next(job_id)
+    assert outcome is not None
+    assert (outcome.source_id, outcome.status) == (note.json["id"], "done")
+    hits = caller.call("search", "GET", "/api/rag/search", query=f"q=wood&notebook_id={notebook['id']}").json["hits"]
+    assert [(hit["source"], hit["document_id"]) for hit in hits] == [("note", note.json["id"])]
+
+
+def test_only_a_changed_text_starts_a_worker(caller: Caller, nudges: list[int]) -> None:
+    note = caller.call("notebooks", "POST", "/api/rag/notes", {"title": "Empty"}).json
+    address = f"/api/rag/notes/{note['id']}"
+    assert caller.call("notebooks", "POST", f"{address}/trash").json["trashed_at"]
+    assert caller.call("notebooks", "POST", f"{address}/restore").status == 200
+    assert nudges == []
+    assert caller.call("notebooks", "PATCH", address, {"content": FACT.decode()}).json["status"] == "queued"
+    assert nudges == [caller.row("select id from rag.ingest_jobs where note_id = %s", note["id"])["id"]]
+    assert caller.call("notebooks", "DELETE", address).json["removed"]["jobs"] == 1
 
 
 # chat, conversations, search

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from functions.core import ingestion
 from functions.runtime.wiring import Services
 from tests import documents
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Json
+from tests.library import HurriedStore
 
 FACT = b"The boiler burns wood chips in winter."
 DONE: Json = {"batchItemFailures": []}
@@ -130,8 +130,9 @@ def test_a_long_document_goes_on_after_the_last_saved_page(
     content = documents.make_pdf(tmp_path / "long.pdf", *texts).read_bytes()
     document = caller.announce("long.pdf", len(content))
     job_id = caller.store(document, content)
-    left = iter([ingestion.RESERVE_SECONDS, 0.0])
-    replace(services.make_worker(), remaining_seconds=lambda: next(left)).ingest_next(job_id)
+    store = HurriedStore(services.database)
+    hurried = replace(services.make_worker(), store=store, remaining_seconds=lambda: store.remaining_seconds)
+    hurried.ingest_next(job_id)
     assert events.invoke("ingest", batch(job_id), seconds=5) == DONE
     assert nudges == [job_id]
     assert job(caller, job_id)["status"] == "queued"

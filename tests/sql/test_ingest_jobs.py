@@ -9,7 +9,7 @@ import pytest
 from functions.adapters.postgres import documents, search
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
-from functions.core import errors, ingestion, models
+from functions.core import errors, jobs, models
 from tests import library
 from tests.library import ADA, BOB, add_document, index_document, make_batch, make_query, store_object
 
@@ -39,7 +39,7 @@ def status_of(db: Database, document_id: str) -> str:
         return str(documents.find(connection, document_id)["status"])
 
 
-def claim(store: JobStore) -> ingestion.Job:
+def claim(store: JobStore) -> jobs.Job:
     job = store.claim_ingest_job(None, 60)
     assert job is not None
     return job
@@ -87,9 +87,9 @@ def test_two_workers_never_hold_the_same_job(db: Database, database: str, store:
     """ING-10"""
     for _ in range(2):
         store_object(database, ADA, add_document(db))
-    jobs = [store.claim_ingest_job(None, 60) for _ in range(3)]
-    assert len({job.id for job in jobs if job}) == 2
-    assert jobs[2] is None
+    claimed = [store.claim_ingest_job(None, 60) for _ in range(3)]
+    assert len({job.id for job in claimed if job}) == 2
+    assert claimed[2] is None
 
 
 def test_a_claim_waits_for_nobody(db: Database, database: str, store: JobStore) -> None:
@@ -99,7 +99,7 @@ def test_a_claim_waits_for_nobody(db: Database, database: str, store: JobStore) 
     with db.as_user(ADA) as connection:
         connection.execute("select from rag.documents where id = %s for update", (document,))
         assert store.claim_ingest_job(None, 60) is None
-    assert claim(store).document_id == document
+    assert claim(store).source_id == document
 
 
 def test_a_job_handed_on_keeps_count_of_runs_without_progress(db: Database, database: str, store: JobStore) -> None:
@@ -136,7 +136,7 @@ def test_the_next_claim_goes_on_from_the_checkpoint(
     store.save_batch(first, make_batch(["page one"], server), 60)
     store.release_ingest_job(first)
     second = claim(store)
-    assert second.checkpoint == ingestion.Checkpoint(pages_done=1, chunk_count=1)
+    assert second.checkpoint == jobs.Checkpoint(pages_done=1, chunk_count=1)
     with db.as_user(ADA) as connection:
         row = documents.find(connection, document)
     assert (row["status"], row["pages_done"], row["page_count"]) == ("processing", 1, 1)
@@ -219,7 +219,8 @@ def test_deleting_removes_every_row_also_in_the_middle_of_ingestion(
     store.save_batch(job, make_batch(["one", "two"], server), 60)
     with db.as_user(ADA) as connection:
         receipt = documents.delete_document(connection, document)
-    assert receipt == {"pages": 2, "chunks": 2, "vectors": 2, "jobs": 1}
+    counts = {"documents": 1, "pages": 2, "chunks": 2, "vectors": 2, "jobs": 1}
+    assert receipt == {**counts, "object_paths": [library.object_path(ADA, document)]}
     with pytest.raises(errors.LeaseLostError):
         store.save_batch(job, make_batch(["three"], server), 60)
     made = [
@@ -241,10 +242,10 @@ def test_the_sweeper_buries_what_no_worker_brings_to_an_end(
     """OPS-2"""
     document = add_document(db)
     store_object(database, ADA, document)
-    for _ in range(2):
+    for _ in range(4):
         store.claim_ingest_job(None, 0)
     report = store.sweep_ingest_jobs(2)
-    assert report == {"dead": 1, "enqueued": 0, "expired": 0, "orphans": 1, "due": []}
+    assert report == {"dead": 1, "enqueued": 0, "expired": 0, "orphans": 0, "due": [], "objects": []}
     assert run("select status, error_code from rag.documents") == [("failed", "worker_lost")]
 
 
@@ -257,14 +258,36 @@ def test_the_sweeper_finds_objects_that_have_no_job(db: Database, database: str,
     assert (report["enqueued"], len(report["due"]), status_of(db, document)) == (1, 1, "uploaded")
 
 
-def test_an_upload_that_never_came_is_given_up_after_a_day(
+def test_an_upload_that_never_came_is_given_up_when_its_url_is_long_over(
     db: Database, database: str, store: JobStore, run: Run
 ) -> None:
     """OPS-2"""
     old, new = add_document(db), add_document(db)
-    run("update rag.documents set created_at = now() - interval '25 hours' where id = %s", old)
+    run("update rag.documents set created_at = now() - interval '4 hours' where id = %s", old)
     assert store.sweep_ingest_jobs(5)["expired"] == 1
     assert (status_of(db, old), status_of(db, new)) == ("failed", "awaiting_upload")
+
+
+def test_the_sweeper_names_objects_that_belong_to_no_document(
+    db: Database, database: str, store: JobStore, run: Run
+) -> None:
+    """LIB-8"""
+    document = add_document(db)
+    with db.as_user(ADA) as connection:
+        documents.delete_document(connection, document)
+    store_object(database, ADA, document)
+    assert store.sweep_ingest_jobs(5)["objects"] == [library.object_path(ADA, document)]
+
+
+def test_the_lease_of_a_dead_process_of_this_host_is_taken_from_it(db: Database, database: str) -> None:
+    for holder in ("laptop:1", "laptop:2", "other:1"):
+        store_object(database, ADA, add_document(db))
+        claim(JobStore(db, holder))
+    store = JobStore(db)
+    assert sorted(store.list_holders("laptop")) == ["laptop:1", "laptop:2"]
+    assert store.release_lost_jobs("laptop", ["laptop:2"]) == 1
+    assert store.claim_ingest_job(None, 60) is not None
+    assert store.claim_ingest_job(None, 60) is None
 
 
 def test_nobody_requests_work_on_another_users_document(

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import random
 import threading
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import pypdfium2.raw as pdfium
 import pytest
+from reportlab.pdfgen import canvas
 
-from functions.core import errors, extraction, file_types, models, pdf_extraction, text_extraction
+from functions.core import errors, extraction, file_types, models, pdf_extraction, pdf_text, ports, text_extraction
 from tests import documents
 
 WORD_2010 = "http://purl.oclc.org/ooxml/wordprocessingml/main"  # the strict variant of the format
@@ -159,8 +162,117 @@ def test_threads_may_read_at_the_same_time(tmp_path: Path) -> None:
 )
 def test_each_stored_character_knows_its_unit_in_the_source(raw: str, stored: str, units: list[int]) -> None:
     """ING-4"""
-    assert pdf_extraction.stored_text(raw) == stored
-    assert pdf_extraction.text_units(raw) == units
+    assert pdf_text.stored_text(raw) == stored
+    assert [pdf_text.unit_positions(raw)[place] for place in pdf_text.natural_places(raw)] == units
+
+
+@pytest.mark.parametrize("codes", ["AAABBBCCCneedle", "needleBxByBBz", "BBBB", "xyz"])
+def test_the_place_of_every_character_is_known(tmp_path: Path, codes: str) -> None:
+    """ING-4"""
+    path = documents.make_mapped_pdf(tmp_path / "a.pdf", codes, {"A": "😀", "B": "\x00", "C": "ffi"})
+    with pdf_extraction.open_pdf(path) as pdf, pdf_extraction.open_text_page(pdf, 1) as (_, text_page):
+        raw = pdf_extraction.raw_text(text_page)
+        asked = [pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, unit) for unit in pdf_text.unit_positions(raw)]
+        assert pdf_extraction.character_indices(text_page, 0, len(raw)) == asked
+
+
+def test_a_page_is_peeked_at_without_ocr(tmp_path: Path) -> None:
+    path = documents.make_pdf(tmp_path / "a.pdf", "one", "two")
+    with extraction.open_document(path, "pdf", max_pages=2, recognizer=Reader(error="never asked")) as document:
+        assert [document.peek(number) for number in (1, 2)] == ["one", "two"]
+    text = tmp_path / "a.txt"
+    text.write_text("words " * 5000, "utf-8")
+    with extraction.open_document(text, "txt", max_pages=9, recognizer=Reader()) as document:
+        assert document.peek(2) == [page.text for page in document.pages()][1]
+
+
+# OCR
+
+
+@dataclass
+class Reader:
+    """A recognizer that reads `text` off every picture, or fails with `error`."""
+
+    text: str = "Read off a picture"
+    confidence: float = 90.0
+    error: str | None = None
+    locked: list[bool] = field(default_factory=list)
+
+    def recognize(self, png: bytes, *, timeout: float) -> ports.RecognizedPage:
+        if self.error:
+            raise errors.RecognitionError(self.error)
+        thread = threading.Thread(target=self._try_lock)
+        thread.start()
+        thread.join()
+        words = (models.RecognizedWord(0, len(self.text), 0.1, 0.1, 0.9, 0.2),) if self.text else ()
+        return ports.RecognizedPage(self.text, models.Recognition(self.confidence, words))
+
+    def _try_lock(self) -> None:
+        free = pdf_extraction.PDFIUM_LOCK.acquire(timeout=0.5)
+        self.locked.append(not free)
+        if free:
+            pdf_extraction.PDFIUM_LOCK.release()
+
+
+def read_scan(path: Path, recognizer: ports.TextRecognizer | None) -> models.Page:
+    with extraction.open_document(path, "pdf", max_pages=1, recognizer=recognizer) as document:
+        return next(document.pages())
+
+
+def test_a_page_without_text_is_read_off_its_picture(tmp_path: Path) -> None:
+    """ING-2"""
+    reader = Reader()
+    page = read_scan(documents.make_picture_pdf(tmp_path / "a.pdf"), reader)
+    assert (page.text, page.warnings) == ("Read off a picture", ())
+    assert page.recognition is not None
+    assert page.recognition.confidence == 90.0
+    assert reader.locked == [False]  # PDFium is free for others while OCR reads
+
+
+@pytest.mark.parametrize(
+    ("reader", "text", "warnings"),
+    [
+        (None, "", ("ocr_unavailable", "no_text")),
+        (Reader(error="too slow"), "", ("ocr_failed", "no_text")),
+        (Reader(confidence=59.9), "Read off a picture", ("ocr_low_confidence",)),
+        (Reader(text=""), "", ("no_text",)),
+        (Reader(text="\u200b\ufeff\u00ad \n"), "\u200b\ufeff\u00ad \n", ("no_text",)),
+        (Reader(text="a\x00\ud800"), "a\ufffd\ufffd", ()),
+    ],
+    ids=["no program", "failure", "unsure", "nothing found", "nothing visible", "unstorable"],
+)
+def test_what_became_of_ocr_is_said(
+    tmp_path: Path, reader: Reader | None, text: str, warnings: tuple[str, ...]
+) -> None:
+    """ING-2, ING-4"""
+    page = read_scan(documents.make_picture_pdf(tmp_path / "a.pdf"), reader)
+    assert (page.text, page.warnings) == (text, warnings)
+
+
+def test_a_blank_page_has_no_text_and_is_not_read(tmp_path: Path) -> None:
+    """ING-2"""
+    page = read_scan(documents.make_pdf(tmp_path / "a.pdf", ""), Reader(error="never asked"))
+    assert page == models.Page(1, "", ("no_text",))
+
+
+@pytest.mark.parametrize("meaning", ["\u200b", "\ufeff", "\u00ad", "\ufffd", "\x00"])
+def test_characters_that_cannot_be_read_are_no_text(tmp_path: Path, meaning: str) -> None:
+    """ING-2"""
+    page = read_scan(documents.make_mapped_pdf(tmp_path / "a.pdf", "A" * 80, {"A": meaning}), None)
+    assert page.warnings[-1] == "no_text"
+
+
+def test_tables_are_found_with_the_text(tmp_path: Path) -> None:
+    """ING-6"""
+    rows = [("Town", "People", "Since"), ("Arles", "52,548", "1789"), ("Nîmes", "148,561", "1790")]
+    pdf = canvas.Canvas(str(tmp_path / "a.pdf"), invariant=1)
+    pdf.grid([100, 200, 300, 400], [600, 620, 640, 660])
+    for number, row in enumerate(rows):
+        for column, cell in enumerate(row):
+            pdf.drawString(105 + 100 * column, 646 - 20 * number, cell)
+    pdf.save()
+    page = read_scan(tmp_path / "a.pdf", None)
+    assert [row.cells for table in page.tables for row in table.rows] == rows
 
 
 # DOCX
@@ -213,7 +325,7 @@ def test_docx_metadata_are_read(tmp_path: Path) -> None:
         (
             "<w:tbl><w:tr><w:tc><w:tbl><w:tr><w:tc><w:p><w:r><w:t>in</w:t></w:r></w:p></w:tc></w:tr></w:tbl></w:tc>"
             "</w:tr></w:tbl>",
-            "| in |\n| --- |",
+            "in",
         ),
     ],
     ids=["breaks", "link", "control", "changes", "hidden", "text box", "outline", "merged cells", "nested table"],

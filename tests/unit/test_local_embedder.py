@@ -125,7 +125,7 @@ def test_rows_are_float32_of_unit_length() -> None:
 def test_no_texts_give_an_empty_matrix_without_loading_the_model() -> None:
     fresh = local_embedder.LocalEmbedder()
     assert fresh.embed([]).shape == (0, 384)
-    assert fresh.token_embeddings([]) == []
+    assert fresh.embed_tokens([]) == []
     assert fresh._model is None
 
 
@@ -179,7 +179,7 @@ def test_counting_many_is_counting_each() -> None:
 @pytest.mark.parametrize("name", ["english", "french", "japanese", "emoji", "long", "blank"])
 def test_token_vectors_are_the_last_hidden_states_of_the_published_model(name: str) -> None:
     """ING-9"""
-    (got,) = embedder().token_embeddings([TEXTS[name]])
+    (got,) = embedder().embed_tokens([TEXTS[name]])
     expected = reference().states(TEXTS[name])[1:-1]
     assert got.vectors.shape == expected.shape
     assert np.allclose(got.vectors, expected, atol=2e-4)
@@ -188,17 +188,17 @@ def test_token_vectors_are_the_last_hidden_states_of_the_published_model(name: s
 def test_each_token_vector_has_the_characters_it_stands_for() -> None:
     """ING-9"""
     text = "  Café — naïve 東京 🙂 EBITDA\u0000!"
-    (got,) = embedder().token_embeddings([text])
+    (got,) = embedder().embed_tokens([text])
     slices = [text[start:end] for start, end in got.offsets]
     assert slices == ["Café", "—", "naïve", "東", "京", "🙂", "E", "BIT", "DA", "!"]
     assert len(got.vectors) == len(slices)
 
 
-def test_token_embeddings_keep_the_order_of_texts_of_mixed_length() -> None:
+def test_token_vectors_keep_the_order_of_texts_of_mixed_length() -> None:
     """ING-9"""
     texts = list(TEXTS.values())
-    together = embedder().token_embeddings(texts)
-    for one, (alone,) in zip(together, (embedder().token_embeddings([text]) for text in texts), strict=True):
+    together = embedder().embed_tokens(texts)
+    for one, (alone,) in zip(together, (embedder().embed_tokens([text]) for text in texts), strict=True):
         assert one.offsets == alone.offsets
         assert np.allclose(one.vectors, alone.vectors, atol=1e-4)
 

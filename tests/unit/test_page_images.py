@@ -11,11 +11,21 @@ import pypdfium2
 import pytest
 from PIL import Image, ImageChops
 
-from functions.core import errors, page_images, pdf_extraction
+from functions.adapters import tesseract
+from functions.core import errors, ocr, page_images, pdf_extraction, ports
+from functions.core.models import RecognizedWord
 from functions.core.page_images import Box
 from tests import documents, requirements
 
 WIDTH, HEIGHT = documents.LETTER
+PROSE = [
+    "A lease for a fixed time ends when that time is over, and needs no",
+    "notice. When the tenant stays and the landlord says nothing within",
+    "two weeks (14 days), it goes on without end, at the same rent. Who",
+    "wants to end it then must write by the third of a month: 25 years of",
+    "practice have shown that most people miss this, and pay for nine",
+    "months more. Repairs up to $120 are the tenant's; others are not.",
+]
 LINES = ["The first line of words", "holds a needle inside", "and a third line ends."]
 
 
@@ -191,3 +201,127 @@ def _box_holds_word(path: Path, chance: random.Random) -> bool:
                 box.left * width - 0.2, middle - 1, box.right * width + 0.2, middle + 1
             )
         return re.sub(r"\W|\x02", "", inside) == word.group().replace("\u00ad", "")
+
+
+def make_scan(path: Path, source: Path, *, rotation: int, upright: bool) -> Path:
+    """Page 1 of `source` as a picture on a page of /Rotate `rotation`, which is seen upright or turned by it."""
+    with pypdfium2.PdfDocument(source) as pdf:
+        picture = pdf[0].render(scale=200 / 72).to_pil()
+    picture.rotate(rotation if upright else 0, expand=True).save(path, "PDF", resolution=200)
+    with pypdfium2.PdfDocument(path) as pdf:
+        pdf[0].set_rotation(rotation)
+        pdf.save(turned := path.with_suffix(".turned.pdf"))
+    return turned
+
+
+def recognize(path: Path) -> ports.RecognizedPage:
+    requirements.need_tesseract()
+    recognizer = tesseract.find_tesseract()
+    assert recognizer is not None
+    with pypdfium2.PdfDocument(path) as pdf:
+        picture = ocr.draw_page(pdf[0])
+    assert picture is not None
+    found = ocr.recognize_picture(picture, recognizer, timeout=120)
+    assert found is not None
+    return found
+
+
+def printed_box(text_page: pypdfium2.PdfTextPage, start: int, end: int) -> Box:
+    """Where characters [start, end) of an upright page are printed."""
+    boxes = [text_page.get_charbox(index) for index in range(start, end)]
+    left, bottom, right, top = (pick(box[side] for box in boxes) for side, pick in enumerate((min, min, max, max)))
+    return Box(left / WIDTH, 1 - top / HEIGHT, right / WIDTH, 1 - bottom / HEIGHT)
+
+
+def printed_words(path: Path) -> list[tuple[str, Box]]:
+    with pypdfium2.PdfDocument(path) as pdf:
+        text_page = pdf[0].get_textpage()
+        found = list(re.finditer(r"\S+", text_page.get_text_range()))
+        return [(match.group(), printed_box(text_page, *match.span())) for match in found]
+
+
+def turn(box: Box) -> Box:
+    """`box` on the page turned clockwise by 90 degrees."""
+    return Box(1 - box.bottom, box.left, 1 - box.top, box.right)
+
+
+def share_in_common(first: Box, second: Box) -> float:
+    """The area of the intersection to that of the union."""
+    width = min(first.right, second.right) - max(first.left, second.left)
+    height = min(first.bottom, second.bottom) - max(first.top, second.top)
+    common = max(0.0, width) * max(0.0, height)
+    areas = [(box.right - box.left) * (box.bottom - box.top) for box in (first, second)]
+    return common / (sum(areas) - common)
+
+
+@pytest.mark.parametrize(("rotation", "upright"), [(0, True), (90, True), (90, False), (180, False)])
+def test_the_words_of_a_scan_are_boxed_where_they_were_printed(tmp_path: Path, rotation: int, upright: bool) -> None:
+    """ING-2, WEB-4: a box and its word have half their area in common, for 95 of 100 words."""
+    source = documents.make_pdf(tmp_path / "a.pdf", PROSE)
+    scan = make_scan(tmp_path / "b.pdf", source, rotation=rotation, upright=upright)
+    found, truth = recognize(scan), printed_words(source)
+    assert found.text.split() == [word for word, _ in truth]
+    shares = []
+    for word, (_, box) in zip(found.recognition.words, truth, strict=True):
+        for _ in range(0 if upright else rotation // 90):
+            box = turn(box)
+        (seen,) = page_images.highlight_boxes(scan, 1, word.start, word.end, words=found.recognition.words)
+        shares.append(share_in_common(seen, box))
+    assert len(shares) == 80
+    assert sum(share >= 0.5 for share in shares) >= 0.95 * len(shares)
+
+
+def place_words(*lines: str, step: float = 0.0) -> list[RecognizedWord]:
+    """Words 0.1 wide and 0.02 high, lines 0.03 apart; `step` is how much lower each is than the one on its left."""
+    words, start = [], 0
+    for row, line in enumerate(lines):
+        for column, word in enumerate(line.split()):
+            left, top = 0.1 + 0.11 * column, 0.1 + 0.03 * row + step * column
+            words.append(RecognizedWord(start, start + len(word), left, top, left + 0.1, top + 0.02))
+            start += len(word) + 1
+    return words
+
+
+def boxes_of_words(tmp_path: Path, words: list[RecognizedWord], start: int, end: int) -> list[Box]:
+    path = documents.make_picture_pdf(tmp_path / "a.pdf")
+    return page_images.highlight_boxes(path, 1, start, end, words=words)
+
+
+def test_words_of_a_line_are_boxed_together_and_touched_ones_whole(tmp_path: Path) -> None:
+    """ING-2, WEB-4"""
+    words = place_words("one two three", "four five")
+    assert boxes_of_words(tmp_path, words, 5, 16) == [Box(0.21, 0.1, 0.42, 0.12), Box(0.1, 0.13, 0.2, 0.15)]
+
+
+def test_a_crooked_line_is_not_joined_with_the_next(tmp_path: Path) -> None:
+    """ING-2, WEB-4"""
+    words = place_words("one two three four five six", "seven", step=0.005)
+    assert len(boxes_of_words(tmp_path, words, 0, words[-1].end)) == 2
+
+
+def test_words_that_run_down_the_page_are_joined_too(tmp_path: Path) -> None:
+    """ING-2, WEB-4"""
+    words = [RecognizedWord(start, start + 4, 0.1, 0.1 + start / 50, 0.12, 0.19 + start / 50) for start in (0, 5, 10)]
+    assert boxes_of_words(tmp_path, words, 0, 14) == [Box(0.1, 0.1, 0.12, 0.39)]
+
+
+@pytest.mark.parametrize(("start", "end"), [(-1, 3), (3, 1), (0, 14)])
+def test_a_passage_beyond_the_words_is_not_found(tmp_path: Path, start: int, end: int) -> None:
+    """ING-2, WEB-4"""
+    with pytest.raises(errors.NotFoundError):
+        boxes_of_words(tmp_path, place_words("one two three"), start, end)
+
+
+def test_no_passage_has_no_box(tmp_path: Path) -> None:
+    """ING-2, WEB-4"""
+    assert boxes_of_words(tmp_path, place_words("one two three"), 5, 5) == []
+
+
+def test_the_picture_of_a_scan_is_marked_where_the_words_are(tmp_path: Path) -> None:
+    """ING-2, LIB-9"""
+    path = documents.make_pdf(tmp_path / "a.pdf", "")
+    words = place_words("one two three")
+    plain = open_image(page_images.render_page(path, 1, scale=1))
+    marked = open_image(page_images.render_page(path, 1, start=4, end=7, scale=1, words=words))
+    expected = (0.21 * WIDTH, 0.1 * HEIGHT, 0.31 * WIDTH, 0.12 * HEIGHT)
+    assert ImageChops.difference(plain, marked).getbbox() == pytest.approx(expected, abs=1.01)

@@ -5,16 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import psycopg
+from psycopg import sql
 
-from functions.adapters.postgres import cursors
+from functions.adapters.postgres import batches, cursors
 from functions.adapters.postgres.connection import Connection
-from functions.core import errors
+from functions.core import errors, models
 
 Row = dict[str, Any]
 
 
 def insert(connection: Connection, values: Row) -> Row:
-    """`values` has every column that the statement names. Raises NotFoundError for a notebook or note of others."""
+    """`values` has every column that the statement names.
+
+    Raises NotFoundError for a notebook or note of others, ConflictError for a note in the trash.
+    """
+    _check_not_trashed(connection, values["note_id"])
     row = connection.execute(
         """
         insert into rag.documents
@@ -34,8 +39,30 @@ def insert(connection: Connection, values: Row) -> Row:
 
 
 def find(connection: Connection, document_id: str) -> Row:
-    """Raises NotFoundError for another user's document as for none."""
-    row = connection.execute("select * from rag.documents where id = %s", (document_id,)).fetchone()
+    """The document, or the one with the same bytes that answers for it (then `id` is another).
+
+    Raises NotFoundError for another user's document as for none.
+    """
+    row = connection.execute(
+        "select d.* from rag.documents a join rag.documents d on d.id = coalesce(a.duplicate_of, a.id) where a.id = %s",
+        (document_id,),
+    ).fetchone()
+    if row is None:
+        raise errors.NotFoundError("There is no such document.")
+    return row
+
+
+def update(connection: Connection, document_id: str, changes: Row) -> Row:
+    """Sets `notebook_id` or `note_id`, whichever are given; raises NotFoundError for a place of others."""
+    check_place(connection, changes.get("notebook_id"), changes.get("note_id"))
+    _check_not_trashed(connection, changes.get("note_id"))
+    columns = [name for name in ("notebook_id", "note_id") if name in changes]
+    row = connection.execute(
+        sql.SQL("update rag.documents set {} where id = %(id)s returning *").format(
+            sql.SQL(", ").join(sql.SQL("{} = {}").format(sql.Identifier(c), sql.Placeholder(c)) for c in columns)
+        ),
+        {"id": document_id, **changes},
+    ).fetchone()
     if row is None:
         raise errors.NotFoundError("There is no such document.")
     return row
@@ -52,11 +79,19 @@ def check_place(connection: Connection, notebook_id: str | None, note_id: str | 
         raise errors.NotFoundError("There is no such notebook or note.")
 
 
+def _check_not_trashed(connection: Connection, note_id: str | None) -> None:
+    row = connection.execute("select from rag.notes where id = %s and trashed_at is not null", (note_id,)).fetchone()
+    if row is not None:
+        raise errors.ConflictError("The note is in the trash: restore it first.")
+
+
 def find_duplicate(connection: Connection, sha256: str, size_bytes: int) -> Row | None:
-    """The user's document with the same bytes whose upload has arrived and did not fail."""
+    """The user's document with the same bytes whose upload has arrived, did not fail and is not in the trash."""
     return connection.execute(
-        "select * from rag.documents where sha256 = %s and size_bytes = %s and superseded_by is null"
-        " and status not in ('awaiting_upload', 'failed') order by created_at limit 1",
+        "select * from rag.documents d where sha256 = %s and size_bytes = %s and superseded_by is null"
+        " and status not in ('awaiting_upload', 'failed') and duplicate_of is null"
+        " and not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null)"
+        " order by created_at limit 1",
         (sha256, size_bytes),
     ).fetchone()
 
@@ -70,14 +105,18 @@ def list_page(
     title: str | None,
     limit: int,
     cursor: str | None,
+    all_versions: bool = False,
 ) -> tuple[list[Row], str | None]:
-    """Newest first, with the cursor of the next page."""
+    """Newest first, with the cursor of the next page; attachments of trashed notes only where that note is asked for."""
     created_at, last_id = cursors.decode(cursor, 2) if cursor else (None, None)
     try:
         rows = connection.execute(
             """
             select * from rag.documents d
-            where (%(status)s::text is null or d.status = %(status)s)
+            where d.duplicate_of is null and (%(all_versions)s or d.superseded_by is null)
+                and (%(note_id)s::uuid is not null
+                    or not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null))
+                and (%(status)s::text is null or d.status = %(status)s)
                 and (%(notebook_id)s::uuid is null or d.notebook_id = %(notebook_id)s::uuid)
                 and (%(note_id)s::uuid is null or d.note_id = %(note_id)s::uuid)
                 and (%(title)s::text is null
@@ -88,6 +127,7 @@ def list_page(
             limit %(limit)s + 1
             """,
             {
+                "all_versions": all_versions,
                 "status": status,
                 "notebook_id": notebook_id,
                 "note_id": note_id,
@@ -123,10 +163,18 @@ def list_pending(connection: Connection, limit: int = 5) -> list[str]:
 def read_pages(connection: Connection, document: Row, first: int, last: int) -> list[Row]:
     """Page texts, as stored."""
     return connection.execute(
-        "select page_number, text, warnings from rag.pages where generation = %s and page_number between %s and %s"
+        "select page_number, text, warnings, ocr_confidence from rag.pages where generation = %s and page_number between %s and %s"
         " order by page_number",
         (document["generation"], first, last),
     ).fetchall()
+
+
+def read_words(connection: Connection, document: Row, page_number: int) -> tuple[models.RecognizedWord, ...] | None:
+    """The boxes of a page that was read by OCR; None for other pages."""
+    row = connection.execute(
+        "select words from rag.pages where generation = %s and page_number = %s", (document["generation"], page_number)
+    ).fetchone()
+    return None if row is None or row["words"] is None else batches.unpack_words(row["words"])
 
 
 def request_ingest_job(connection: Connection, document_id: str) -> int | None:

@@ -43,9 +43,9 @@ def ensure_default_server(database: Database, server: models.EmbeddingServer) ->
         connection.execute(
             """
             insert into rag.embedding_servers (name, kind, base_url, model, dimensions, max_input_tokens, languages,
-                batch_size, api_key_env, is_default)
+                batch_size, api_key_env, token_level, is_default)
             select %(name)s, %(kind)s, %(base_url)s, %(model)s, %(dimensions)s, %(max_input_tokens)s, %(languages)s,
-                %(batch_size)s, %(api_key_env)s, true
+                %(batch_size)s, %(api_key_env)s, %(token_level)s, true
             where not exists (select from rag.embedding_servers where is_default)
             on conflict do nothing
             """,
@@ -58,6 +58,7 @@ def ensure_default_server(database: Database, server: models.EmbeddingServer) ->
                 "max_input_tokens": server.max_input_tokens,
                 "languages": list(server.languages),
                 "batch_size": server.batch_size,
+                "token_level": server.token_level,
                 "api_key_env": server.api_key_env,
             },
         )
@@ -76,4 +77,5 @@ def _read_server(row: dict[str, Any]) -> models.EmbeddingServer:
         base_url=row["base_url"],
         api_key_env=row["api_key_env"],
         batch_size=row["batch_size"],
+        token_level=row["token_level"],
     )

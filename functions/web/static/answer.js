@@ -1,6 +1,6 @@
 // One turn of a conversation on the page: the question, and the answer in each of its states.
 
-import { citationMark, sourceList } from "./citations.js";
+import { citationMark, nameOf, placeOf, sourceList } from "./citations.js";
 import { el } from "./dom.js";
 import { icon } from "./icons.js";
 import { t } from "./i18n.js";
@@ -125,7 +125,7 @@ export class Turn {
   }
 
   async #copy({ answer, sources }) {
-    const list = (sources ?? []).map(({ number, file_name: file, page_start: page, quote }) => `[${number}] ${file}, ${page}: “${quote}”`);
+    const list = (sources ?? []).map((source) => `[${source.number}] ${nameOf(source)}, ${placeOf(source)}: “${source.quote}”`);
     try {
       await navigator.clipboard.writeText([answer, ...list].join("\n"));
       toast(t("chat.copied"));

@@ -4,7 +4,7 @@ import { Api } from "./api.js";
 import { openAttachDialog } from "./attach_dialog.js";
 import { Chat } from "./chat.js";
 import { Conversations } from "./conversations.js";
-import { byId, el, setAttribute, setText } from "./dom.js";
+import { byId, el, focusIfLost, setAttribute, setText } from "./dom.js";
 import { acceptDrops } from "./drop.js";
 import { drawIcons, icon } from "./icons.js";
 import { chooseLanguage, language, LANGUAGES, onLanguage, setLanguage, t } from "./i18n.js";
@@ -29,7 +29,7 @@ function main() {
 
 function build(api) {
   const scope = new Scope();
-  const source = new SourcePanel({ api });
+  const source = new SourcePanel({ api, onOpenNote: (id) => library.openNote(id) });
   const chat = new Chat({
     api, scope,
     onCite: (citation, opener) => source.open(citation, opener),
@@ -55,8 +55,14 @@ function build(api) {
     },
     onTitle: (title) => chat.setTitle(title),
   });
-  const library = new Library({ api, scope, onChange: (counts) => chat.setCounts(counts) });
-  scope.addEventListener("change", () => library.redraw());
+  const library = new Library({
+    api, scope,
+    onCounts: (counts) => chat.setCounts(counts),
+    onAsk: () => {
+      showView("chat");
+      byId("question").focus();
+    },
+  });
   acceptDrops((files) => {
     showView("library");
     library.add(files);
@@ -82,9 +88,9 @@ async function start(api, { chat, conversations, library }) {
     return;
   }
   if (asked) chat.open(asked);
-  library.load();
+  library.start();
   conversations.load();
-  if (matchMedia("(hover: hover)").matches) byId("question").focus();
+  if (matchMedia("(hover: hover)").matches) focusIfLost(byId("question"));
 }
 
 const conversationInAddress = () => HASH.exec(location.hash)?.[1] ?? null;

@@ -1,25 +1,37 @@
-// Choosing the documents a question is asked of.
+// Choosing documents from the library: those that a question is asked of, those that a note has attached.
 
 import { el, setText } from "./dom.js";
 import { openDialog } from "./dialogs.js";
 import { drawBadge, metaOf } from "./document_row.js";
+import { canBeAsked, titleOf } from "./documents.js";
 import { t } from "./i18n.js";
 import { inWords } from "./notices.js";
+import { Pager } from "./pager.js";
 
 const PAGE = 50;
-const canBeAsked = ({ status }) => ["indexed", "reindexing"].includes(status);
+const TYPING = 220;
 
 export function openAttachDialog({ api, scope }) {
-  new AttachDialog(api, scope).load();
+  openDocumentPicker({
+    api, title: t("scope.dialog"), explain: t("scope.explain"), onlyAskable: true,
+    isChosen: (document) => scope.has(document.id),
+    choose: (document) => (scope.add(document), true),
+    release: (document) => (scope.remove(document.id), true),
+    clear: () => scope.clear(),
+  });
 }
 
-class AttachDialog {
-  #cursor = null;
-  #loads = 0;
+/** `choose(document)` and `release(document)` may take a while; what they resolve to says whether it was done. */
+export function openDocumentPicker(options) {
+  new DocumentPicker(options).load();
+}
+
+class DocumentPicker {
   #timer = null;
 
-  constructor(api, scope) {
-    Object.assign(this, { api, scope });
+  constructor({ api, title, explain, onlyAskable, isChosen, choose, release, clear = null }) {
+    Object.assign(this, { onlyAskable, isChosen, choose, release });
+    this.pager = new Pager({ api, path: "/documents" });
     this.filter = el("input", {
       type: "search", class: "input", "data-testid": "attach-filter", placeholder: t("library.filter"), "aria-label": t("library.filter"),
       on: { input: () => this.#filterSoon() },
@@ -29,31 +41,33 @@ class AttachDialog {
     this.note = el("p", { class: "hint", role: "status" });
     this.more = el("button", { type: "button", class: "button quiet wide", hidden: true, "data-testid": "attach-more", on: { click: () => this.load({ next: true }) } }, t("more"));
     const done = el("button", { type: "button", class: "button primary", "data-testid": "attach-done", on: { click: () => this.dialog.close() } }, t("done"));
-    const clear = el("button", { type: "button", class: "button quiet", on: { click: () => this.#clear() } }, t("scope.clear"));
+    const none = () => {
+      clear();
+      for (const box of this.list.querySelectorAll("input")) box.checked = false;
+    };
     this.dialog = openDialog({
-      testid: "attach-dialog", title: t("scope.dialog"),
+      testid: "attach-dialog", title,
       body: [
-        el("p", { class: "hint" }, t("scope.explain")),
+        el("p", { class: "hint" }, explain),
         el("div", { class: "attach-filters" }, this.filter, el("label", { class: "check" }, this.onlyIndexed, t("scope.onlyIndexed"))),
         this.list, this.note, this.more,
       ],
-      actions: [clear, el("span", { class: "spacer" }), done],
+      actions: [
+        clear ? el("button", { type: "button", class: "button quiet", on: { click: none } }, t("scope.clear")) : null,
+        el("span", { class: "spacer" }), done,
+      ],
     });
     this.filter.focus();
   }
 
   async load({ next = false } = {}) {
-    const load = ++this.#loads;
-    const query = {
-      title: this.filter.value.trim(), limit: PAGE, cursor: next ? this.#cursor : null, status: this.onlyIndexed.checked ? "indexed" : null,
-    };
+    const query = { title: this.filter.value.trim(), limit: PAGE, status: this.onlyIndexed.checked ? "indexed" : null };
     try {
-      const page = await this.api.get("/documents", query);
-      if (load !== this.#loads) return;
+      const items = await this.pager.load(query, { next });
+      if (!items) return;
       if (!next) this.list.replaceChildren();
-      this.list.append(...page.items.map((document) => this.#choice(document)));
-      this.#cursor = page.next_cursor;
-      this.more.hidden = !this.#cursor;
+      this.list.append(...items.map((document) => this.#choice(document)));
+      this.more.hidden = !this.pager.hasMore;
       setText(this.note, this.list.childElementCount ? "" : t(query.title ? "library.none" : "scope.nothing"));
     } catch (error) {
       setText(this.note, inWords(error));
@@ -61,9 +75,12 @@ class AttachDialog {
   }
 
   #choice(document) {
+    const change = async () => {
+      const wanted = box.checked;
+      if (!(await (wanted ? this.choose(document) : this.release(document)))) box.checked = !wanted;
+    };
     const box = el("input", {
-      type: "checkbox", checked: this.scope.has(document.id), disabled: !canBeAsked(document),
-      on: { change: () => (box.checked ? this.scope.add(document) : this.scope.remove(document.id)) },
+      type: "checkbox", checked: this.isChosen(document), disabled: this.onlyAskable && !canBeAsked(document), on: { change },
     });
     const badge = el("span", { class: "badge" });
     drawBadge(badge, document);
@@ -71,17 +88,12 @@ class AttachDialog {
       el("label", { class: "choice", "data-testid": "attach-option", "data-document-id": document.id, "data-status": document.status },
         box,
         el("span", { class: "choice-text" },
-          el("span", { class: "document-title" }, document.title || document.file_name),
+          el("span", { class: "document-title" }, titleOf(document)),
           el("span", { class: "document-line" }, badge, el("span", { class: "document-meta" }, metaOf(document))))));
-  }
-
-  #clear() {
-    this.scope.clear();
-    for (const box of this.list.querySelectorAll("input")) box.checked = false;
   }
 
   #filterSoon() {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.load(), 220);
+    this.#timer = setTimeout(() => this.load(), TYPING);
   }
 }

@@ -69,6 +69,7 @@ export class Chat {
       if (this.#opening !== opening) return;
       this.#opening = 0;
       this.#drawHistory(messages);
+      this.#bind(messages.find(({ role }) => role === "user")?.scope);
     } catch (error) {
       if (this.#opening !== opening) return;
       this.#opening = 0;
@@ -97,7 +98,8 @@ export class Chat {
   }
 
   async #stream(query, run) {
-    const body = { query, stream: true, conversation_id: this.#conversation ?? undefined, document_ids: this.scope.ids.length ? this.scope.ids : undefined };
+    const body = { query, stream: true, conversation_id: this.#conversation ?? undefined, ...this.scope.query };
+    run.place = this.scope.place;
     const response = await this.api.call("POST", this.address, { body, signal: run.stop.signal, accept: "text/event-stream" });
     if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return this.#finish(await response.json(), run);
     for await (const { data } of readEvents(response.body)) {
@@ -116,6 +118,7 @@ export class Chat {
   #join(id, run) {
     if (this.#running !== run || this.#conversation === id) return;
     this.#conversation = id;
+    this.scope.bind(run.place);
     this.onConversation(id);
   }
 
@@ -179,8 +182,21 @@ export class Chat {
 
   #become(id) {
     this.#conversation = id;
-    this.scope.clear();
+    this.scope.reset({ isNew: id === null });
     this.onConversation(id);
+  }
+
+  /** A conversation that began in a notebook or a note goes on there. */
+  async #bind(scope) {
+    const conversation = this.#conversation;
+    const id = scope?.[`${scope.kind}_id`];
+    if (!["notebook", "note"].includes(scope?.kind) || !id) return;
+    try {
+      const { title } = await this.api.get(`/${scope.kind}s/${id}`);
+      if (this.#conversation === conversation) this.scope.bind({ kind: scope.kind, id, name: title });
+    } catch {
+      // It is gone: then the conversation goes on in the whole library.
+    }
   }
 
   async #allMessages(id) {

@@ -6,9 +6,13 @@ import { formatPercent, t } from "./i18n.js";
 
 const CHECK_ICONS = { exact: "check", fuzzy: "approximately", unverified: "unverified" };
 
-/** "page 3", "pages 3–4", "part 2"; notes have no place. */
+/** The file's name, or the title of the note. */
+export const nameOf = ({ source, file_name: name }) => name || (source === "note" ? t("note.untitled") : "");
+
+/** "page 3", "pages 3–4", "part 2"; a note is its own place. */
 export function placeOf({ source, file_type: type, page_start: from, page_end: to }) {
-  if (source === "note" || !from) return "";
+  if (source === "note") return t("place.note");
+  if (!from) return "";
   const kind = type === "pdf" ? "page" : "part";
   return to && to !== from ? t(`place.${kind}s`, { from, to }) : t(`place.${kind}`, { page: from });
 }
@@ -17,8 +21,8 @@ export function placeOf({ source, file_type: type, page_start: from, page_end: t
 export function citationMark(citation, onOpen) {
   const mark = el("button", {
     type: "button", class: "citation", "data-testid": "citation", "data-number": citation.number, "data-check": citation.check,
-    "aria-label": t("citation.mark", { number: citation.number, file: citation.file_name, place: placeOf(citation) }),
-    title: [citation.file_name, placeOf(citation)].filter(Boolean).join(", "),
+    "aria-label": t("citation.mark", { number: citation.number, file: nameOf(citation), place: placeOf(citation) }),
+    title: [nameOf(citation), placeOf(citation)].filter(Boolean).join(", "),
     on: { click: () => onOpen(citation, mark) },
   }, String(citation.number));
   return mark;
@@ -49,7 +53,7 @@ function sourceRow(citation, onOpen) {
     el("span", { class: "source-number", "aria-hidden": "true" }, String(citation.number)),
     el("span", { class: "source-body" },
       el("span", { class: "source-line" },
-        el("span", { class: "source-name" }, citation.file_name),
+        el("span", { class: "source-name" }, nameOf(citation)),
         el("span", { class: "source-place" }, placeOf(citation))),
       el("span", { class: "source-snippet" }, oneLine(citation.snippet_preview || citation.quote || "")),
       el("span", { class: "source-facts" }, checkBadge(citation), score ? el("span", { class: "score", "data-testid": "source-score" }, score) : null)));

@@ -1,14 +1,14 @@
 // The sidebar: earlier conversations, newest first; open, rename, delete.
 
-import { byId, el, setAttribute } from "./dom.js";
+import { byId, el, focusIfLost, setAttribute } from "./dom.js";
 import { confirm } from "./dialogs.js";
 import { icon } from "./icons.js";
 import { formatAge, onLanguage, t } from "./i18n.js";
+import { writeTitle } from "./inline_title.js";
 import { inWords, toast } from "./notices.js";
 import { onReached } from "./reached.js";
 
 const PAGE = 30;
-const LONGEST_TITLE = 255;
 
 export class Conversations {
   #items = [];
@@ -76,29 +76,12 @@ export class Conversations {
     return row;
   }
 
-  /** The title becomes a field: Enter or leaving it saves, Escape does not. */
-  #rename(item, row) {
-    const input = el("input", {
-      type: "text", class: "input", value: item.title ?? "", maxlength: LONGEST_TITLE, "aria-label": t("conversations.title"), "data-testid": "conversation-title-input",
-    });
-    let over = false;
-    const finish = async (save) => {
-      if (over) return;
-      over = true;
-      const title = input.value.trim();
-      input.remove();
-      if (save && title && title !== item.title) await this.#saveTitle(item, title);
-      this.#draw();
-      this.list.querySelector(`[data-conversation-id="${CSS.escape(item.id)}"] [data-testid="conversation-rename"]`)?.focus();
-    };
-    input.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && !event.isComposing) finish(true);
-      if (event.key === "Escape") finish(false);
-      if (event.key === "Enter" || event.key === "Escape") event.stopPropagation();
-    });
-    input.addEventListener("blur", () => finish(true));
-    row.replaceChildren(input);
-    input.select();
+  async #rename(item, row) {
+    const title = await writeTitle(row, { value: item.title ?? "", label: t("conversations.title"), testid: "conversation-title-input" });
+    if (title) await this.#saveTitle(item, title);
+    row.replaceChildren();
+    this.#draw();
+    focusIfLost(this.list.querySelector(`[data-conversation-id="${CSS.escape(item.id)}"] [data-testid="conversation-rename"]`));
   }
 
   async #saveTitle(item, title) {

@@ -1,53 +1,156 @@
-// What is known of one document: facts, health report, and the rarer actions.
+// What is known of one document: facts, health report, older versions, where it is kept, and the rarer actions.
 
 import { el } from "./dom.js";
 import { openDialog } from "./dialogs.js";
-import { drawBadge, failure } from "./document_row.js";
+import { drawBadge, failure, metaOf } from "./document_row.js";
+import { titleOf } from "./documents.js";
+import { describeHealth, describeMetadata } from "./health.js";
 import { icon } from "./icons.js";
-import { formatDate, formatNumber, formatPercent, formatSize, known, t } from "./i18n.js";
+import { formatDate, formatNumber, formatSize, known, t } from "./i18n.js";
+import { notebookSelect } from "./notebook_select.js";
+import { titleOf as titleOfNote } from "./notes.js";
 import { inWords, toast } from "./notices.js";
+import { Pager } from "./pager.js";
 
-export function openDocumentDialog({ api, document, library }) {
-  const badge = el("span", { class: "badge" });
-  drawBadge(badge, document);
-  const then = (act) => () => {
-    dialog.close();
-    act();
-  };
-  const action = (name, testid, words, click, look = "button") =>
-    el("button", { type: "button", class: look, "data-testid": testid, on: { click } }, icon(name), words);
-  const stored = document.status !== "awaiting_upload";
-  const dialog = openDialog({
-    testid: "document-dialog",
-    title: document.title || document.file_name,
-    body: [el("p", {}, badge), document.status === "failed" ? el("p", { class: "fault" }, failure(document)) : null, facts(document), health(document.health)],
-    actions: [
-      action("delete", "document-dialog-delete", t("document.delete"), then(() => library.remove(document)), "button quiet danger-text"),
+const TONES = { good: "check", warn: "alert", plain: "document" };
+
+export function openDocumentDialog(options) {
+  new DocumentDialog(options);
+}
+
+class DocumentDialog {
+  /** `openNote(id)` shows the note that the document is attached to. */
+  constructor({ api, documents, notebooks, document, openNote }) {
+    Object.assign(this, { api, documents, notebooks, document, openNote });
+    this.body = el("div", { class: "document-details" });
+    this.place = el("div", { class: "document-place" }, document.superseded_by ? null : this.#chooseNotebook(), this.#noteLine(document));
+    this.versions = el("div", {});
+    this.draw(document);
+    this.dialog = openDialog({
+      testid: "document-dialog", title: titleOf(document), body: [this.body, this.place, this.versions], actions: this.#actions(document),
+    });
+    const stop = new AbortController();
+    documents.addEventListener("change", ({ detail }) => detail.id === document.id && this.draw(detail), { signal: stop.signal });
+    this.dialog.addEventListener("close", () => stop.abort());
+    this.#refresh();
+  }
+
+  draw(document) {
+    this.document = document;
+    const badge = el("span", { class: "badge" });
+    drawBadge(badge, document);
+    this.body.replaceChildren(...[
+      el("p", {}, badge),
+      document.status === "failed" ? el("p", { class: "fault" }, failure(document)) : null,
+      facts(document), metadata(document), health(document),
+    ].filter(Boolean));
+  }
+
+  /** The list may be a moment old: self-retrieval, for one, is measured when everything else is done. */
+  async #refresh() {
+    try {
+      const now = await this.api.get(`/documents/${this.document.id}`);
+      if (now.id === this.document.id && this.dialog.open) this.documents.changed(now);
+      if (now.version > 1 && !now.superseded_by) await this.#listVersions(now);
+    } catch (error) {
+      if (error.status !== 404) return;
+      this.dialog.close();
+      this.documents.gone(this.document);
+    }
+  }
+
+  #actions(document) {
+    const then = (act) => () => {
+      this.dialog.close();
+      act(this.document);
+    };
+    const action = (name, testid, words, click, look = "button") =>
+      el("button", { type: "button", class: look, "data-testid": testid, on: { click } }, icon(name), words);
+    const again = { indexed: "reindex", failed: "retry" }[document.status];
+    const testid = { reindex: "document-reindex", retry: "document-dialog-retry" }[again];
+    return [
+      action("delete", "document-dialog-delete", t("document.delete"), then((it) => this.documents.remove(it)), "button quiet danger-text"),
       el("span", { class: "spacer" }),
-      document.status === "indexed" ? action("retry", "document-reindex", t("document.reindex"), then(() => library.again(document, "reindex"))) : null,
-      stored ? action("download", "document-download", t("document.download"), () => download(api, document)) : null,
-    ],
-  });
+      again ? action("retry", testid, t(`document.${again}`), then((it) => this.documents.again(it, again))) : null,
+      document.status === "awaiting_upload" ? null : action("download", "document-download", t("document.download"), () => download(this.api, this.document)),
+    ];
+  }
+
+  #chooseNotebook() {
+    return notebookSelect({
+      notebooks: this.notebooks, chosen: this.document.notebook_id, testid: "document-notebook",
+      onChoose: (id) => this.documents.move(this.document, { notebook_id: id }),
+    });
+  }
+
+  /** "Attached to the note …", which can be opened or left. */
+  #noteLine({ note_id: id }) {
+    if (!id) return null;
+    const show = () => {
+      this.dialog.close();
+      this.openNote(id);
+    };
+    const open = el("button", { type: "button", class: "link", "data-testid": "document-note", on: { click: show } }, t("document.itsNote"));
+    const detach = async () => {
+      if (await this.documents.move(this.document, { note_id: null })) line.remove();
+    };
+    const line = el("p", { class: "note-line" }, icon("note"), el("span", {}, t("document.attachedTo"), " ", open),
+      el("button", { type: "button", class: "button quiet small", "data-testid": "document-detach-this", on: { click: detach } }, t("document.detach")));
+    this.api.get(`/notes/${id}`).then((note) => open.replaceChildren(titleOfNote(note)), () => {});
+    return line;
+  }
+
+  async #listVersions(current) {
+    const pager = new Pager({ api: this.api, path: "/documents" });
+    const query = { versions: "all", title: current.file_name, limit: 100 };
+    const found = (await pager.load(query)) ?? [];
+    while (pager.hasMore) found.push(...((await pager.load(query, { next: true })) ?? []));
+    const older = found.filter(({ superseded_by: by }) => by === current.id).sort((one, other) => other.version - one.version);
+    if (!older.length) return;
+    this.versions.replaceChildren(el("section", { "data-testid": "document-versions" },
+      el("h3", { class: "section-title" }, t("versions.title")),
+      el("p", { class: "hint" }, t("versions.explain")),
+      el("ul", { class: "versions" }, older.map((version) => this.#versionLine(version)))));
+  }
+
+  #versionLine(version) {
+    const { api, documents, notebooks, openNote } = this;
+    const open = () => {
+      this.dialog.close();
+      openDocumentDialog({ api, documents, notebooks, document: version, openNote });
+    };
+    const words = [t("versions.named", { n: version.version }), formatDate(version.created_at), metaOf(version)].filter(Boolean).join(" · ");
+    return el("li", {}, el("button", { type: "button", class: "link", "data-testid": "document-version-open", on: { click: open } }, words));
+  }
 }
 
 function facts(document) {
-  return list([
-    ["fact.file", document.file_name],
-    ["fact.size", document.size_bytes ? formatSize(document.size_bytes) : null],
-    [document.file_type === "pdf" ? "fact.pages" : "fact.parts", number(document.page_count)],
-    ["fact.chunks", number(document.chunk_count)],
-    ["fact.language", document.lang ? known(`lang.${document.lang}`) ?? document.lang : null],
-    ["fact.version", document.version > 1 ? number(document.version) : null],
-    ["fact.added", formatDate(document.created_at)],
-    ["fact.indexed", formatDate(document.indexed_at)],
-  ].map(([key, value]) => [t(key), value]));
+  const rows = [
+    ["file", document.file_name],
+    ["size", document.size_bytes ? formatSize(document.size_bytes) : null],
+    [document.file_type === "pdf" ? "pages" : "parts", number(document.page_count)],
+    ["language", document.lang ? known(`lang.${document.lang}`) ?? document.lang : null],
+    ["version", document.superseded_by ? t("versions.older", { n: document.version }) : document.version > 1 ? number(document.version) : null],
+    ["added", formatDate(document.created_at)],
+    ["indexed", formatDate(document.indexed_at)],
+  ];
+  return list(rows.map(([key, value]) => [t(`fact.${key}`), value]));
 }
 
-function health(report) {
-  const entries = Object.entries(report ?? {}).filter(([, value]) => value !== null && value !== "");
-  if (!entries.length) return null;
-  const rows = entries.map(([key, value]) => [known(`health.${key}`) ?? spaced(key), shown(key, value)]);
-  return el("section", { "data-testid": "document-health" }, el("h3", { class: "section-title" }, t("health.title")), list(rows));
+function metadata(document) {
+  const said = describeMetadata(document.ingestion_log);
+  if (!said.length) return null;
+  return el("section", { "data-testid": "document-metadata" },
+    el("h3", { class: "section-title" }, t("metadata.heading")),
+    list(said.map(({ key, value }) => [t(`metadata.${key}`), value])));
+}
+
+function health(document) {
+  const rows = document.health ? describeHealth(document.health, document) : [];
+  if (!rows.length) return null;
+  return el("section", { "data-testid": "document-health" },
+    el("h3", { class: "section-title" }, t("health.title")),
+    el("ul", { class: "health" }, rows.map(({ key, text, tone }) => el("li", { "data-health": key, "data-tone": tone }, icon(TONES[tone]), el("span", {}, text)))));
 }
 
 function list(rows) {
@@ -55,17 +158,7 @@ function list(rows) {
   return el("dl", { class: "facts" }, given.flatMap(([label, value]) => [el("dt", {}, label), el("dd", {}, value)]));
 }
 
-function shown(key, value) {
-  if (typeof value === "boolean") return t(value ? "yes" : "no");
-  if (typeof value === "number") return isShare(key, value) ? formatPercent(value) : formatNumber(value);
-  if (Array.isArray(value)) return value.length ? value.map((item) => shown("", item)).join(", ") : "–";
-  if (value && typeof value === "object") return Object.entries(value).map(([name, part]) => `${spaced(name)}: ${shown(name, part)}`).join(", ");
-  return known(`lang.${value}`) ?? String(value);
-}
-
-const isShare = (key, value) => /score|retrieval|confidence|share/.test(key) && value >= 0 && value <= 1;
 const number = (value) => (value ? formatNumber(value) : null);
-const spaced = (key) => key.replaceAll("_", " ");
 
 async function download(api, document) {
   try {

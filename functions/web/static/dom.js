@@ -26,3 +26,15 @@ export function setAttribute(node, name, value) {
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
+
+/** Make a change that may move nodes about, and leave the focus where it was. */
+export function keepFocus(container, change) {
+  const focused = container.contains(document.activeElement) ? document.activeElement : null;
+  change();
+  if (focused?.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true });
+}
+
+/** Give the focus to a node when the one that had it is gone, and to nobody who has taken it since. */
+export function focusIfLost(node) {
+  if (document.activeElement === document.body) node?.focus({ preventScroll: true });
+}

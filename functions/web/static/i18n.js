@@ -15,11 +15,14 @@ export const language = () => current;
 export function t(key, values = {}) {
   let words = WORDS[current][key] ?? WORDS.en[key] ?? key;
   if (typeof words === "object") words = words[new Intl.PluralRules(current).select(values.n)] ?? words.other;
-  return words.replace(/\{(\w+)\}/g, (whole, name) => {
+  return unbroken(words).replace(/\{(\w+)\}/g, (whole, name) => {
     const value = values[name];
     return value === undefined ? whole : typeof value === "number" ? formatNumber(value) : String(value);
   });
 }
+
+/** French keeps its double signs with the word beside them. */
+const unbroken = (words) => (current === "fr" ? words.replace(/(?<=«) | (?=[»:;!?])/g, "\u00a0") : words);
 
 /** The words for a key, or null when the language has none. */
 export const known = (key) => (WORDS[current][key] === undefined ? null : t(key));

@@ -1,225 +1,268 @@
-// The library panel: the list of documents, kept live, and the way new files get in.
+// The library panel: notebooks, and the notes and documents of the one that is open, kept live.
 
-import { byId } from "./dom.js";
-import { confirm } from "./dialogs.js";
-import { DocumentRow } from "./document_row.js";
+import { byId, setText } from "./dom.js";
 import { openDocumentDialog } from "./document_dialog.js";
+import { DocumentRow } from "./document_row.js";
+import { Documents, canBeAsked } from "./documents.js";
 import { onLanguage, t } from "./i18n.js";
+import { NoteDialog } from "./note_dialog.js";
+import { NoteRow } from "./note_row.js";
+import { Notes, titleOf } from "./notes.js";
+import { NotebookList } from "./notebook_list.js";
+import { EVERYTHING, Notebooks } from "./notebooks.js";
 import { inWords, toast } from "./notices.js";
-import { onReached } from "./reached.js";
-import { sendFile } from "./upload.js";
-import { UploadRow } from "./upload_row.js";
-import { StatusWatch } from "./watch.js";
+import { RowList } from "./row_list.js";
+import { Uploads } from "./uploads.js";
 
+const NOTES_AT_FIRST = 3;
+const NOTES_IN_TRASH = 50;
 const PAGE = 50;
-const UPLOADS_AT_ONCE = 2;
 const STALE_AFTER = 30000;
+const TYPING = 220;
+const NAMED_BY = ["file_name", "notebook_id", "note_id"];
 
 export class Library {
-  #rows = new Map();
-  #arriving = new Set();
-  #queue = [];
-  #uploading = 0;
-  #cursor = null;
   #loads = 0;
   #loadedAt = 0;
+  #counts = { all: 0, indexed: 0, complete: false };
   #filterTimer = null;
+  #note = null;
 
-  constructor({ api, scope, onChange }) {
-    Object.assign(this, { api, scope, onChange });
-    this.list = byId("documents");
+  /** `onCounts` hears how much there is to ask, `onAsk()` that the next question is to be asked of something here. */
+  constructor({ api, scope, onCounts, onAsk }) {
+    Object.assign(this, { api, scope, onCounts, onAsk });
     this.filter = byId("title-filter");
-    this.more = byId("library-more");
-    this.watch = new StatusWatch({ api, onChange: (document) => this.put(document), onGone: (id) => this.#drop(id) });
+    this.documents = new Documents({ api, scope });
+    this.notes = new Notes({ api, scope });
+    this.notebooks = new Notebooks({ api });
+    this.uploads = new Uploads({ documents: this.documents, list: byId("uploads"), onSettle: () => this.#settle() });
+    this.notebookList = new NotebookList({ notebooks: this.notebooks });
+    this.noteList = this.#listNotes();
+    this.documentList = this.#listDocuments();
     this.#listen();
+    this.#drawPlace();
   }
 
-  /** How many loaded documents there are, and how many can be asked. */
-  get counts() {
-    const documents = [...this.#rows.values()].map((row) => row.document);
-    return {
-      all: documents.length + this.#queue.length + this.#uploading,
-      indexed: documents.filter(({ status }) => ["indexed", "reindexing"].includes(status)).length,
-      complete: this.#loadedAt > 0,
-    };
+  /** Read the notebooks, and what the open one holds. */
+  start() {
+    this.notebookList.load().then(() => this.redraw());
+    this.load();
   }
 
-  /** Load the first page of the list anew, or the next one. */
-  async load({ next = false } = {}) {
+  /** Read the lists anew; they change together, so that nothing jumps. */
+  async load() {
     const load = ++this.#loads;
-    this.more.disabled = true;
+    const { kind, id } = this.notebooks.place;
+    const query = { title: this.filter.value.trim(), notebook_id: id };
+    const trash = kind === "trash";
+    byId("shelves").setAttribute("aria-busy", "true");
     try {
-      const cursor = next ? this.#cursor : null;
-      const page = await this.api.get("/documents", { title: this.filter.value.trim(), limit: PAGE, cursor });
+      const [notes, documents] = await Promise.all([
+        this.noteList.fetch({ ...query, trashed: trash || null }, { limit: trash ? NOTES_IN_TRASH : NOTES_AT_FIRST }),
+        trash ? [] : this.documentList.fetch(query),
+      ]);
       if (load !== this.#loads) return;
-      if (!next) this.#clear();
-      for (const document of page.items) this.#show(document, { last: true });
-      this.#cursor = page.next_cursor;
       this.#loadedAt = Date.now();
+      if (trash) this.documentList.clear();
+      if (notes) this.noteList.show(notes);
+      if (documents && !trash) this.documentList.show(documents);
+      this.#drawPlace();
     } catch (error) {
       if (load === this.#loads) toast(inWords(error), { kind: "bad" });
     }
-    this.more.disabled = false;
+    if (load === this.#loads) byId("shelves").removeAttribute("aria-busy");
     this.#settle();
   }
 
-  /** Take in files, a few at a time. */
+  /** Take in files: into the note that is open, else into the open notebook. */
   add(files) {
-    for (const file of files) {
-      const stop = new AbortController();
-      const row = new UploadRow(file, { onDismiss: () => this.#dismiss(upload) });
-      const upload = { file, row, stop };
-      this.#queue.push(upload);
-      byId("uploads").append(row.node);
-    }
-    this.#pump();
-    this.#settle();
+    if (this.#note?.takeFiles(files)) return;
+    this.#leaveTrash();
+    const notebookId = this.notebooks.chosen;
+    this.uploads.add(files, { place: notebookId ? { notebook_id: notebookId } : {} });
   }
 
-  /** Show the newest state of a document. */
-  put(document) {
-    if (this.#rows.has(document.id)) this.#rows.get(document.id).update(document);
-    else this.#show(document, { last: false });
-    this.watch.follow(document);
-    this.#settle();
+  /** Nothing new goes into the trash. */
+  #leaveTrash() {
+    if (this.notebooks.place.kind === "trash") this.notebooks.choose(EVERYTHING);
   }
 
-  /** Redraw what depends on the scope or the language. */
-  redraw() {
-    for (const row of this.#rows.values()) row.update(row.document);
+  #write() {
+    this.#leaveTrash();
+    this.#openNote({ id: null, title: "", content: "", notebook_id: this.notebooks.chosen });
   }
 
-  async remove(document) {
-    const name = document.title || document.file_name;
-    if (!(await confirm({ title: t("delete.documentTitle", { name }), text: t("delete.documentText"), yes: t("delete.yes") }))) return;
+  async openNote(id) {
+    if (this.#note?.id === id) return;
     try {
-      const receipt = await this.api.delete(`/documents/${document.id}`);
-      this.#drop(document.id);
-      toast(t("delete.receipt", { name, pages: receipt?.removed?.pages ?? 0, chunks: receipt?.removed?.chunks ?? 0 }));
+      this.#openNote(await this.api.get(`/notes/${id}`));
     } catch (error) {
-      if (error.status === 404) this.#drop(document.id);
-      else toast(inWords(error), { kind: "bad" });
-    }
-  }
-
-  /** `retry` or `reindex` a document. */
-  async again(document, action) {
-    try {
-      this.put(await this.api.post(`/documents/${document.id}/${action}`));
-    } catch (error) {
+      if (error.status === 404) this.notes.gone({ id });
       toast(inWords(error), { kind: "bad" });
     }
   }
 
-  #show(document, { last }) {
-    if (this.#arriving.has(document.id) || this.#rows.has(document.id)) return;
-    const row = new DocumentRow(document, {
-      open: (it) => openDocumentDialog({ api: this.api, document: it, library: this }),
-      attach: (it) => this.scope.toggle(it),
-      retry: (it) => this.again(it, "retry"),
-      remove: (it) => this.remove(it),
-      isAttached: (id) => this.scope.has(id),
+  /** Redraw what depends on the scope or the language. */
+  redraw() {
+    this.documentList.redraw();
+    this.noteList.redraw();
+  }
+
+  #openNote(note) {
+    const { api, documents, notes, notebooks, uploads, scope } = this;
+    this.#note = new NoteDialog({
+      api, documents, notes, notebooks, uploads, scope, note,
+      onAsk: (it) => (this.#ask(it), this.onAsk()), openDocument: (it) => this.#openDocument(it), onClose: () => (this.#note = null),
     });
-    this.#rows.set(document.id, row);
-    if (last) this.list.append(row.node);
-    else this.list.prepend(row.node);
-    this.watch.follow(document);
   }
 
-  #drop(id) {
-    const row = this.#rows.get(id);
-    const neighbour = row?.node.nextElementSibling ?? row?.node.previousElementSibling;
-    row?.node.remove();
-    this.#rows.delete(id);
-    this.watch.forget(id);
-    this.scope.remove(id);
-    (neighbour?.querySelector(".document-open") ?? byId("upload-button")).focus({ preventScroll: true });
-    this.#settle();
+  #openDocument(document) {
+    const { api, documents, notebooks } = this;
+    openDocumentDialog({ api, documents, notebooks, document, openNote: (id) => this.openNote(id) });
   }
 
-  #clear() {
-    for (const id of this.#rows.keys()) this.watch.forget(id);
-    this.#rows.clear();
-    this.list.replaceChildren();
+  #ask(note) {
+    this.scope.setPlace({ kind: "note", id: note.id, name: titleOf(note) });
+  }
+
+  #placeOf({ notebook_id: id, note_id: noteId }) {
+    const notebook = id && !this.notebooks.chosen ? this.notebooks.nameOf(id) : "";
+    return [notebook, noteId ? t("document.ofNote") : ""].filter(Boolean).join(" · ");
+  }
+
+  #listDocuments() {
+    const actions = {
+      open: (it) => this.#openDocument(it),
+      attach: (it) => this.scope.toggle(it),
+      retry: (it) => this.documents.again(it, "retry"),
+      remove: (it) => this.documents.remove(it),
+      isAttached: (id) => this.scope.has(id),
+      placeOf: (it) => this.#placeOf(it),
+    };
+    return new RowList({
+      feed: this.documents, path: "/documents", list: byId("documents"), more: byId("library-more"), order: "created_at", endless: true,
+      fallback: byId("upload-button"), drawRow: (it) => new DocumentRow(it, actions),
+      belongs: (it) => this.#shows(it),
+      onSettle: () => this.#settle(), onFault: (error) => toast(inWords(error), { kind: "bad" }),
+    });
+  }
+
+  #shows(document) {
+    if (this.uploads.isArriving(document.id) || document.superseded_by) return false;
+    const { kind, id } = this.notebooks.place;
+    return kind === "all" || document.notebook_id === id;
+  }
+
+  #listNotes() {
+    const actions = {
+      open: (it) => this.openNote(it.id),
+      ask: (it) => (this.scope.isPlace(it.id) ? this.scope.setPlace(null) : this.#ask(it)),
+      trash: (it) => this.notes.trash(it),
+      restore: (it) => this.notes.restore(it),
+      remove: (it) => this.notes.remove(it),
+      isAsked: (id) => this.scope.isPlace(id),
+      placeOf: (it) => this.#placeOf(it),
+    };
+    const belongs = (it) => {
+      const { kind, id } = this.notebooks.place;
+      return (it.trashed_at !== null) === (kind === "trash") && (!id || it.notebook_id === id);
+    };
+    return new RowList({
+      feed: this.notes, path: "/notes", list: byId("notes"), more: byId("notes-more"), order: "updated_at", restless: true, fallback: byId("note-new"),
+      drawRow: (it) => new NoteRow(it, actions), belongs,
+      onSettle: () => this.#settle(), onFault: (error) => toast(inWords(error), { kind: "bad" }),
+    });
+  }
+
+  /** What the panel says of the place that is open. */
+  #drawPlace() {
+    const { kind, name } = this.notebooks.place;
+    for (const id of ["dropzone", "uploads"]) byId(id).hidden = kind === "trash";
+    setText(byId("library-empty"), t(`library.empty.${kind}`));
+    setText(byId("drop-words"), kind === "notebook" ? t("library.releaseInto", { name }) : t("library.release"));
   }
 
   #settle() {
-    const empty = this.#rows.size === 0 && byId("uploads").childElementCount === 0;
+    const { kind } = this.notebooks.place;
+    const [notes, documents] = [this.noteList?.items ?? [], this.documentList?.items ?? []];
     const filtering = this.filter.value.trim() !== "";
-    this.more.hidden = !this.#cursor;
+    const arriving = kind === "trash" ? 0 : byId("uploads").childElementCount;
+    const empty = !notes.length && !documents.length && !arriving;
     byId("library-empty").hidden = !empty || filtering || !this.#loadedAt;
     byId("library-none").hidden = !(empty && filtering);
     byId("filter-field").hidden = empty && !filtering;
+    byId("notes-title").hidden = !notes.length || kind === "trash";
+    byId("documents-title").hidden = !notes.length || !documents.length;
     byId("dropzone").classList.toggle("roomy", empty && !filtering);
-    this.onChange(this.counts);
+    this.#count(notes, documents, filtering);
   }
 
-  #dismiss(upload) {
-    upload.stop.abort();
-    upload.row.node.remove();
-    this.#queue = this.#queue.filter((waiting) => waiting !== upload);
-    this.#settle();
-  }
-
-  #pump() {
-    while (this.#uploading < UPLOADS_AT_ONCE && this.#queue.length) {
-      this.#uploading += 1;
-      this.#send(this.#queue.shift()).finally(() => {
-        this.#uploading -= 1;
-        this.#pump();
-        this.#settle();
-      });
-    }
-  }
-
-  async #send({ file, row, stop }) {
-    let arriving = null;
-    const onStep = ({ state, share, document }) => {
-      if (document) this.#arriving.add((arriving = document.id));
-      row.show(state, { share });
+  /** A notebook or a filter shows a part of the library: what else there is was counted before. */
+  #count(notes, documents, filtering) {
+    const now = {
+      all: notes.length + documents.length + this.uploads.waiting,
+      indexed: documents.filter(canBeAsked).length + notes.filter(({ chunk_count: chunks }) => chunks > 0).length,
     };
-    try {
-      const { document, duplicate } = await sendFile(this.api, file, { onStep, signal: stop.signal });
-      this.#arriving.delete(arriving);
-      if (duplicate) row.show("duplicate", { words: t("upload.duplicate", { name: document.title || document.file_name }) });
-      else row.node.remove();
-      this.put(document);
-    } catch (error) {
-      this.#arriving.delete(arriving);
-      if (error.name === "AbortError") await this.#abandon(arriving);
-      else row.show("failed", { words: inWords(error) });
-    }
-  }
-
-  /** A stopped upload leaves nothing behind. */
-  async #abandon(id) {
-    if (id) await this.api.delete(`/documents/${id}`).catch(() => {});
+    const whole = this.notebooks.place.kind === "all" && !filtering;
+    const least = whole ? { all: 0, indexed: 0 } : this.#counts;
+    this.#counts = { all: Math.max(now.all, least.all), indexed: Math.max(now.indexed, least.indexed), complete: this.#loadedAt > 0 };
+    this.onCounts(this.#counts);
   }
 
   /** Files may come in elsewhere; a list someone is working in, or has paged through, is left alone. */
   #isStale() {
-    const inUse = this.#rows.size > PAGE || this.list.contains(document.activeElement);
+    const inUse = this.documentList.items.length > PAGE || byId("shelves").contains(document.activeElement);
     return this.#loadedAt > 0 && !inUse && Date.now() - this.#loadedAt > STALE_AFTER;
+  }
+
+  #chosen() {
+    const { place } = this.notebooks;
+    this.scope.setHome(place.kind === "notebook" ? { ...place } : null);
+    this.filter.value = "";
+    this.#drawPlace();
+    this.load();
   }
 
   #listen() {
     const input = byId("upload-input");
-    const choose = () => input.click();
-    byId("upload-button").addEventListener("click", choose);
-    byId("dropzone").addEventListener("click", choose);
+    for (const button of [byId("upload-button"), byId("dropzone")]) button.addEventListener("click", () => input.click());
     input.addEventListener("change", () => {
-      this.add(input.files);
+      this.add([...input.files]);
       input.value = "";
     });
+    byId("note-new").addEventListener("click", () => this.#write());
     this.filter.addEventListener("input", () => {
       clearTimeout(this.#filterTimer);
-      this.#filterTimer = setTimeout(() => this.load(), 220);
+      this.#filterTimer = setTimeout(() => this.load(), TYPING);
     });
-    this.more.addEventListener("click", () => this.load({ next: true }));
-    onReached(this.more, () => this.load({ next: true }));
-    onLanguage(() => this.redraw());
-    document.addEventListener("visibilitychange", () => {
-      if (!document.hidden && this.#isStale()) this.load();
-    });
+    onLanguage(() => (this.#drawPlace(), this.redraw()));
+    document.addEventListener("visibilitychange", () => !document.hidden && this.#isStale() && this.load());
+    this.#listenToFeeds();
+  }
+
+  #listenToFeeds() {
+    const { documents, notes, notebooks, scope } = this;
+    for (const feed of [documents, notes]) feed.addEventListener("moved", ({ detail }) => notebooks.count(detail));
+    notebooks.addEventListener("choose", () => this.#chosen());
+    notebooks.addEventListener("emptied", () => this.load());
+    notebooks.addEventListener("gone", ({ detail }) => scope.release(detail.id));
+    notebooks.addEventListener("change", ({ detail: { id, title } }) => (scope.rename(id, title), this.#renamed(id, title)));
+    notes.addEventListener("change", ({ detail }) => scope.rename(detail.id, titleOf(detail)));
+    notes.addEventListener("attachments", () => this.load());
+    documents.addEventListener("change", ({ detail }) => this.#supersede(detail));
+    scope.addEventListener("change", () => this.redraw());
+  }
+
+  #renamed(id, name) {
+    if (this.notebooks.chosen === id) Object.assign(this.notebooks.place, { name });
+    this.#drawPlace();
+    this.redraw();
+  }
+
+  /** A new version takes the place of the older ones when it is indexed. */
+  #supersede(document) {
+    if (!canBeAsked(document) || document.version < 2) return;
+    const isOlder = (it) => it.version < document.version && NAMED_BY.every((key) => it[key] === document[key]);
+    for (const older of this.documentList.items.filter(isOlder)) this.documents.changed({ ...older, superseded_by: document.id });
   }
 }

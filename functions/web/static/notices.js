@@ -9,9 +9,18 @@ const SHOWN_FOR = 6000;
 export function toast(text, { kind = "plain", testid = "toast" } = {}) {
   const node = el("p", { class: `toast ${kind}`, "data-testid": testid }, text);
   byId("toasts").append(node);
+  raise(byId("toasts"));
   const leave = () => node.remove();
   node.addEventListener("click", leave);
   setTimeout(leave, SHOWN_FOR);
+}
+
+/** Above the dialog that is open, if one is. */
+function raise(toasts) {
+  if (!toasts.showPopover) return;
+  toasts.popover = "manual";
+  if (toasts.matches(":popover-open")) toasts.hidePopover();
+  toasts.showPopover();
 }
 
 /** Add a line to what screen readers hear of the conversation. */

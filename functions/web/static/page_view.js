@@ -19,7 +19,7 @@ export class PageView {
   #stop = null;
 
   constructor({ api, citation }) {
-    Object.assign(this, { api, citation, paged: citation.file_type === "pdf" });
+    Object.assign(this, { api, citation, paged: citation.file_type === "pdf", address: addressOf(citation) });
     this.#number = citation.page_start;
     this.mode = this.paged ? "image" : "text";
     this.scroller = el("div", { class: "page-scroll", tabindex: "0", role: "group" });
@@ -79,7 +79,7 @@ export class PageView {
 
   async #showImage(load) {
     const scale = ZOOMS[this.#zoom] > 1.5 ? 3 : 2;
-    const path = `/documents/${this.citation.document_id}/pages/${this.#number}.png`;
+    const path = `${this.address}/pages/${this.#number}.png`;
     const response = await this.api.call("GET", path, { query: { ...this.#cited, scale }, signal: this.#stop.signal, accept: "image/png" });
     const url = URL.createObjectURL(await response.blob());
     if (load !== this.#loads) return URL.revokeObjectURL(url);
@@ -96,13 +96,16 @@ export class PageView {
   }
 
   async #showText(load) {
-    const { pages, page_count: count } = await this.api.get(`/documents/${this.citation.document_id}/text`, { page: this.#number }, { signal: this.#stop.signal });
+    const { pages, page_count: count } = await this.api.get(`${this.address}/text`, { page: this.#number }, { signal: this.#stop.signal });
     if (load !== this.#loads) return;
     if (count) this.setCount(count);
-    const text = (pages.find(({ page }) => page === this.#number) ?? pages[0])?.text ?? "";
-    const [before, passage, after] = this.#cited ? cutAt(text, this.#cited.start, this.#cited.end) : [text, "", ""];
+    const { text, ocr_confidence: confidence } = pages.find(({ page }) => page === this.#number) ?? pages[0] ?? { text: "" };
+    const [before, passage, after] = this.#cited ? cutAtPassage(text, this.#cited, this.citation.quote) : [text, "", ""];
     const mark = passage ? el("mark", { "data-testid": "page-mark" }, passage) : null;
-    this.scroller.replaceChildren(el("div", { class: "sheet text", "data-testid": "page-text" }, before, mark, after));
+    this.scroller.replaceChildren(
+      ...(this.#cited && !mark ? [el("p", { class: "hint", role: "status", "data-testid": "page-changed" }, t("page.changed"))] : []),
+      ...(typeof confidence === "number" ? [el("p", { class: "hint" }, t("page.recognized", { percent: formatPercent(confidence / 100) }))] : []),
+      el("div", { class: "sheet text", "data-testid": "page-text" }, before, mark, after));
     this.scroller.scrollTop = mark ? Math.max(0, mark.offsetTop - this.scroller.clientHeight * ABOVE) : 0;
   }
 
@@ -151,4 +154,15 @@ export class PageView {
     setAttribute(this.asText, "aria-pressed", this.mode === "text");
     setAttribute(this.scroller, "aria-label", this.place.textContent);
   }
+}
+
+/** Where the API has the source of a citation. */
+export const addressOf = ({ source, document_id: id }) => `/${source === "note" ? "notes" : "documents"}/${id}`;
+
+/** Cut where the passage stands; where the text has changed since, where its words stand now, if they still do. */
+function cutAtPassage(text, { start, end }, quote) {
+  const cut = cutAt(text, start, end);
+  if (!quote || cut[1] === quote) return cut;
+  const at = text.indexOf(quote);
+  return at < 0 ? [text, "", ""] : [text.slice(0, at), quote, text.slice(at + quote.length)];
 }

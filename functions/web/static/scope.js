@@ -1,11 +1,15 @@
-// What the next question is asked of: documents chosen by hand, shown as pills above the question.
+// What the next question is asked of, shown as pills above it: documents chosen by hand, else a notebook or a note, else
+// what the conversation began with.
 
 import { byId, el } from "./dom.js";
 import { icon } from "./icons.js";
 import { onLanguage, t } from "./i18n.js";
 
 export class Scope extends EventTarget {
-  #chosen = new Map();
+  #documents = new Map();
+  #home = null;
+  #place = null;
+  #own = null;
 
   constructor() {
     super();
@@ -13,21 +17,32 @@ export class Scope extends EventTarget {
     onLanguage(() => this.#draw());
   }
 
-  get ids() {
-    return [...this.#chosen.keys()];
+  /** What a question says of it. */
+  get query() {
+    if (this.#documents.size) return { document_ids: [...this.#documents.keys()] };
+    return this.#place ? { [`${this.#place.kind}_id`]: this.#place.id } : {};
+  }
+
+  /** The notebook or note that a question is asked of, `{kind, id, name}`, or null. */
+  get place() {
+    return this.#documents.size ? null : this.#place;
   }
 
   has(id) {
-    return this.#chosen.has(id);
+    return this.#documents.has(id);
+  }
+
+  isPlace(id) {
+    return this.#place?.id === id;
   }
 
   add(document) {
-    this.#chosen.set(document.id, document.title || document.file_name);
+    this.#documents.set(document.id, document.title || document.file_name);
     this.#changed();
   }
 
   remove(id) {
-    if (this.#chosen.delete(id)) this.#changed();
+    if (this.#documents.delete(id)) this.#changed();
   }
 
   toggle(document) {
@@ -35,9 +50,47 @@ export class Scope extends EventTarget {
     else this.add(document);
   }
 
+  /** Ask a notebook or a note, `{kind, id, name}`; null asks everything. */
+  setPlace(place) {
+    this.#place = place;
+    this.#documents.clear();
+    this.#changed();
+  }
+
+  /** The place that new conversations begin with. */
+  setHome(place) {
+    this.#home = place;
+    this.setPlace(place);
+  }
+
+  /** A notebook or a note has another name. */
+  rename(id, name) {
+    for (const place of [this.#home, this.#place, this.#own]) if (place?.id === id) place.name = name;
+    this.#draw();
+  }
+
+  /** A notebook or a note is gone. */
+  release(id) {
+    if (![this.#home, this.#place, this.#own].some((place) => place?.id === id)) return;
+    const kept = (place) => (place?.id === id ? null : place);
+    [this.#home, this.#place, this.#own] = [this.#home, this.#place, this.#own].map(kept);
+    this.#changed();
+  }
+
+  /** What the current conversation began with: its questions go there when nothing else is chosen. */
+  bind(place) {
+    this.#own = place;
+    this.#changed();
+  }
+
+  /** Another conversation: a new one begins where the library is open, an earlier one goes on as it was. */
+  reset({ isNew }) {
+    this.#own = null;
+    this.setPlace(isNew ? this.#home : null);
+  }
+
   clear() {
-    if (!this.#chosen.size) return;
-    this.#chosen.clear();
+    this.#documents.clear();
     this.#changed();
   }
 
@@ -47,19 +100,29 @@ export class Scope extends EventTarget {
   }
 
   #draw() {
-    this.list.hidden = this.#chosen.size === 0;
-    this.list.replaceChildren(...[...this.#chosen].map(([id, name]) => this.#pill(id, name)));
+    const pills = [...this.#documents].map(([id, name]) => this.#pill({ name, "data-document-id": id }, () => this.remove(id)));
+    const place = this.#place ?? this.#own;
+    if (!pills.length && place) pills.push(this.#placePill(place));
+    this.list.hidden = pills.length === 0;
+    this.list.replaceChildren(...pills);
   }
 
-  #pill(id, name) {
+  #placePill({ kind, id, name }) {
+    const attributes = { name: name || t(`${kind}.untitled`), "data-kind": kind, "data-place-id": id, symbol: kind };
+    if (this.#own?.id === id) return this.#pill({ ...attributes, title: t("scope.own") }, null);
+    return this.#pill(attributes, () => this.setPlace(null));
+  }
+
+  #pill({ name, symbol, title = name, ...attributes }, onRemove) {
     const remove = () => {
-      this.remove(id);
+      onRemove();
       (this.list.querySelector("button") ?? byId("question")).focus();
     };
-    return el("li", { class: "pill", "data-testid": "scope-pill", "data-document-id": id },
-      el("span", { class: "pill-name", title: name }, name),
-      el("button", {
+    return el("li", { class: "pill", "data-testid": "scope-pill", ...attributes },
+      symbol ? icon(symbol) : null,
+      el("span", { class: "pill-name", title }, name),
+      onRemove ? el("button", {
         type: "button", class: "pill-remove", "data-testid": "scope-pill-remove", "aria-label": t("scope.remove", { name }), on: { click: remove },
-      }, icon("close")));
+      }, icon("close")) : el("span", { class: "visually-hidden" }, ` ${title}`));
   }
 }

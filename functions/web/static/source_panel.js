@@ -1,10 +1,10 @@
 // The side panel (a bottom sheet on phones) that shows where a citation stands.
 
-import { checkBadge, placeOf, scoreText } from "./citations.js";
+import { checkBadge, nameOf, placeOf, scoreText } from "./citations.js";
 import { byId, el, setAttribute } from "./dom.js";
 import { icon } from "./icons.js";
 import { onLanguage, t } from "./i18n.js";
-import { PageView } from "./page_view.js";
+import { PageView, addressOf } from "./page_view.js";
 
 const LONG_QUOTE = 280;
 const narrow = matchMedia("(max-width: 999px)");
@@ -15,8 +15,9 @@ export class SourcePanel {
   #view = null;
   #shows = 0;
 
-  constructor({ api }) {
-    this.api = api;
+  /** `onOpenNote(id)` shows a cited note where it can be changed. */
+  constructor({ api, onOpenNote }) {
+    Object.assign(this, { api, onOpenNote });
     this.dialog = byId("source");
     this.dialog.addEventListener("close", () => this.#closed());
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.close());
@@ -36,11 +37,11 @@ export class SourcePanel {
     this.#citation = citation;
     opener?.setAttribute("data-open", "");
     this.#view?.close();
-    this.#view = citation.source === "note" ? null : new PageView({ api: this.api, citation });
-    this.dialog.replaceChildren(this.#head(citation), this.#quote(citation), this.#view?.node ?? "");
+    this.#view = new PageView({ api: this.api, citation });
+    this.dialog.replaceChildren(this.#head(citation), this.#quote(citation), this.#view.node);
     if (!this.dialog.open) this.#place();
     byId("source-file").focus({ preventScroll: true });
-    if (this.#view) this.#load(show);
+    this.#load(show);
   }
 
   close() {
@@ -57,7 +58,7 @@ export class SourcePanel {
 
   async #load(show) {
     const view = this.#view;
-    const asked = this.api.get(`/documents/${this.#citation.document_id}`);
+    const asked = this.api.get(addressOf(this.#citation));
     view.show();
     try {
       const { page_count: count } = await asked;
@@ -67,10 +68,12 @@ export class SourcePanel {
     }
   }
 
-  /** The document was deleted since: the quote is all that is left. */
+  /** The document or the note was deleted since: the quote is all that is left. */
   #gone(view) {
+    const words = t(this.#citation.source === "note" ? "source.noteGone" : "source.gone");
     view.close();
-    view.node.replaceWith(el("p", { class: "note gone", "data-testid": "source-gone" }, icon("alert"), t("source.gone")));
+    view.node.replaceWith(el("p", { class: "note gone", "data-testid": "source-gone" }, icon("alert"), words));
+    this.dialog.querySelector("[data-testid=source-open-note]")?.remove();
   }
 
   #head(citation) {
@@ -82,10 +85,19 @@ export class SourcePanel {
     return el("header", { class: "source-head" },
       el("span", { class: "source-number", "aria-hidden": "true" }, String(citation.number)),
       el("div", { class: "source-titles" },
-        el("h2", { id: "source-file", class: "source-file", "data-testid": "source-file", tabindex: "-1" }, citation.file_name),
+        el("h2", { id: "source-file", class: "source-file", "data-testid": "source-file", tabindex: "-1" }, nameOf(citation)),
         el("p", { class: "source-place", "data-testid": "source-place" }, where),
         el("p", { class: "source-facts" }, checkBadge(citation), score ? el("span", { class: "score", "data-testid": "source-score" }, score) : null)),
+      citation.source === "note" ? this.#openNote(citation) : null,
       close);
+  }
+
+  #openNote({ document_id: id }) {
+    const open = () => {
+      if (narrow.matches) this.close();
+      this.onOpenNote(id);
+    };
+    return el("button", { type: "button", class: "button quiet icon-only", "data-testid": "source-open-note", "aria-label": t("note.open"), title: t("note.open"), on: { click: open } }, icon("edit"));
   }
 
   #quote(citation) {

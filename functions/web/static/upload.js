@@ -9,19 +9,23 @@ const TYPES = {
   md: "text/markdown",
   markdown: "text/markdown",
 };
+/** For file inputs. */
+export const ACCEPTED = `${Object.keys(TYPES).map((ending) => `.${ending}`)},application/pdf,text/plain,text/markdown`;
+
 const LARGEST_HASHED = 128 * 1024 * 1024;
 
 /**
- * Send one file. `onStep({state, share?, document?})` hears of `checking`, then `sending` with the share of bytes sent.
+ * Send one file to its place, `{notebook_id?, note_id?}`. `onStep({state, share?, document?})` hears of `checking`, then `sending` with the share of bytes sent.
  * Resolves to `{document, duplicate}`; rejects with an ApiError, or an AbortError once `signal` fires.
  */
-export async function sendFile(api, file, { onStep, signal }) {
+export async function sendFile(api, file, { place, onStep, signal }) {
   onStep({ state: "checking" });
   const announced = await api.post("/documents", {
     file_name: file.name,
     size: file.size,
     mime_type: mimeType(file),
     sha256: await sha256(file),
+    ...place,
   }, { signal });
   if (announced.duplicate || !announced.upload) return { document: announced.document, duplicate: true };
   onStep({ state: "sending", share: 0, document: announced.document });

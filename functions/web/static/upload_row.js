@@ -13,18 +13,19 @@ export class UploadRow {
       type: "button", class: "button quiet icon-only small", "data-testid": "upload-dismiss",
       "aria-label": t("upload.dismiss", { name: file.name }), title: t("close"), on: { click: onDismiss },
     }, icon("close"));
+    this.action = el("p", { hidden: true });
     this.node = el("li", { class: "document upload", "data-testid": "upload-row" },
       el("span", { class: "kind", "aria-hidden": "true" }, icon("upload")),
       el("div", { class: "document-main" },
         el("span", { class: "document-title" }, file.name),
-        el("div", { class: "document-progress" }, this.bar, this.text)),
+        el("div", { class: "document-progress" }, this.bar, this.text, this.action)),
       el("div", { class: "document-actions" }, this.dismiss));
     this.size = formatSize(file.size);
     this.show("queued");
   }
 
-  /** `queued`, `checking`, `sending` (with the share sent), `failed` or `duplicate` (with words). */
-  show(state, { share, words } = {}) {
+  /** `queued`, `checking`, `sending` (with the share sent), `failed` or `duplicate` (with words, and what can be done). */
+  show(state, { share, words, action } = {}) {
     this.node.dataset.state = state;
     const over = state === "failed" || state === "duplicate";
     this.bar.hidden = over;
@@ -33,5 +34,7 @@ export class UploadRow {
     if (state === "duplicate") this.text.dataset.testid = "duplicate-notice";
     if (state === "sending") setText(this.text, share < 1 ? `${formatPercent(share)} · ${this.size}` : t("upload.finishing"));
     else setText(this.text, words ?? t(`upload.${state}`));
+    this.action.hidden = !action;
+    if (action) this.action.replaceChildren(el("button", { type: "button", class: "button small", "data-testid": "upload-action", on: { click: action.click } }, action.words));
   }
 }

@@ -1,34 +1,32 @@
-// Follows documents that are being worked on, by long polls that never take all of the browser's connections.
+// Follows what is being worked on, by long polls that never take all of the browser's connections.
 
-const SLOTS = 2;
 const PATIENT = 20;
 const BRIEF = 2;
-const SHORTEST_ROUND = 1500;
+const SHORTEST_ROUND = 800;
 const LONGEST_PAUSE = 20000;
 
-export const isMoving = (document) => ["uploaded", "processing", "reindexing"].includes(document.status);
-
 export class StatusWatch {
-  #documents = new Map();
+  #items = new Map();
   #busy = new Set();
   #workers = 0;
 
-  constructor({ api, onChange, onGone }) {
-    Object.assign(this, { api, onChange, onGone });
+  /** Polls `path`/id at most `slots` at a time; `onReplaced(item, other)` when another one answers for it. */
+  constructor({ api, path, isMoving, slots, onChange, onGone, onReplaced }) {
+    Object.assign(this, { api, path, isMoving, slots, onChange, onGone, onReplaced });
   }
 
-  /** Follow a document while it is moving; forget it once it rests. */
-  follow(document) {
-    if (!isMoving(document)) {
-      this.#documents.delete(document.id);
+  /** Follow an item while it is moving; forget it once it rests. */
+  follow(item) {
+    if (!this.isMoving(item)) {
+      this.#items.delete(item.id);
       return;
     }
-    this.#documents.set(document.id, document);
-    while (this.#workers < Math.min(SLOTS, this.#documents.size)) this.#work();
+    this.#items.set(item.id, item);
+    while (this.#workers < Math.min(this.slots, this.#items.size)) this.#work();
   }
 
   forget(id) {
-    this.#documents.delete(id);
+    this.#items.delete(id);
   }
 
   async #work() {
@@ -40,39 +38,44 @@ export class StatusWatch {
       failures = (await this.#poll(next)) ? 0 : failures + 1;
       this.#busy.delete(next.id);
       const pause = failures ? Math.min(LONGEST_PAUSE, 1000 * 2 ** failures) : SHORTEST_ROUND - (performance.now() - started);
-      if (pause > 0 && this.#documents.size) await new Promise((resolve) => setTimeout(resolve, pause));
+      if (pause > 0 && this.#items.size) await new Promise((resolve) => setTimeout(resolve, pause));
       await pageShown();
     }
     this.#workers -= 1;
   }
 
-  /** The document that has waited longest: a Map keeps the order of insertion. */
+  /** The item that has waited longest: a Map keeps the order of insertion. */
   #next() {
-    const next = [...this.#documents.values()].find(({ id }) => !this.#busy.has(id));
+    const next = [...this.#items.values()].find(({ id }) => !this.#busy.has(id));
     if (next) {
-      this.#documents.delete(next.id);
-      this.#documents.set(next.id, next);
+      this.#items.delete(next.id);
+      this.#items.set(next.id, next);
     }
     return next;
   }
 
-  async #poll(document) {
-    const wait = this.#documents.size > SLOTS ? BRIEF : PATIENT;
+  async #poll(item) {
+    const wait = this.#items.size > this.slots ? BRIEF : PATIENT;
     try {
-      const now = await this.api.get(`/documents/${document.id}`, { wait, since: document.updated_at });
-      if (this.#documents.has(document.id)) this.#changed(now);
+      const now = await this.api.get(`${this.path}/${item.id}`, { wait, since: item.updated_at });
+      if (this.#items.has(item.id)) this.#changed(item, now);
       return true;
     } catch (error) {
       if (error.status !== 404) return false;
-      if (this.#documents.delete(document.id)) this.onGone(document.id);
+      if (this.#items.delete(item.id)) this.onGone(item);
       return true;
     }
   }
 
-  #changed(document) {
-    if (isMoving(document)) this.#documents.set(document.id, document);
-    else this.#documents.delete(document.id);
-    this.onChange(document);
+  #changed(item, now) {
+    if (now.id !== item.id) {
+      this.#items.delete(item.id);
+      this.onReplaced(item, now);
+      return;
+    }
+    if (this.isMoving(now)) this.#items.set(item.id, now);
+    else this.#items.delete(item.id);
+    this.onChange(now);
   }
 }
 

@@ -1,0 +1,104 @@
+"""Notebooks, as one user sees them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+from uuid import UUID
+
+from functions.adapters.postgres import documents, notes
+from functions.adapters.postgres.connection import Connection
+from functions.core import errors, models
+
+Row = dict[str, Any]
+
+# Counted is what the lists of notes and documents show: nothing in the trash, no older versions.
+_FACTS: Final = """
+    b.id, b.title, b.created_at, b.updated_at, (
+        select count(*) from rag.notes n where n.notebook_id = b.id and n.trashed_at is null
+    ) as note_count, (
+        select count(*) from rag.documents d
+        where d.notebook_id = b.id and d.superseded_by is null and d.duplicate_of is null
+            and not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null)
+    ) as document_count
+"""
+
+
+def insert(connection: Connection, user: models.User, title: str) -> Row:
+    row = connection.execute(
+        f"insert into rag.notebooks as b (owner_id, title) values (%s, %s) returning {_FACTS}", (user.id, title)
+    ).fetchone()
+    return _check_found(row)
+
+
+def find(connection: Connection, notebook_id: str) -> Row:
+    """Raises NotFoundError for another user's notebook as for none."""
+    return _check_found(
+        connection.execute(f"select {_FACTS} from rag.notebooks b where b.id = %s", (notebook_id,)).fetchone()
+    )
+
+
+def list_page(
+    connection: Connection, *, title: str | None, limit: int, cursor: str | None
+) -> tuple[list[Row], str | None]:
+    """Newest change first, with the cursor of the next page."""
+    updated_at, last_id = notes.read_cursor(cursor)
+    rows = connection.execute(
+        f"""
+        select {_FACTS} from rag.notebooks b
+        where (%(title)s::text is null or strpos(lower(b.title), lower(%(title)s)) > 0)
+            and (%(updated_at)s::timestamptz is null
+                or (b.updated_at, b.id) < (%(updated_at)s::timestamptz, %(last_id)s::uuid))
+        order by b.updated_at desc, b.id desc
+        limit %(limit)s + 1
+        """,
+        {"title": title, "updated_at": updated_at, "last_id": last_id, "limit": limit},
+    ).fetchall()
+    return documents.cut_page(rows, limit, "updated_at", "id")
+
+
+def rename(connection: Connection, notebook_id: str, title: str) -> Row:
+    """Raises NotFoundError."""
+    row = connection.execute(
+        f"update rag.notebooks b set title = %s where b.id = %s returning {_FACTS}", (title, notebook_id)
+    ).fetchone()
+    return _check_found(row)
+
+
+def move_contents_out(connection: Connection, notebook_id: str) -> Row:
+    """Takes notes and documents out of a notebook, those in the trash too; how many rows of each."""
+    counts = {}
+    for name in ("notes", "documents"):
+        moved = connection.execute(f"update rag.{name} set notebook_id = null where notebook_id = %s", (notebook_id,))
+        counts[name] = moved.rowcount
+    return counts
+
+
+def delete_contents(connection: Connection, notebook_id: str) -> Row:
+    """Deletes notes, their attachments and documents of a notebook; the receipt of `notes.delete_sources`."""
+    note_ids = _list_ids(connection, "select id from rag.notes where notebook_id = %s", notebook_id)
+    document_ids = _list_ids(
+        connection,
+        "select d.id from rag.documents d left join rag.notes n on n.id = d.note_id"
+        " where %s in (d.notebook_id, n.notebook_id)",
+        notebook_id,
+    )
+    return notes.delete_sources(connection, note_ids, document_ids)
+
+
+def delete(connection: Connection, notebook_id: str) -> None:
+    connection.execute("delete from rag.notebooks where id = %s", (notebook_id,))
+
+
+def lock(connection: Connection, notebook_id: str) -> None:
+    """Lets nobody put anything into the notebook before the end of the transaction; raises NotFoundError."""
+    _check_found(connection.execute("select from rag.notebooks where id = %s for update", (notebook_id,)).fetchone())
+
+
+def _list_ids(connection: Connection, query: str, notebook_id: str) -> list[UUID]:
+    return [row["id"] for row in connection.execute(query.encode(), (notebook_id,)).fetchall()]
+
+
+def _check_found(row: Row | None) -> Row:
+    if row is None:
+        raise errors.NotFoundError("There is no such notebook.")
+    return row

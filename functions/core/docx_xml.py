@@ -1,0 +1,60 @@
+"""Walks the XML of Word files by local names, so that the strict and the usual variant of the format read the same."""
+
+from __future__ import annotations
+
+import zipfile
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+from functions.core import errors
+
+
+class _Builder(ElementTree.TreeBuilder):
+    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
+        """Office files have no document type; one is there only to define entities that expand without end."""
+        raise errors.CorruptDocumentError
+
+
+def parse_part(archive: zipfile.ZipFile, name: str) -> Element | None:
+    """The root of a part, None when there is no such part. Raises CorruptDocumentError."""
+    if name not in archive.namelist():
+        return None
+    parser = ElementTree.XMLParser(target=_Builder())
+    try:
+        with archive.open(name) as part:
+            return ElementTree.parse(part, parser=parser).getroot()
+    except (ElementTree.ParseError, LookupError) as exc:
+        raise errors.CorruptDocumentError from exc
+
+
+def tag_of(element: Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def find(element: Element | None, *path: str) -> Element | None:
+    """The first child named `path[0]`, its first child named `path[1]`, and so on."""
+    found = element
+    for tag in path:
+        found = next((child for child in found if tag_of(child) == tag), None) if found is not None else None
+    return found
+
+
+def attribute(element: Element | None, name: str) -> str | None:
+    if element is None:
+        return None
+    return next((value for key, value in element.attrib.items() if key.rpartition("}")[2] == name), None)
+
+
+def value_of(element: Element | None) -> str | None:
+    """The attribute `val`, in which most elements keep what they say."""
+    return attribute(element, "val")
+
+
+def number_of(element: Element | None, default: int = 0) -> int:
+    value = value_of(element) or ""
+    return int(value[:9]) if value.isdecimal() else default
+
+
+def is_on(element: Element | None) -> bool | None:
+    """What a switch says that is on when it stands without a value; None when it is not there."""
+    return None if element is None else value_of(element) not in ("0", "false", "off", "none")

@@ -1,0 +1,137 @@
+"""What a PDF page draws, object by object. Every function here is called under the lock of PDFium."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    import pypdfium2
+
+    from functions.core.text_columns import Rectangle
+
+_MAX_OBJECTS, _MAX_SEGMENTS = 3000, 500
+_RECTANGLE = 6
+
+
+ADDRESS, NUMBER = ctypes.c_void_p, ctypes.c_int
+
+
+@functools.cache
+def plain_call(name: str, *arguments: Any, result: Any = NUMBER) -> Callable[..., Any]:
+    """A function of PDFium that takes and gives plain addresses.
+
+    Such a call costs half of one with typed pointers; it is used where an ordinary page needs hundreds.
+    """
+    from pypdfium2 import raw as pdfium
+
+    where = ctypes.cast(getattr(pdfium, name), ctypes.c_void_p).value
+    assert where is not None
+    return ctypes.CFUNCTYPE(result, *arguments)(where)
+
+
+def address_of(pointer: Any) -> int:
+    """Where a typed pointer points to."""
+    return ctypes.addressof(pointer.contents)
+
+
+def pointer_to(item: int) -> Any:
+    """The page object at an address, as typed calls take it."""
+    from pypdfium2 import raw as pdfium
+
+    return ctypes.cast(item, pdfium.FPDF_PAGEOBJECT)
+
+
+def addresses_in(array: ctypes.Array[Any], order: Sequence[int] = (0, 1, 2, 3)) -> list[int]:
+    """Where the elements of a buffer are, in this order."""
+    return [ctypes.addressof(array) + number * ctypes.sizeof(array._type_) for number in order]
+
+
+class Matrix(NamedTuple):
+    """How points of a thing become points of what it stands in: x' = ax + cy + e, y' = bx + dy + f."""
+
+    a: float = 1.0
+    b: float = 0.0
+    c: float = 0.0
+    d: float = 1.0
+    e: float = 0.0
+    f: float = 0.0
+
+    def place(self, x: float, y: float) -> tuple[float, float]:
+        return self.a * x + self.c * y + self.e, self.b * x + self.d * y + self.f
+
+    @property
+    def scale(self) -> float:
+        return math.sqrt(abs(self.a * self.d - self.b * self.c))
+
+    def within(self, outer: Matrix) -> Matrix:
+        """This, and then `outer`."""
+        ab = self.a * outer.a + self.b * outer.c, self.a * outer.b + self.b * outer.d
+        cd = self.c * outer.a + self.d * outer.c, self.c * outer.b + self.d * outer.d
+        return Matrix(*ab, *cd, *outer.place(self.e, self.f))
+
+
+def read_matrix(item: Any) -> Matrix:
+    from pypdfium2 import raw as pdfium
+
+    matrix = pdfium.FS_MATRIX()
+    pdfium.FPDFPageObj_GetMatrix(item, matrix)
+    return Matrix(matrix.a, matrix.b, matrix.c, matrix.d, matrix.e, matrix.f)
+
+
+def read_bounds(item: Any, outer: Matrix | None = None) -> Rectangle:
+    """The bounds of an object, in points of what it stands in or, given its place, of the page."""
+    from pypdfium2 import raw as pdfium
+
+    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    pdfium.FPDFPageObj_GetBounds(item, left, bottom, right, top)
+    if outer is None:
+        return left.value, bottom.value, right.value, top.value
+    corners = [outer.place(x.value, y.value) for x in (left, right) for y in (bottom, top)]
+    across, up = zip(*corners, strict=True)
+    return min(across), min(up), max(across), max(up)
+
+
+def find_rules(page: pypdfium2.PdfPage, runs: Sequence[Rectangle]) -> list[Rectangle]:
+    """Straight lines and the edges of filled areas and pictures, as rectangles without width or without height.
+
+    A picture that any of the `runs` of text stands on is a background and left out.
+    """
+    from pypdfium2 import raw as pdfium
+
+    rules: list[Rectangle] = []
+    for number in range(min(_MAX_OBJECTS, pdfium.FPDFPage_CountObjects(page.raw))):
+        item = pdfium.FPDFPage_GetObject(page.raw, number)
+        kind = pdfium.FPDFPageObj_GetType(item)
+        if kind == pdfium.FPDF_PAGEOBJ_PATH and pdfium.FPDFPath_CountSegments(item) > _RECTANGLE:
+            rules += _read_segments(item)
+        elif kind != pdfium.FPDF_PAGEOBJ_TEXT:
+            left, bottom, right, top = bounds = read_bounds(item)
+            if kind == pdfium.FPDF_PAGEOBJ_PATH or not any(stands_on(run, bounds) for run in runs):
+                rules += [(left, bottom, right, bottom), (left, top, right, top)]
+                rules += [(left, bottom, left, top), (right, bottom, right, top)]
+    return rules
+
+
+def stands_on(box: Rectangle, ground: Rectangle) -> bool:
+    """Whether the middle of `box` is inside `ground`."""
+    across, up = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
+    return ground[0] <= across <= ground[2] and ground[1] <= up <= ground[3]
+
+
+def _read_segments(path: Any) -> Iterator[Rectangle]:
+    """The straight lines of a path, as the rectangles around them."""
+    from pypdfium2 import raw as pdfium
+
+    matrix, x, y = read_matrix(path), ctypes.c_float(), ctypes.c_float()
+    last = (0.0, 0.0)
+    for number in range(min(_MAX_SEGMENTS, pdfium.FPDFPath_CountSegments(path))):
+        segment = pdfium.FPDFPath_GetPathSegment(path, number)
+        pdfium.FPDFPathSegment_GetPoint(segment, x, y)
+        point = matrix.place(x.value, y.value)
+        if pdfium.FPDFPathSegment_GetType(segment) == pdfium.FPDF_SEGMENT_LINETO:
+            yield min(last[0], point[0]), min(last[1], point[1]), max(last[0], point[0]), max(last[1], point[1])
+        last = point

@@ -1,0 +1,151 @@
+"""Runs of lines that leave the same gaps free, with what belongs to them above and below."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from functions.core.pdf_table_columns import GAP, Span, is_at, merge_spans, pieces_of, touched_columns
+from functions.core.pdf_table_rows import LINE_PITCH
+from functions.core.pdf_table_rules import Rule
+from functions.core.pdf_table_text import WIDE, Band, Piece, font_size
+
+_MAX_ODD, _MAX_ODD_WORDS = 2, 8
+_MAX_LINES = 8
+_MAX_HEADS = 3
+
+
+@dataclass(slots=True)
+class Run:
+    """Bands that leave the same gaps free.
+
+    `odd` are those of them that reach over gaps, `heads` bands above with titles over columns, `lead` one over the
+    first column, which may be a caption, or the beginning of the first cell.
+    """
+
+    bands: list[Band]
+    size: float
+    odd: list[Band] = field(default_factory=list)
+    heads: list[Band] = field(default_factory=list)
+    lead: Band | None = None
+    rules: list[Rule] = field(default_factory=list)
+
+    @property
+    def regular(self) -> list[Band]:
+        return [band for band in self.bands if not any(band is odd for odd in self.odd)]
+
+    @property
+    def pitches(self) -> list[float]:
+        return [measure_pitch(above, below) for above, below in itertools.pairwise(self.bands)]
+
+
+def find_runs(block: list[Band], size: float) -> Iterator[Run]:
+    run, waiting, start = Run([], size), list[Band](), 0
+    for n, band in enumerate(block):
+        columns = len(merge_spans(band.pieces, WIDE * size))
+        if run.bands and measure_pitch([*run.bands, *waiting][-1], band) <= _reach(run):
+            fits = _fits(run, band, columns)
+            if columns > 1 and (fits or _lines_up(run, band)):
+                run.odd += [other for other in waiting if not _fits(run, other, 1)] + ([] if fits else [band])
+                run.bands += [*waiting, band]
+                waiting = []
+                continue
+            if _may_wait(run, waiting, band, columns):
+                waiting.append(band)
+                continue
+        if len(run.bands) > 1:
+            yield _close(run, waiting, block[max(0, start - _MAX_HEADS) : start])
+        run, waiting, start = Run([band] if columns > 1 else [], size), [], n
+    if len(run.bands) > 1:
+        yield _close(run, waiting, block[max(0, start - _MAX_HEADS) : start])
+
+
+def _words(bands: Iterable[Band]) -> Iterator[Piece]:
+    return (word for band in bands for word in band.words)
+
+
+def measure_pitch(above: Band, below: Band) -> float:
+    return below.first_base - above.last_base
+
+
+def _reach(run: Run) -> float:
+    """How far below a run the next band may be."""
+    return max(2.6 * run.size, 1.8 * statistics.median(run.pitches)) if len(run.bands) > 1 else 3.2 * run.size
+
+
+def _fits(run: Run, band: Band, columns: int) -> bool:
+    """Whether the gaps of the run stay free with this band, of so many columns, in it."""
+    pieces = list(pieces_of(run.regular))
+    before = len(merge_spans(pieces, GAP * run.size))
+    after = len(merge_spans([*pieces, *band.pieces], GAP * run.size))
+    return after > 1 and after >= 0.75 * max(before, columns)
+
+
+def _lines_up(run: Run, band: Band) -> bool:
+    """Whether words of a band begin or end where most columns do: its cells are just long."""
+    if len(run.regular) < 3:
+        return False
+    columns = merge_spans(_words(run.regular), GAP * run.size)
+    reached = sum(any(is_at(word.x0, x0) or is_at(word.x1, x1) for word in band.words) for x0, x1 in columns)
+    return len(columns) > 1 and reached >= max(2, 0.6 * len(columns))
+
+
+def _may_wait(run: Run, waiting: Sequence[Band], band: Band, columns: int) -> bool:
+    """Whether a band may stand in a table if more rows follow: a line of a tall cell, or a title between rows."""
+    pitch = measure_pitch([*run.bands, *waiting][-1], band)
+    usual = statistics.median(run.pitches) if len(run.bands) > 2 else 0.0
+    if columns == 1 and _fits(run, band, 1):
+        regular = pitch <= max(LINE_PITCH * run.size, 1.1 * usual)
+        return len(waiting) < (_MAX_LINES if regular else _MAX_ODD)
+    short = sum(1 for _ in band.words) <= _MAX_ODD_WORDS
+    return short and len(waiting) < _MAX_ODD and pitch <= 1.35 * usual
+
+
+def _close(run: Run, waiting: Sequence[Band], before: Sequence[Band]) -> Run:
+    """The run with what belongs to it of the bands after it and before it."""
+    run.size = font_size(_words(run.bands))
+    columns = merge_spans(pieces_of(run.regular), GAP * run.size)
+    for band in waiting:  # the last row may go on for a line
+        touched = touched_columns(band.pieces[0], columns)
+        if len(band.pieces) > 1 or len(touched) != 1 or measure_pitch(run.bands[-1], band) > LINE_PITCH * run.size:
+            break
+        run.bands.append(band)
+    for band in reversed(before):
+        below = (run.heads or run.bands)[0]
+        if not _is_head(band, columns, below, run.size):
+            if not run.heads and _is_lead(band, columns, below, run.size):
+                run.lead = band
+            break
+        run.heads.insert(0, band)
+    return run
+
+
+def _is_head(band: Band, columns: Sequence[Span], below: Band, size: float) -> bool:
+    """Whether a band has titles of columns: nothing in it stands over the first column, where captions begin."""
+    right = columns[-1][1] + size
+    return measure_pitch(band, below) <= 2.2 * size and all(
+        piece.x0 > columns[0][1] and piece.x1 < right for piece in band.pieces
+    )
+
+
+def _is_lead(band: Band, columns: Sequence[Span], below: Band, size: float) -> bool:
+    """Whether a band may be the first line of the first cell below it."""
+    narrow = len(columns) > 1 and all(piece.x1 < columns[1][0] for piece in band.pieces)
+    return narrow and len(merge_spans(band.pieces, size)) == 1 and measure_pitch(band, below) <= LINE_PITCH * size
+
+
+def find_rules(run: Run, stacks: Sequence[Sequence[Rule]]) -> list[Rule]:
+    """The level rules just above, in and below a run that are about as wide as it is."""
+    left, right = min(word.x0 for word in _words(run.bands)), max(word.x1 for word in _words(run.bands))
+    top = min(band.first_base for band in [*run.heads, *run.bands]) - 3.5 * run.size
+    bottom = max(band.last_base for band in run.bands) + 3 * run.size
+    found: list[Rule] = []
+    for stack in stacks:
+        start, end = stack[0].start, stack[0].end
+        rules = [rule for rule in stack if top <= rule.at <= bottom]
+        covered = min(right, end) - max(left, start)
+        if covered >= 0.8 * (right - left) and end - start < 1.5 * (right - left) and len(rules) > max(1, len(found)):
+            found = rules
+    return found

@@ -1,0 +1,173 @@
+"""Finds the lines that merely frame the pages of a document: headers, footers and page numbers.
+
+They say nothing of the page, stand in the middle of sentences that go on overleaf, and cost room in every passage. Only
+the outermost lines of a page are looked at, so that text is never taken for a frame because it is said twice.
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import itertools
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from functions.core import models
+
+EDGE_LINES = 3
+_MIN_PAGES = 4
+_MIN_REPEATS = 3
+_MIN_SHARE = 0.4
+
+_LINE = re.compile(r"\S[^\n]*")
+_ROMAN = r"(?=[ivxlc])(?:c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})"
+_NUMBER = re.compile(rf"(?<![\w.,])(?:\d+|{_ROMAN})(?!\w|[.,]\d)")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_PAGE_WORD = r"(?:pages?|pag|pg|p|pp|seite|página|pagina|folio|fol|sheet|feuillet|slide)"
+_PAGE_NUMBER = re.compile(rf"\W*(?:{_PAGE_WORD}\b\W*)?#(?:\W+(?:(?:of|on|sur|de|von|di)\W+)?#)?(?:\W*{_PAGE_WORD})?\W*")
+_AFTER_PAGE_WORD = re.compile(rf"\b{_PAGE_WORD}\W*(?:#\W+(?:of|on|sur|de|von|di|/)\W*)?$")
+# "Chapter 3" above a page is a heading of its own; "Annual report 3" is the frame of the third page.
+_NAMES_PART = re.compile(
+    r"(?:\b(?:chapter|section|part|article|annexe?|appendix|figure|fig|table|lesson|unit|module|step|question|exercise|"
+    r"problem|item|invoice|volume|vol|version|day|week|year|level|phase|number|no|nos|nr|chapitre|partie|tableau|leçon|"
+    r"étape|exercice|facture|jour|semaine|année|niveau|numéro|paragraphe)\W*|[№§°$€£]\s*)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line at an edge of a page: bare is in lower case, white space evened out, without the sign for numbers."""
+
+    start: int
+    end: int
+    edge: str
+    bare: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.edge}: {self.bare}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """A line with the numbers that may count pages taken out, and what they were."""
+
+    key: str
+    numbers: tuple[str, ...]
+
+
+def find_running_lines(pages: Sequence[str]) -> tuple[str, ...]:
+    """Patterns of the lines that head or foot most of the sampled pages, for `locate_running_lines`; `#` is a number.
+
+    A line counts when it is among the outermost three of at least 40 % of the pages and of three, so that headers may
+    differ between left and right pages. Numbers in it either never change or count up. Fewer than four pages with text
+    tell nothing.
+    """
+    edges = [lines for lines in map(_edge_lines, pages) if lines]
+    if len(edges) < _MIN_PAGES:
+        return ()
+    found: dict[str, list[tuple[str, ...]]] = collections.defaultdict(list)
+    for lines in edges:
+        for frame in {frame.key: frame for frame in map(_frame, lines)}.values():
+            found[frame.key].append(frame.numbers)
+    enough = max(_MIN_REPEATS, _MIN_SHARE * len(edges))
+    patterns = [_pattern(key, numbers) for key, numbers in found.items() if len(numbers) >= enough]
+    return tuple(sorted(pattern for pattern in patterns if pattern is not None))
+
+
+def locate_running_lines(text: str, lines: Sequence[str]) -> tuple[models.Offsets, ...]:
+    """Where the lines of these patterns stand at the top and the bottom of a page; () when nothing else would be left.
+
+    From either edge inwards, up to the first line that is none of them: what stands behind it is text.
+    """
+    if not lines:
+        return ()
+    matching = _matcher(tuple(lines))
+    edges = _edge_lines(text)
+    top = (line for line in edges if line.edge == "top")
+    bottom = (line for line in edges[::-1] if line.edge == "bottom")
+    found = {
+        (line.start, line.end)
+        for inwards in (top, bottom)
+        for line in itertools.takewhile(lambda line: matching.fullmatch(line.name), inwards)
+    }
+    offsets = tuple(sorted(found))
+    return offsets if _leaves_text(text, offsets) else ()
+
+
+def is_page_number(line: str) -> bool:
+    """Whether a line says nothing but the number of its page: "12", "– iv –", "Page 3 of 10"."""
+    return bool(_PAGE_NUMBER.fullmatch(_NUMBER.sub("#", _bare(line))))
+
+
+def _edge_lines(text: str) -> list[_Line]:
+    """The lines at the top, then those at the bottom, each from top to bottom; on a short page lines are both."""
+    matches = list(_LINE.finditer(text))
+    edges = [("top", match) for match in matches[:EDGE_LINES]] + [("bottom", match) for match in matches[-EDGE_LINES:]]
+    return [_Line(match.start(), match.end(), edge, _bare(match.group())) for edge, match in edges]
+
+
+def _bare(line: str) -> str:
+    return " ".join(line.split()).casefold().replace("#", "№")
+
+
+def _frame(line: _Line) -> _Frame:
+    numbers: list[str] = []
+    words = len(_WORD.findall(line.bare))
+
+    def take_out(match: re.Match[str]) -> str:
+        if not _may_count_pages(line.bare, match, words):
+            return match.group()
+        numbers.append(match.group())
+        return "#"
+
+    return _Frame(f"{line.edge}: {_NUMBER.sub(take_out, line.bare)}", tuple(numbers))
+
+
+def _may_count_pages(bare: str, match: re.Match[str], words: int) -> bool:
+    if is_page_number(bare):
+        return True
+    before, after = bare[: match.start()], bare[match.end() :]
+    if _AFTER_PAGE_WORD.search(_NUMBER.sub("#", before)):
+        return True
+    at_edge = not before.strip(" -–—|/·•[(") or not after.strip(" -–—|/·•])")
+    if _NAMES_PART.search(before) or (not match.group().isdigit() and not at_edge):
+        return False
+    return words >= (2 if at_edge else 4)
+
+
+def _value(number: str) -> int:
+    if number.isdigit():
+        return int(number[:9])
+    digits = [{"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}[letter] for letter in number]
+    return sum(-one if one < max(digits[index:]) else one for index, one in enumerate(digits))
+
+
+def _pattern(key: str, numbers: Sequence[tuple[str, ...]]) -> str | None:
+    """The key with the numbers that never change put back; None when one changes without counting up."""
+    columns = list(zip(*numbers, strict=True))
+    if not all(map(_counts_up, columns)):
+        return None
+    marks = ["#" if len(set(column)) > 1 else column[0] for column in columns]
+    return "".join(head + mark for head, mark in zip(key.split("#"), [*marks, ""], strict=True))
+
+
+def _counts_up(column: Sequence[str]) -> bool:
+    """Whether numbers grow from page to page, or never change; a part that starts again at 1 breaks the row once."""
+    values = [_value(number) for number in column]
+    return sum(after < before for before, after in itertools.pairwise(values)) <= len(values) // 4
+
+
+@functools.lru_cache(maxsize=64)
+def _matcher(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(pattern).replace(r"\#", rf"(?:\d+|{_ROMAN})") for pattern in patterns))
+
+
+def _leaves_text(text: str, offsets: Sequence[models.Offsets]) -> bool:
+    left = 0
+    for start, end in sorted(offsets):
+        if any(map(str.isalnum, text[left:start])):
+            return True
+        left = end
+    return any(map(str.isalnum, text[left:]))

@@ -1,0 +1,110 @@
+// The files of a note: listed, added, taken from the library, and given back to it.
+
+import { openDocumentPicker } from "./attach_dialog.js";
+import { el } from "./dom.js";
+import { DocumentRow } from "./document_row.js";
+import { icon } from "./icons.js";
+import { t } from "./i18n.js";
+import { inWords, toast } from "./notices.js";
+import { RowList } from "./row_list.js";
+import { ACCEPTED } from "./upload.js";
+
+export class Attachments {
+  #id;
+  touched = false;
+
+  /** `place()` resolves to `{note_id, notebook_id}` of the note, which is made for the purpose if need be, or to null. */
+  constructor({ id, documents, uploads, scope, place, openDocument, readOnly }) {
+    Object.assign(this, { documents, uploads, place });
+    this.#id = id;
+    this.arriving = el("ul", { class: "uploads" });
+    this.list = el("ul", { class: "documents", "aria-label": t("note.attachmentsTitle") });
+    this.more = el("button", { type: "button", class: "button quiet wide", hidden: true }, t("more"));
+    this.input = el("input", {
+      type: "file", class: "visually-hidden", multiple: true, tabIndex: -1, "aria-hidden": "true", accept: ACCEPTED, "data-testid": "attachment-input",
+    });
+    this.input.addEventListener("change", () => {
+      this.add([...this.input.files]);
+      this.input.value = "";
+    });
+    const button = (name, testid, words, click) => el("button", { type: "button", class: "button small", "data-testid": testid, on: { click } }, icon(name), words);
+    this.upload = button("upload", "attachment-upload", t("note.attachFile"), () => this.input.click());
+    const fromLibrary = button("document", "attachment-choose", t("note.attachFromLibrary"), () => this.#choose());
+    this.node = el("section", { class: "attachments", "data-testid": "attachments" },
+      el("div", { class: "attachments-head" },
+        el("h3", { class: "section-title" }, t("note.attachmentsTitle")),
+        readOnly ? null : [this.upload, fromLibrary, this.input]),
+      this.arriving, this.list, this.more);
+    this.rows = this.#listRows({ scope, openDocument });
+  }
+
+  /** Take in files. */
+  async add(files) {
+    const place = await this.#ready();
+    if (place) this.uploads.add(files, { place, list: this.arriving });
+  }
+
+  async load() {
+    if (!this.#id) return;
+    try {
+      const items = await this.rows.fetch({ note_id: this.#id });
+      if (items) this.rows.show(items);
+    } catch (error) {
+      toast(inWords(error), { kind: "bad" });
+    }
+  }
+
+  /** Its uploads go on in the library's list. */
+  close() {
+    this.uploads.adopt(this.arriving);
+    this.rows.close();
+  }
+
+  get count() {
+    return this.rows.items.length;
+  }
+
+  async #ready() {
+    const place = await this.place();
+    if (!place) return null;
+    this.#id = place.note_id;
+    this.touched = true;
+    return place;
+  }
+
+  #holds(document) {
+    return document.note_id === this.#id && !document.superseded_by && !this.uploads.isArriving(document.id);
+  }
+
+  #listRows({ scope, openDocument }) {
+    const actions = {
+      open: openDocument,
+      attach: (it) => scope.toggle(it),
+      retry: (it) => this.documents.again(it, "retry"),
+      remove: (it) => {
+        this.touched = true;
+        this.documents.move(it, { note_id: null });
+      },
+      isAttached: (id) => scope.has(id),
+      placeOf: () => "",
+    };
+    const rows = new RowList({
+      feed: this.documents, path: "/documents", list: this.list, more: this.more, order: "created_at", fallback: this.upload,
+      drawRow: (it) => new DocumentRow(it, actions, { removal: "detach" }), belongs: (it) => this.#id !== null && this.#holds(it),
+      onSettle: () => {}, onFault: (error) => toast(inWords(error), { kind: "bad" }),
+    });
+    scope.addEventListener("change", () => rows.redraw(), { signal: rows.stop.signal });
+    return rows;
+  }
+
+  async #choose() {
+    const place = await this.#ready();
+    if (!place) return;
+    openDocumentPicker({
+      api: this.documents.api, title: t("note.attachFromLibrary"), explain: t("note.attachExplain"), onlyAskable: false,
+      isChosen: (it) => it.note_id === place.note_id,
+      choose: (it) => this.documents.move(it, it.notebook_id ? { note_id: place.note_id } : place),
+      release: (it) => this.documents.move(it, { note_id: null }),
+    });
+  }
+}

@@ -1,0 +1,214 @@
+// A note: written in Markdown, saved by itself, with its files, its notebook, and what can be done with it.
+
+import { Attachments } from "./attachments.js";
+import { Autosave } from "./autosave.js";
+import { el, setAttribute, setText } from "./dom.js";
+import { confirm, leave, openDialog } from "./dialogs.js";
+import { failure } from "./document_row.js";
+import { icon } from "./icons.js";
+import { t } from "./i18n.js";
+import { LONGEST_TITLE } from "./inline_title.js";
+import { renderMarkdown } from "./markdown.js";
+import { notebookSelect } from "./notebook_select.js";
+import { titleOf } from "./notes.js";
+import { inWords } from "./notices.js";
+
+const RISKY = "button quiet danger-text";
+
+export class NoteDialog {
+  #notebook;
+  #over = new AbortController();
+
+  /** `note` is one that was read, or a new one with an `id` of null. */
+  constructor({ api, documents, notes, notebooks, uploads, scope, note, onAsk, openDocument, onClose }) {
+    Object.assign(this, { notes, onAsk, onClose, told: note.id ? note : null, readOnly: Boolean(note.trashed_at) });
+    this.#notebook = note.notebook_id;
+    this.#drawFields(note);
+    const read = () => ({ title: this.title.value, content: this.content.value, notebook_id: this.#notebook });
+    this.autosave = new Autosave({ api, note, read, onState: (state, told) => this.#show(state, told) });
+    this.attachments = new Attachments({
+      id: note.id, documents, uploads, scope, openDocument, readOnly: this.readOnly, place: () => this.#place(),
+    });
+    this.select = notebookSelect({
+      notebooks, chosen: note.notebook_id, testid: "note-notebook",
+      onChoose: (id) => {
+        this.#notebook = id;
+        return this.autosave.flush();
+      },
+    });
+    this.dialog = openDialog({
+      testid: "note-dialog", kind: "note-editor", title: t("note.heading"),
+      body: [this.bar, this.title, this.modes, this.content, this.reading, this.status, this.attachments.node],
+      actions: this.readOnly ? this.#trashActions() : this.#actions(),
+      mayClose: () => this.#settle(), onClose: () => this.#closed(),
+    });
+    this.#listen();
+    this.attachments.load();
+    if (note.id) this.#show("saved", { note });
+    this.content.setSelectionRange(0, 0);
+    if (!note.id) this.title.focus();
+    else if (matchMedia("(hover: hover)").matches) this.content.focus(); // elsewhere a keyboard would come up
+  }
+
+  get id() {
+    return this.autosave.note.id;
+  }
+
+  /** Files dropped while the note is open are its attachments. */
+  takeFiles(files) {
+    if (!this.readOnly) this.attachments.add(files);
+    return !this.readOnly;
+  }
+
+  #drawFields(note) {
+    const { readOnly } = this;
+    this.title = el("input", {
+      type: "text", class: "note-title", value: note.title, maxlength: LONGEST_TITLE, readonly: readOnly, "data-testid": "note-title",
+      placeholder: t("note.title"), "aria-label": t("note.title"),
+    });
+    this.content = el("textarea", {
+      class: "note-content", value: note.content, readonly: readOnly, "data-testid": "note-content", spellcheck: "true",
+      placeholder: t("note.content"), "aria-label": t("note.text"), "aria-describedby": "note-status",
+    });
+    this.reading = el("div", { class: "answer-text note-reading", "data-testid": "note-reading", tabIndex: 0, hidden: true });
+    this.status = el("p", { class: "note-status", id: "note-status", role: "status", "data-testid": "note-status" });
+    this.bar = el("div", { class: "fault-box", role: "alert", "data-testid": "note-conflict", hidden: true });
+    const mode = (words, testid, reading) => el("button", {
+      type: "button", class: "segment", "data-testid": testid, "aria-pressed": String(!reading), on: { click: () => this.#read(reading) },
+    }, words);
+    this.modes = el("div", { class: "segments note-modes", role: "group", "aria-label": t("note.modes") },
+      mode(t("note.write"), "note-write", false), mode(t("note.read"), "note-read", true));
+  }
+
+  #actions() {
+    const ask = this.#button("search", "note-ask-this", t("note.askThis"), () => this.#ask(), "button primary");
+    const trash = this.#button("delete", "note-to-trash", t("note.trash"), () => this.#leaveWith((it) => this.notes.trash(it)), RISKY);
+    return [this.select, el("span", { class: "spacer" }), trash, ask];
+  }
+
+  #trashActions() {
+    const restore = this.#button("restore", "note-restore-this", t("note.restore"), () => this.#leaveWith((it) => this.notes.restore(it)));
+    const remove = this.#button("delete", "note-delete-this", t("note.delete"), () => this.#leaveWith((it) => this.notes.remove(it)), RISKY);
+    return [remove, el("span", { class: "spacer" }), restore];
+  }
+
+  #button(name, testid, words, click, look = "button") {
+    return el("button", { type: "button", class: look, "data-testid": testid, on: { click } }, icon(name), words);
+  }
+
+  #listen() {
+    const { signal } = this.#over;
+    for (const field of [this.title, this.content]) {
+      field.addEventListener("input", () => this.autosave.touch());
+      field.addEventListener("blur", () => this.autosave.flush());
+    }
+    this.title.addEventListener("keydown", (event) => event.key === "Enter" && !event.isComposing && (event.preventDefault(), this.content.focus()));
+    this.dialog.addEventListener("keydown", (event) => {
+      if (event.key !== "s" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      this.autosave.flush();
+    });
+    this.notes.addEventListener("change", ({ detail }) => this.autosave.hear(detail), { signal });
+    addEventListener("beforeunload", (event) => this.autosave.isDirty && event.preventDefault(), { signal });
+    document.addEventListener("visibilitychange", () => document.hidden && this.autosave.flush(), { signal });
+  }
+
+  #read(reading) {
+    if (reading) this.reading.replaceChildren(renderMarkdown(this.content.value));
+    this.reading.hidden = !reading;
+    this.content.hidden = reading;
+    const [write, read] = this.modes.children;
+    setAttribute(write, "aria-pressed", !reading);
+    setAttribute(read, "aria-pressed", reading);
+  }
+
+  /** What became of the last change, said under the text; what stops the saving is said above it, with the ways on. */
+  #show(state, { note, error }) {
+    this.status.dataset.state = state;
+    setText(this.status, this.readOnly ? t("note.state.trashed") : stateText(state, note, error));
+    if (state === "saved" && note.id) this.#tell(note);
+    if (this.readOnly) return;
+    const ways = {
+      conflict: [
+        ["note-reload", "note.reload", () => this.#fill(this.autosave.reload())],
+        ["note-overwrite", "note.overwrite", () => this.autosave.overwrite()],
+      ],
+      gone: [["note-anew", "note.anew", () => this.autosave.createAnew()]],
+      trashed: [["note-restore-here", "note.restore", () => this.autosave.restore()]],
+    }[state];
+    this.bar.hidden = !ways;
+    if (!ways) return;
+    const buttons = ways.map(([testid, key, click]) => el("button", { type: "button", class: "button small", "data-testid": testid, on: { click } }, t(key)));
+    this.bar.replaceChildren(icon("alert"), el("p", {}, t(`note.${state}`, { name: titleOf(note) })), ...buttons);
+  }
+
+  /** Let the lists know, once for each change: what comes from them comes back here. */
+  #tell(note) {
+    if (this.told?.updated_at === note.updated_at && this.told.status === note.status) return;
+    const before = this.told;
+    this.told = note;
+    this.notes.changed(note);
+    if (before?.notebook_id !== note.notebook_id) this.notes.moved(before?.notebook_id, note.notebook_id);
+  }
+
+  #fill(note) {
+    this.title.value = note.title;
+    this.content.value = note.content;
+    this.#notebook = note.notebook_id;
+    this.select.querySelector("select").value = note.notebook_id ?? "";
+    this.content.focus();
+  }
+
+  async #place() {
+    const id = await this.autosave.ensure();
+    return id ? { note_id: id, ...(this.#notebook ? { notebook_id: this.#notebook } : {}) } : null;
+  }
+
+  /** Whether the dialog may close: everything is saved, or the person gives up what is not. */
+  async #settle() {
+    if (this.readOnly || (await this.autosave.flush())) return true;
+    return confirm({ title: t("note.discardTitle"), text: t("note.discardText"), yes: t("note.discard") });
+  }
+
+  async #leaveWith(act) {
+    if (!(await this.#settle())) return;
+    const { note } = this.autosave;
+    leave(this.dialog);
+    if (note.id) await act({ ...note, attachment_count: this.attachments.count || note.attachment_count });
+  }
+
+  async #ask() {
+    if ((await this.autosave.flush()) && this.autosave.note.id) this.#leaveWith((note) => this.onAsk(note));
+  }
+
+  /** The list says how many files a note has. */
+  async #recount() {
+    try {
+      this.notes.changed(await this.notes.api.get(`/notes/${this.id}`));
+    } catch {
+      // The next reading of the list says it.
+    }
+  }
+
+  #closed() {
+    this.#over.abort();
+    this.autosave.close();
+    this.attachments.close();
+    if (this.id && this.attachments.touched) this.#recount();
+    this.onClose();
+  }
+}
+
+/** "Saved · indexed (3 chunks)", "Not saved: …". */
+function stateText(state, note, error) {
+  if (state === "failed") return t("note.state.failed", { why: inWords(error) });
+  if (state !== "saved") return t(`note.state.${state}`);
+  if (!note.id) return "";
+  return [t("note.state.saved"), indexText(note)].filter(Boolean).join(" · ");
+}
+
+function indexText(note) {
+  if (note.status === "failed") return t("note.notIndexed", { why: failure(note) });
+  if (note.status === "indexed") return t("status.indexed", { n: note.chunk_count });
+  return t(`note.index.${note.status}`);
+}

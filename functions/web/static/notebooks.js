@@ -1,0 +1,105 @@
+// The notebooks of the library, which of them is chosen, and what can be done with one; see Feed for who hears of it.
+
+import { choose, confirm } from "./dialogs.js";
+import { Feed } from "./feed.js";
+import { t } from "./i18n.js";
+import { inWords, toast } from "./notices.js";
+import { Pager } from "./pager.js";
+
+const PAGE = 100;
+
+export const EVERYTHING = { kind: "all" };
+export const TRASH = { kind: "trash" };
+
+/** Beside the events of a feed: `choose` when another place of the library is. */
+export class Notebooks extends Feed {
+  #names = new Map();
+
+  constructor({ api }) {
+    super({ api, path: "/notebooks", slots: 0, isMoving: () => false });
+    this.place = EVERYTHING;
+  }
+
+  /** The chosen notebook's id, or null. */
+  get chosen() {
+    return this.place.id ?? null;
+  }
+
+  /** The title of a notebook that has been seen on this page. */
+  nameOf(id) {
+    return this.#names.get(id) ?? "";
+  }
+
+  remember({ id, title }) {
+    this.#names.set(id, title);
+  }
+
+  choose(place) {
+    this.place = place;
+    this.dispatchEvent(new Event("choose"));
+  }
+
+  chooseNotebook({ id, title }) {
+    this.choose({ kind: "notebook", id, name: title });
+  }
+
+  /** Every notebook, for a choice among them. */
+  async all() {
+    const pager = new Pager({ api: this.api, path: "/notebooks" });
+    const items = await pager.load({ limit: PAGE });
+    while (pager.hasMore) items.push(...(await pager.load({ limit: PAGE }, { next: true })));
+    return items;
+  }
+
+  /** Count again what these notebooks hold. */
+  async count(ids) {
+    for (const id of ids) {
+      try {
+        this.changed(await this.api.get(`/notebooks/${id}`));
+      } catch (error) {
+        if (error.status === 404) this.gone({ id });
+      }
+    }
+  }
+
+  async create(title) {
+    try {
+      const made = await this.api.post("/notebooks", { title });
+      this.changed(made);
+      this.chooseNotebook(made);
+    } catch (error) {
+      toast(inWords(error), { kind: "bad" });
+    }
+  }
+
+  async rename({ id }, title) {
+    try {
+      this.changed(await this.api.patch(`/notebooks/${id}`, { title }));
+    } catch (error) {
+      toast(inWords(error), { kind: "bad" });
+    }
+  }
+
+  async remove(notebook) {
+    const contents = await askWhatToRemove(notebook);
+    if (!contents) return;
+    try {
+      await this.api.delete(`/notebooks/${notebook.id}?contents=${contents}`);
+      toast(t("notebook.deleted", { name: notebook.title }));
+    } catch (error) {
+      if (error.status !== 404) return toast(inWords(error), { kind: "bad" });
+    }
+    this.gone(notebook);
+    if (this.chosen === notebook.id) this.choose(EVERYTHING);
+    else this.dispatchEvent(new Event("emptied"));
+  }
+}
+
+async function askWhatToRemove({ title: name, note_count: notes, document_count: documents }) {
+  const title = t("delete.notebookTitle", { name });
+  if (!notes && !documents) return (await confirm({ title, text: t("delete.notebookEmpty"), yes: t("delete.yes") })) ? "keep" : null;
+  return choose({
+    title, text: t("delete.notebookText", { notes: t("count.notes", { n: notes }), documents: t("count.documents", { n: documents }) }),
+    options: [{ value: "keep", words: t("delete.onlyNotebook") }, { value: "delete", words: t("delete.everything"), danger: true }],
+  });
+}

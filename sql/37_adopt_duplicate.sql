@@ -1,0 +1,45 @@
+-- Notes what the bytes of a job's document are and, when the owner's library has them already, ends the job: the document
+-- becomes an alias of the one that has them, and nothing is ingested twice. Two uploads of the same bytes take turns here.
+-- Returns the id of that document, or null when the bytes are new. False lease: null as well, the next save will notice.
+create or replace function rag.adopt_duplicate(job_id bigint, token uuid, content_sha256 text) returns uuid
+language plpgsql volatile security invoker
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    job rag.ingest_jobs;
+    twin uuid;
+begin
+    select * into job from rag.ingest_jobs j
+    where j.id = job_id and j.lease_token = token and j.status = 'running' and j.kind = 'ingest';
+    if not found then
+        return null;
+    end if;
+    perform pg_advisory_xact_lock(hashtextextended(job.owner_id || adopt_duplicate.content_sha256, 0));
+    perform rag.lock_job_source(job_id);
+    select d.id into twin from rag.documents d
+    where d.owner_id = job.owner_id and d.content_sha256 = adopt_duplicate.content_sha256 and d.id <> job.document_id
+        and d.superseded_by is null and d.duplicate_of is null and d.status <> 'failed'
+        and not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null)
+    order by d.created_at limit 1;
+    -- A document that was indexed before (another file was stored in its place) stays itself.
+    if twin is null or exists (select from rag.documents d where d.id = job.document_id and d.generation is not null) then
+        update rag.documents d
+        set content_sha256 = adopt_duplicate.content_sha256, sha256 = adopt_duplicate.content_sha256
+        where d.id = job.document_id;
+        return null;
+    end if;
+    update rag.ingest_jobs j
+    set status = 'done', finished_at = clock_timestamp(), lease_token = null where j.id = job_id and j.lease_token = token;
+    if not found then
+        return null;
+    end if;
+    update rag.documents d
+    set status = 'failed', stage = null, duplicate_of = twin, error_code = 'duplicate',
+        error = 'Your library has a document with the same bytes.'
+    where d.id = job.document_id;
+    delete from rag.generations g where g.id = job.generation;
+    return twin;
+end
+$$;
+revoke all on function rag.adopt_duplicate(bigint, uuid, text) from public;
+grant execute on function rag.adopt_duplicate(bigint, uuid, text) to rag_worker;

@@ -1,0 +1,85 @@
+-- Notes are indexed through the queue of documents; pages say how they were read; documents know their duplicates.
+alter table rag.embedding_servers add column token_level boolean not null default false;
+
+alter table rag.notes
+    add column status text not null default 'empty' check (status in ('empty', 'queued', 'indexed', 'failed')),
+    add column error_code text,
+    add column error text,
+    add column indexed_at timestamptz;
+
+-- A duplicate found only after its upload: its address answers with the document that has the same bytes.
+alter table rag.documents
+    add column duplicate_of uuid references rag.documents on delete cascade,
+    -- What the worker has found the bytes to be; `sha256` may be no more than what an upload announced.
+    add column content_sha256 text check (content_sha256 ~ '^[0-9a-f]{64}$');
+create index documents_duplicate_of on rag.documents (duplicate_of) where duplicate_of is not null;
+create index documents_owner_content on rag.documents (owner_id, content_sha256) where content_sha256 is not null;
+create index documents_owner_file_name on rag.documents (owner_id, file_name);
+update rag.documents set content_sha256 = sha256 where generation is not null;
+
+-- `words` are the boxes of words read by OCR, [[start, end, left, top, right, bottom], …]: boxes in 1/10000 of the page.
+alter table rag.pages
+    add column ocr_confidence real,
+    add column words jsonb,
+    add column table_count int not null default 0,
+    add column hidden_characters int not null default 0;
+
+-- What a model reads in place of `text` where that does not say it all: rows of a table under their header.
+alter table rag.chunks add column markdown text;
+alter type rag.search_hit add attribute markdown text;
+
+alter table rag.ingest_jobs
+    alter column document_id drop not null,
+    add column note_id uuid references rag.notes on delete cascade,
+    -- The process that holds the lease, "host:pid", where a supervisor can tell that it has died.
+    add column holder text,
+    drop constraint ingest_jobs_kind_check,
+    add check (kind in ('ingest', 'reindex', 'note')),
+    add check (num_nonnulls(document_id, note_id) = 1 and (kind = 'note') = (note_id is not null));
+create unique index ingest_jobs_one_open_note on rag.ingest_jobs (note_id) where status in ('queued', 'running');
+create index ingest_jobs_note on rag.ingest_jobs (note_id) where note_id is not null;
+
+-- Only what a person changes counts as a change of a note.
+drop trigger touch_updated_at on rag.notes;
+create trigger touch_updated_at before update of title, content, notebook_id, trashed_at on rag.notes
+    for each row execute function rag.touch_updated_at();
+
+-- Queues a saved note, in the transaction that saves it. What was queued for an older text is superseded; a note without any
+-- text has nothing to index and leaves search at once.
+create function rag.on_note_saved() returns trigger
+language plpgsql
+security definer -- users may not write the queue
+set search_path = ''
+as $$
+begin
+    update rag.ingest_jobs j set status = 'superseded', finished_at = clock_timestamp(), lease_token = null
+    where j.note_id = new.id and j.status in ('queued', 'running');
+    if new.content ~ '[^[:space:]\u00ad\u200b\u2060\ufeff]' then
+        insert into rag.ingest_jobs (owner_id, note_id, kind, object_version)
+        values (new.owner_id, new.id, 'note', clock_timestamp()::text);
+        update rag.notes n set status = 'queued', error_code = null, error = null where n.id = new.id;
+    else
+        update rag.notes n
+        set status = 'empty', generation = null, chunk_count = 0, lang = null, error_code = null, error = null
+        where n.id = new.id;
+        delete from rag.generations g where g.note_id = new.id;
+    end if;
+    return null;
+end
+$$;
+revoke all on function rag.on_note_saved() from public;
+create trigger note_inserted after insert on rag.notes for each row execute function rag.on_note_saved();
+create trigger note_changed after update of title, content on rag.notes for each row
+    when (old.title is distinct from new.title or old.content is distinct from new.content)
+    execute function rag.on_note_saved();
+
+do $$
+begin
+    if exists (select from pg_publication where pubname = 'supabase_realtime') then
+        alter publication supabase_realtime add table rag.notes;
+    end if;
+end
+$$;
+
+-- Replaced by functions of the same name that take more.
+drop function if exists rag.claim_ingest_job(bigint, int);

@@ -1,0 +1,726 @@
+-- Stamped from sql/ by `make sql-stamp`. Edit the files there, not here.
+
+-- from sql/10_search_scope.sql sha256:24cea5e96b245181eb204b3cec01aa5da1fb02a27becee33ebd0614e51760603
+-- The live generations a search may look at, under the caller's row level security, and how much they hold.
+-- A notebook holds the attachments of its notes. Superseded versions, trashed notes and the attachments of trashed notes are
+-- out of scope; who names an older version, or a duplicate, means the document that took its place.
+create or replace function rag.search_scope(
+    document_ids uuid[],
+    notebook_id uuid,
+    note_id uuid,
+    filters jsonb,
+    out generations bigint[],
+    out source_count int,
+    out chunk_count bigint
+)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+    with sources as (
+        select d.generation, d.chunk_count
+        from rag.documents d
+        where d.generation is not null and d.superseded_by is null
+            and (search_scope.document_ids is null or d.id = any (search_scope.document_ids) or d.id in (
+                select coalesce(o.superseded_by, o.duplicate_of) from rag.documents o where o.id = any (search_scope.document_ids)))
+            and (search_scope.notebook_id is null or d.notebook_id = search_scope.notebook_id or exists (
+                select from rag.notes n where n.id = d.note_id and n.notebook_id = search_scope.notebook_id))
+            and (search_scope.note_id is null or d.note_id = search_scope.note_id)
+            and not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null)
+            and (filters ->> 'file_type' is null or d.file_type = filters ->> 'file_type')
+            and (filters ->> 'lang' is null or d.lang = filters ->> 'lang')
+        union all
+        select n.generation, n.chunk_count
+        from rag.notes n
+        where n.generation is not null and n.trashed_at is null and search_scope.document_ids is null
+            and (search_scope.notebook_id is null or n.notebook_id = search_scope.notebook_id)
+            and (search_scope.note_id is null or n.id = search_scope.note_id)
+            and filters ->> 'file_type' is null
+            and (filters ->> 'lang' is null or n.lang = filters ->> 'lang')
+    )
+    select coalesce(array_agg(s.generation), '{}'), count(*)::int, coalesce(sum(s.chunk_count), 0)::bigint from sources s
+$$;
+revoke all on function rag.search_scope(uuid[], uuid, uuid, jsonb) from public;
+grant execute on function rag.search_scope(uuid[], uuid, uuid, jsonb) to authenticated, rag_worker;
+
+-- from sql/20_hybrid_search.sql sha256:18156a0f007e6e808a00d0575e1fae228c0f131240d5ae46e6509fe4e3a4edae
+-- Searches by words and by meaning in one statement, fused by weighted reciprocal rank fusion (Cormack et al. 2009).
+-- Three rankings are fused: BM25 (a sparse dot product), the cosine similarity (exact, a ranking per embedding server) and
+-- the blend of the two scores, because ranks alone forget how sure each arm was. Ties are broken by chunk id.
+-- `embeddings` are unit vectors of the question, one for each of `server_ids`, weighted by `server_weights`.
+-- An empty question leaves the lexical arm out, no embeddings leave the dense arm out. Called by core/retrieval.py.
+create or replace function rag.hybrid_search(
+    query_text text,
+    query_lang text default 'simple',
+    server_ids uuid[] default '{}',
+    embeddings extensions.halfvec[] default '{}',
+    server_weights real[] default '{}',
+    document_ids uuid[] default null,
+    notebook_id uuid default null,
+    note_id uuid default null,
+    filters jsonb default '{}',
+    match_count int default 24,
+    arm_count int default 50,
+    fts_weight real default 1,
+    vector_weight real default 1,
+    blend_weight real default 10,
+    blend_alpha real default 0.6,
+    rrf_k real default 10
+) returns setof rag.search_hit
+language plpgsql stable security invoker
+set search_path = pg_catalog, extensions, pg_temp
+set plan_cache_mode = force_custom_plan -- a generic plan would be made for no scope in particular
+as $$
+declare
+    scope record;
+    question record;
+    query_en sparsevec := '{}/268435456';
+    query_fr sparsevec := '{}/268435456';
+    query_simple sparsevec := '{}/268435456';
+    coverage_terms jsonb := '{}';
+begin
+    select * into scope from rag.search_scope(document_ids, notebook_id, note_id, filters);
+    for question in select * from rag.lexical_queries(query_text, query_lang, scope.generations, scope.chunk_count) loop
+        case question.lang
+            when 'en' then query_en := question.query;
+            when 'fr' then query_fr := question.query;
+            else query_simple := question.query;
+        end case;
+        coverage_terms := coverage_terms || jsonb_build_object(
+            question.lang, jsonb_build_object('terms', question.terms, 'idf', question.idf));
+    end loop;
+    return query
+    with servers as materialized (
+        select s.server_id, s.embedding, s.weight from unnest(server_ids, embeddings, server_weights)
+            as s (server_id, embedding, weight)
+    ), dense as materialized (
+        select n.chunk_id, s.weight, row_number() over (partition by s.server_id order by n.distance, n.chunk_id)::int as rank
+        from servers s
+        cross join lateral (
+            select v.chunk_id, v.embedding <#> s.embedding as distance
+            from rag.chunk_vectors v
+            where v.generation = any (scope.generations) and v.server_id = s.server_id
+            order by 2, 1
+            limit arm_count
+        ) n
+    ), lexical as materialized (
+        select m.chunk_id, row_number() over (order by m.distance, m.chunk_id)::int as rank
+        from (
+            select t.chunk_id,
+                t.terms <#> case t.lang when 'en' then query_en when 'fr' then query_fr else query_simple end as distance
+            from rag.chunk_terms t
+            where t.generation = any (scope.generations)
+            order by 2, 1
+            limit arm_count
+        ) m
+        where m.distance < 0
+    ), candidates as materialized (
+        select u.chunk_id, min(u.fts_rank) as fts_rank, min(u.vector_rank) as vector_rank, max(u.weight) as weight
+        from (
+            select l.chunk_id, l.rank as fts_rank, null::int as vector_rank, null::real as weight from lexical l
+            union all
+            select d.chunk_id, null, d.rank, d.weight from dense d
+        ) u
+        group by u.chunk_id
+    ), scored as materialized (
+        select c.*,
+            - (t.terms <#> case t.lang when 'en' then query_en when 'fr' then query_fr else query_simple end) as fts_score,
+            - (v.embedding <#> s.embedding) as similarity
+        from candidates c
+        join rag.chunk_terms t on t.chunk_id = c.chunk_id
+        left join (rag.chunk_vectors v join servers s on s.server_id = v.server_id) on v.chunk_id = c.chunk_id
+    ), blended as materialized (
+        select s.*, blend_alpha * coalesce(s.similarity, 0)
+            + (1 - blend_alpha) * coalesce(s.fts_score / nullif(max(s.fts_score) over (), 0), 0) as blend_score
+        from scored s
+    ), fused as materialized (
+        select b.*, coalesce(fts_weight / (rrf_k + b.fts_rank), 0)
+            + coalesce(vector_weight * b.weight / (rrf_k + b.vector_rank), 0)
+            + blend_weight / (rrf_k + row_number() over (order by b.blend_score desc, b.chunk_id)) as score
+        from blended b
+        order by score desc, b.chunk_id
+        limit match_count
+    )
+    select f.chunk_id, case when g.note_id is null then 'document' else 'note' end, coalesce(g.document_id, g.note_id),
+        c.chunk_index, coalesce(d.file_name, nullif(n.title, ''), substring(n.content from '[^\s#][^\r\n]{0,79}')),
+        coalesce(d.title, nullif(n.title, '')), coalesce(d.file_type, 'md'),
+        c.page_start, c.page_end, c.start_offset, c.end_offset, c.section_title, c.text, c.lang,
+        f.score, f.fts_rank, f.fts_score, f.vector_rank, f.similarity, f.blend_score,
+        coalesce(coverage.share, 0), scope.source_count, scope.chunk_count, c.markdown
+    from fused f
+    join rag.chunks c on c.id = f.chunk_id
+    join rag.generations g on g.id = c.generation
+    left join rag.documents d on d.id = g.document_id
+    left join rag.notes n on n.id = g.note_id
+    join rag.chunk_terms t on t.chunk_id = f.chunk_id
+    -- Coverage: the idf-weighted share of the question's terms that this very passage holds.
+    left join lateral (
+        select sum(q.idf) filter (where t.terms <#> ('{' || q.term || ':1}/268435456')::sparsevec < 0)
+            / nullif(sum(q.idf), 0) as share
+        from unnest(
+            array(select jsonb_array_elements_text(coverage_terms -> c.lang -> 'terms')::int),
+            array(select jsonb_array_elements_text(coverage_terms -> c.lang -> 'idf')::float8)
+        ) as q (term, idf)
+    ) coverage on true
+    order by f.score desc, f.chunk_id;
+end
+$$;
+revoke all on function rag.hybrid_search(
+    text, text, uuid[], extensions.halfvec[], real[], uuid[], uuid, uuid, jsonb, int, int, real, real, real, real, real)
+    from public;
+grant execute on function rag.hybrid_search(
+    text, text, uuid[], extensions.halfvec[], real[], uuid[], uuid, uuid, jsonb, int, int, real, real, real, real, real)
+    to authenticated, rag_worker;
+
+-- from sql/35_describe_generation.sql sha256:1b92c0ec7f45a85bba128b2b9fc388c7fd7073249461b805df7802f342d045c8
+-- What an indexing run found, for the health report: pages without text, read by OCR, with tables or with hidden text, and
+-- chunks by language.
+create or replace function rag.describe_generation(generation bigint) returns jsonb
+language sql stable security invoker
+set search_path = pg_catalog, pg_temp
+as $$
+    select jsonb_build_object(
+        'pages_without_text', coalesce((
+            select jsonb_agg(p.page_number order by p.page_number) from rag.pages p
+            where p.generation = describe_generation.generation and p.text !~ '[^[:space:]\u00ad\u200b\u2060\ufeff]'), '[]'),
+        'ocr', (
+            select jsonb_build_object(
+                'pages', count(*), 'confidence', round(avg(p.ocr_confidence)::numeric, 1),
+                'lowest', jsonb_build_object(
+                    'page', (array_agg(p.page_number order by p.ocr_confidence, p.page_number))[1],
+                    'confidence', round(min(p.ocr_confidence)::numeric, 1)))
+            from rag.pages p
+            where p.generation = describe_generation.generation and p.ocr_confidence is not null having count(*) > 0),
+        'tables', (
+            select coalesce(sum(p.table_count), 0) from rag.pages p where p.generation = describe_generation.generation),
+        'hidden_text', coalesce((
+            select jsonb_agg(jsonb_build_object('page', p.page_number, 'characters', p.hidden_characters) order by p.page_number)
+            from rag.pages p where p.generation = describe_generation.generation and p.hidden_characters > 0), '[]'),
+        'warnings', coalesce((
+            select jsonb_object_agg(w.warning, w.pages)
+            from (
+                select u.warning, jsonb_agg(p.page_number order by p.page_number) as pages
+                from rag.pages p cross join unnest(p.warnings) as u (warning)
+                where p.generation = describe_generation.generation
+                group by 1
+            ) w), '{}'),
+        'languages', coalesce((
+            select jsonb_object_agg(c.lang, c.chunks)
+            from (
+                select k.lang, count(*) as chunks from rag.chunks k where k.generation = describe_generation.generation group by 1
+            ) c), '{}')
+    )
+$$;
+revoke all on function rag.describe_generation(bigint) from public;
+grant execute on function rag.describe_generation(bigint) to rag_worker;
+
+-- from sql/36_fail_job_source.sql sha256:a2de17a8f625d38ee9122aa22e3b5c8daa983a8b59254c94b364d3a845460bdf
+-- Says on the document or the note why its job ended without success, and removes what the job had written. What was
+-- indexed before stays searchable as it was. A note of marks without a word is no fault: it is empty, and its older text
+-- leaves search. The caller has locked the source.
+create or replace function rag.fail_job_source(job_id bigint, code text, message text) returns void
+language plpgsql volatile security invoker
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    job rag.ingest_jobs;
+begin
+    select * into job from rag.ingest_jobs j where j.id = job_id;
+    update rag.documents d
+    set status = case when d.generation is null then 'failed' else 'indexed' end, stage = null, error_code = code, error = message,
+        ingestion_log = case when d.generation is null
+            then jsonb_build_object('error', message, 'ingested_at', clock_timestamp()) else d.ingestion_log end
+    where d.id = job.document_id;
+    if code in ('empty', 'no_text') then
+        update rag.notes n
+        set status = 'empty', generation = null, chunk_count = 0, lang = null, error_code = null, error = null
+        where n.id = job.note_id;
+        delete from rag.generations g where g.note_id = job.note_id;
+    else
+        update rag.notes n set status = 'failed', error_code = code, error = message where n.id = job.note_id;
+    end if;
+    delete from rag.generations g
+    where g.id = job.generation
+        and not exists (select from rag.documents d where d.generation = g.id)
+        and not exists (select from rag.notes n where n.generation = g.id);
+end
+$$;
+revoke all on function rag.fail_job_source(bigint, text, text) from public;
+grant execute on function rag.fail_job_source(bigint, text, text) to rag_worker;
+
+-- from sql/37_adopt_duplicate.sql sha256:4f3ea4f91e70d907679f9eb92313e5b25d37e5abe2e5591878b6d5272873ab71
+-- Notes what the bytes of a job's document are and, when the owner's library has them already, ends the job: the document
+-- becomes an alias of the one that has them, and nothing is ingested twice. Two uploads of the same bytes take turns here.
+-- Returns the id of that document, or null when the bytes are new. False lease: null as well, the next save will notice.
+create or replace function rag.adopt_duplicate(job_id bigint, token uuid, content_sha256 text) returns uuid
+language plpgsql volatile security invoker
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    job rag.ingest_jobs;
+    twin uuid;
+begin
+    select * into job from rag.ingest_jobs j
+    where j.id = job_id and j.lease_token = token and j.status = 'running' and j.kind = 'ingest';
+    if not found then
+        return null;
+    end if;
+    perform pg_advisory_xact_lock(hashtextextended(job.owner_id || adopt_duplicate.content_sha256, 0));
+    perform rag.lock_job_source(job_id);
+    select d.id into twin from rag.documents d
+    where d.owner_id = job.owner_id and d.content_sha256 = adopt_duplicate.content_sha256 and d.id <> job.document_id
+        and d.superseded_by is null and d.duplicate_of is null and d.status <> 'failed'
+        and not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null)
+    order by d.created_at limit 1;
+    -- A document that was indexed before (another file was stored in its place) stays itself.
+    if twin is null or exists (select from rag.documents d where d.id = job.document_id and d.generation is not null) then
+        update rag.documents d
+        set content_sha256 = adopt_duplicate.content_sha256, sha256 = adopt_duplicate.content_sha256
+        where d.id = job.document_id;
+        return null;
+    end if;
+    update rag.ingest_jobs j
+    set status = 'done', finished_at = clock_timestamp(), lease_token = null where j.id = job_id and j.lease_token = token;
+    if not found then
+        return null;
+    end if;
+    update rag.documents d
+    set status = 'failed', stage = null, duplicate_of = twin, error_code = 'duplicate',
+        error = 'Your library has a document with the same bytes.'
+    where d.id = job.document_id;
+    delete from rag.generations g where g.id = job.generation;
+    return twin;
+end
+$$;
+revoke all on function rag.adopt_duplicate(bigint, uuid, text) from public;
+grant execute on function rag.adopt_duplicate(bigint, uuid, text) to rag_worker;
+
+-- from sql/38_supersede_versions.sql sha256:0d931c3314075a8c4fda71025137317b1ea53f2b63ca456f41857eb7019a349e
+-- Of all indexed documents with the name and the place of this one, the newest upload is live and the others are its older
+-- versions: out of search, but kept, so that what was cited stays readable. Called when a document is flipped.
+create or replace function rag.supersede_versions(document_id uuid) returns void
+language plpgsql volatile security invoker
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    with versions as materialized (
+        select d.id, d.version, d.created_at, d.id = supersede_versions.document_id as is_new
+        from rag.documents one
+        join rag.documents d on d.owner_id = one.owner_id and d.file_name = one.file_name
+            and d.notebook_id is not distinct from one.notebook_id and d.note_id is not distinct from one.note_id
+        where one.id = supersede_versions.document_id and d.generation is not null and d.duplicate_of is null
+    ), numbered as (
+        -- Versions are counted in the order of upload, whichever was indexed first; a number once given only grows.
+        select v.id, max(v.version) over earlier as version_before, last_value(v.id) over everything as newest,
+            n.created_at > v.created_at as is_older, v.is_new
+        from versions v cross join (select created_at from versions where is_new) n
+        window earlier as (order by v.created_at, v.id rows between unbounded preceding and 1 preceding),
+            everything as (order by v.created_at, v.id rows between unbounded preceding and unbounded following)
+    )
+    update rag.documents d
+    set superseded_by = nullif(n.newest, d.id),
+        version = case when n.is_older then d.version else greatest(d.version, coalesce(n.version_before, 0) + 1) end
+    from numbered n
+    where d.id = n.id;
+end
+$$;
+revoke all on function rag.supersede_versions(uuid) from public;
+grant execute on function rag.supersede_versions(uuid) to rag_worker;
+
+-- from sql/39_lock_job_source.sql sha256:ac052f3c169f0a8986718da0392dac87524bcb85da87cfc89cbaa40b5dfb2d68
+-- Locks the document or the note of a job. Everybody does this before touching the job itself: one order, no deadlock.
+create or replace function rag.lock_job_source(job_id bigint) returns void
+language plpgsql volatile security invoker
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    job record;
+begin
+    select j.document_id, j.note_id into job from rag.ingest_jobs j where j.id = job_id;
+    perform from rag.documents d where d.id = job.document_id for update;
+    perform from rag.notes n where n.id = job.note_id for update;
+end
+$$;
+revoke all on function rag.lock_job_source(bigint) from public;
+grant execute on function rag.lock_job_source(bigint) to rag_worker;
+
+-- from sql/40_claim_ingest_job.sql sha256:b72b6e1cc414def128e89881b7a7854fdb062c1d77bd436869990953068968f9
+-- Gives the caller the lease of one due job: a given one, or the longest waiting. Expired leases are due again.
+-- No row means nothing to do. The first claim opens the generation that the job writes into.
+create or replace function rag.claim_ingest_job(job_id bigint, lease_seconds int, holder text default null)
+returns setof rag.ingest_jobs
+language plpgsql volatile security invoker
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    due record;
+    job rag.ingest_jobs;
+begin
+    -- Everybody locks the source before its job: one order, no deadlock. A source that is locked is left to the next claim.
+    for due in
+        select j.id, j.document_id, j.note_id from rag.ingest_jobs j
+        where (claim_ingest_job.job_id is null or j.id = claim_ingest_job.job_id)
+            and j.run_after <= clock_timestamp()
+            and (j.status = 'queued' or (j.status = 'running' and j.lease_expires_at < clock_timestamp()))
+        order by j.run_after, j.id
+        limit 100
+    loop
+        perform from rag.documents d where d.id = due.document_id for update skip locked;
+        if not found then
+            perform from rag.notes n where n.id = due.note_id for update skip locked;
+            continue when not found;
+        end if;
+        select * into job from rag.ingest_jobs j
+        where j.id = due.id and j.run_after <= clock_timestamp()
+            and (j.status = 'queued' or (j.status = 'running' and j.lease_expires_at < clock_timestamp()))
+        for update skip locked;
+        exit when found;
+    end loop;
+    if job.id is null then
+        return;
+    end if;
+    if job.generation is null then
+        insert into rag.generations (owner_id, document_id, note_id) values (job.owner_id, job.document_id, job.note_id)
+        returning id into job.generation;
+    end if;
+    update rag.documents d
+    set status = case when d.generation is null then 'processing' else 'reindexing' end,
+        stage = 'reading', pages_done = coalesce((job.checkpoint ->> 'pages_done')::int, 0)
+    where d.id = job.document_id;
+    return query
+    update rag.ingest_jobs j
+    set status = 'running', attempts = j.attempts + 1, generation = job.generation, lease_token = gen_random_uuid(),
+        lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds), holder = claim_ingest_job.holder
+    where j.id = job.id
+    returning j.*;
+end
+$$;
+revoke all on function rag.claim_ingest_job(bigint, int, text) from public;
+grant execute on function rag.claim_ingest_job(bigint, int, text) to rag_worker;
+
+-- from sql/41_checkpoint_ingest_job.sql sha256:4a2856109a7bb5d46f6ff6964bbfa8f8f6a08b823881d90c892b94d3a18bf5de
+-- Saves how far a job has come, in the transaction that saves its rows, and renews the lease. Progress clears the attempts.
+-- False means that the lease is lost (another worker, a newer upload, a deleted source): nothing may be saved.
+create or replace function rag.checkpoint_ingest_job(
+    job_id bigint, token uuid, lease_seconds int, checkpoint jsonb, page_count int
+) returns boolean
+language plpgsql volatile security invoker
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    document_id uuid;
+begin
+    perform rag.lock_job_source(job_id);
+    update rag.ingest_jobs j
+    set checkpoint = checkpoint_ingest_job.checkpoint, attempts = 0,
+        lease_expires_at = clock_timestamp() + make_interval(secs => lease_seconds)
+    where j.id = job_id and j.lease_token = token and j.status = 'running'
+    returning j.document_id into document_id;
+    if not found then
+        return false;
+    end if;
+    update rag.documents d
+    set pages_done = (checkpoint_ingest_job.checkpoint ->> 'pages_done')::int, page_count = checkpoint_ingest_job.page_count,
+        stage = 'indexing'
+    where d.id = document_id;
+    return true;
+end
+$$;
+revoke all on function rag.checkpoint_ingest_job(bigint, uuid, int, jsonb, int) from public;
+grant execute on function rag.checkpoint_ingest_job(bigint, uuid, int, jsonb, int) to rag_worker;
+
+-- from sql/42_finish_ingest_job.sql sha256:55027b3d63b7a1b72c6609038e1c85fae26bfc87c9709b4740ea9bc97cb7d8b9
+-- Flips a document or a note to the generation its job has written and removes the generations before it, all at once: a
+-- search sees the old rows or the new ones, never both and never none. A new upload under the name of an older document in
+-- the same place takes over from it in the same moment. False means that the lease is lost.
+-- `facts` are columns of the source: lang, and for a document page_count, title, embedding_server_id, embedding_model,
+-- embedding_dim, chunking_strategy, ingestion_log, health.
+create or replace function rag.finish_ingest_job(job_id bigint, token uuid, facts jsonb) returns boolean
+language plpgsql volatile security invoker
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    job rag.ingest_jobs;
+    written int;
+begin
+    -- Two uploads of one name may finish at once, and each looks at the other.
+    perform pg_advisory_xact_lock(hashtextextended(d.owner_id || d.file_name, 0))
+    from rag.ingest_jobs j join rag.documents d on d.id = j.document_id where j.id = job_id;
+    perform rag.lock_job_source(job_id);
+    update rag.ingest_jobs j set status = 'done', finished_at = clock_timestamp(), lease_token = null, error_code = null, error = null
+    where j.id = job_id and j.lease_token = token and j.status = 'running'
+    returning j.* into job;
+    if not found then
+        return false;
+    end if;
+    select count(*) into written from rag.chunks c where c.generation = job.generation;
+    update rag.notes n
+    set status = 'indexed', error_code = null, error = null, generation = job.generation, chunk_count = written,
+        lang = facts ->> 'lang', indexed_at = clock_timestamp()
+    where n.id = job.note_id;
+    update rag.documents d
+    set status = 'indexed', stage = null, error_code = null, error = null, generation = job.generation,
+        chunk_count = written, pages_done = (facts ->> 'page_count')::int, indexed_at = clock_timestamp(),
+        page_count = (facts ->> 'page_count')::int, title = facts ->> 'title', lang = facts ->> 'lang',
+        embedding_server_id = (facts ->> 'embedding_server_id')::uuid,
+        embedding_model = facts ->> 'embedding_model', embedding_dim = (facts ->> 'embedding_dim')::int,
+        chunking_strategy = facts ->> 'chunking_strategy', ingestion_log = facts -> 'ingestion_log', health = facts -> 'health'
+    where d.id = job.document_id;
+    if job.kind = 'ingest' then
+        perform rag.supersede_versions(job.document_id);
+    end if;
+    delete from rag.generations g
+    where (g.document_id = job.document_id or g.note_id = job.note_id) and g.id <> job.generation;
+    return true;
+end
+$$;
+revoke all on function rag.finish_ingest_job(bigint, uuid, jsonb) from public;
+grant execute on function rag.finish_ingest_job(bigint, uuid, jsonb) to rag_worker;
+
+-- from sql/43_fail_ingest_job.sql sha256:623473a0625d656e6e9caa232a0353d305eea8abee8da2d12117625b1268e20c
+-- Records a failure. A retryable one waits for another try (as long as a server asked for, at most an hour, or 2, 4, 8 …
+-- seconds, at most 5 minutes, with jitter) until
+-- `max_attempts`; then the job is dead. Others fail at once. What the job had written is removed; a source that was
+-- indexed before stays searchable as it was. Returns the job's new status, or null when the lease is lost.
+create or replace function rag.fail_ingest_job(
+    job_id bigint, token uuid, code text, message text, retryable boolean, max_attempts int, wait_seconds int default null
+) returns text
+language plpgsql volatile security invoker
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    job rag.ingest_jobs;
+    again boolean;
+begin
+    perform rag.lock_job_source(job_id);
+    select * into job from rag.ingest_jobs j
+    where j.id = job_id and j.lease_token = token and j.status = 'running' for update;
+    if not found then
+        return null;
+    end if;
+    again := retryable and job.attempts < max_attempts;
+    update rag.ingest_jobs j
+    set status = case when again then 'queued' when retryable then 'dead' else 'failed' end,
+        lease_token = null, lease_expires_at = null, error_code = code, error = message,
+        run_after = clock_timestamp() + make_interval(secs => coalesce(
+            least(wait_seconds, 3600) * (1 + random() / 5), least(300, 2 ^ job.attempts) * (0.5 + random()))),
+        finished_at = case when not again then clock_timestamp() end
+    where j.id = job.id
+    returning j.* into job;
+    if again then
+        update rag.documents d set stage = 'waiting', error_code = code, error = message where d.id = job.document_id;
+        update rag.notes n set error_code = code, error = message where n.id = job.note_id;
+        return job.status;
+    end if;
+    perform rag.fail_job_source(job.id, code, message);
+    return job.status;
+end
+$$;
+revoke all on function rag.fail_ingest_job(bigint, uuid, text, text, boolean, int, int) from public;
+grant execute on function rag.fail_ingest_job(bigint, uuid, text, text, boolean, int, int) to rag_worker;
+
+-- from sql/45_sweep_ingest_jobs.sql sha256:82062be9ff5ed57e596a32bb2e6613fa94f5d63246e94efa002a7d8b81fda071
+-- Puts right what a crash or a lost message left: leases that expired too often become dead jobs and failed sources, stored
+-- objects without a job get one, uploads that never came are given up when their signed URL is long over, unfinished
+-- generations that no job will finish are removed. A lost worker is forgiven twice as often as a failure: most were merely
+-- stopped. Returns counts, the ids of the jobs that are due (oldest first, at most 100) and the paths of stored objects that
+-- belong to nobody, at most 100, which the caller removes: uploads that came after their document was deleted, and duplicates.
+create or replace function rag.sweep_ingest_jobs(max_attempts int) returns jsonb
+language plpgsql volatile
+security definer -- storage.objects is not readable for the worker role
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    lost record;
+    dead int := 0;
+    enqueued int;
+    expired int;
+    orphans int;
+    due jsonb;
+    objects jsonb;
+    message constant text :=
+        'The document could not be processed: every attempt ended without an answer. Try again, or split the file.';
+begin
+    for lost in
+        select j.id from rag.ingest_jobs j
+        where j.status = 'running' and j.lease_expires_at < clock_timestamp() and j.attempts >= 2 * max_attempts
+        order by j.document_id, j.note_id
+    loop
+        perform rag.lock_job_source(lost.id);
+        update rag.ingest_jobs j
+        set status = 'dead', lease_token = null, error_code = 'worker_lost', error = message, finished_at = clock_timestamp()
+        where j.id = lost.id and j.status = 'running' and j.lease_expires_at < clock_timestamp();
+        continue when not found;
+        perform rag.fail_job_source(lost.id, 'worker_lost', message);
+        dead := dead + 1;
+    end loop;
+
+    select count(rag.enqueue_stored_object(o.name, o.version, (o.metadata ->> 'size')::bigint)) into enqueued
+    from storage.objects o
+    join rag.documents d on d.object_path = o.name
+    where o.bucket_id = 'documents' and d.duplicate_of is null
+        and not exists (select from rag.ingest_jobs j where j.document_id = d.id and j.kind = 'ingest' and j.object_version = o.version);
+
+    update rag.documents d
+    set status = 'failed', error_code = 'upload_expired', error = 'The file never arrived. Upload it again.'
+    where d.status = 'awaiting_upload' and d.created_at < clock_timestamp() - interval '3 hours';
+    get diagnostics expired = row_count;
+
+    delete from rag.generations g
+    where not exists (select from rag.documents d where d.generation = g.id)
+        and not exists (select from rag.notes n where n.generation = g.id)
+        and not exists (select from rag.ingest_jobs j where j.generation = g.id and j.status in ('queued', 'running'));
+    get diagnostics orphans = row_count;
+
+    select coalesce(jsonb_agg(j.id order by j.run_after), '[]') into due
+    from (
+        select q.id, q.run_after from rag.ingest_jobs q
+        where q.run_after <= clock_timestamp()
+            and (q.status = 'queued' or (q.status = 'running' and q.lease_expires_at < clock_timestamp()))
+        order by q.run_after limit 100
+    ) j;
+
+    select coalesce(jsonb_agg(s.name), '[]') into objects
+    from (
+        select o.name from storage.objects o
+        where o.bucket_id = 'documents' and o.name ~ '^[0-9a-f-]{36}/[0-9a-f-]{36}/original\.[a-z]+$'
+            and not exists (select from rag.documents d where d.object_path = o.name and d.duplicate_of is null)
+        order by o.created_at limit 100
+    ) s;
+    return jsonb_build_object('dead', dead, 'enqueued', enqueued, 'expired', expired, 'orphans', orphans, 'due', due,
+        'objects', objects);
+end
+$$;
+revoke all on function rag.sweep_ingest_jobs(int) from public;
+grant execute on function rag.sweep_ingest_jobs(int) to rag_worker;
+
+-- from sql/47_delete_document.sql sha256:511b145b80018277434800c7bf7e0f37fa4cbc2e8f4a03aa53d6073a38fe1ef6
+-- Deletes one of the caller's documents with everything made of it, its older versions and its aliases, in any status, and
+-- says how many rows went. Null when there is no such document of the caller's. The stored objects, whose paths are in the
+-- receipt, are removed by the caller afterwards.
+create or replace function rag.delete_document(document_id uuid) returns jsonb
+language plpgsql volatile security invoker
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    doomed uuid[];
+    receipt jsonb;
+begin
+    select array_agg(l.id) into doomed
+    from (
+        select d.id from rag.documents d
+        where delete_document.document_id in (d.id, d.superseded_by, d.duplicate_of) order by d.id for update
+    ) l;
+    if not delete_document.document_id = any (coalesce(doomed, '{}')) then
+        return null;
+    end if;
+    with runs as materialized (select g.id from rag.generations g where g.document_id = any (doomed))
+    select jsonb_build_object(
+        'documents', cardinality(doomed),
+        'pages', (select count(*) from rag.pages p where p.generation in (select id from runs)),
+        'chunks', (select count(*) from rag.chunks c where c.generation in (select id from runs)),
+        'vectors', (select count(*) from rag.chunk_vectors v where v.generation in (select id from runs)),
+        'jobs', (select count(*) from rag.ingest_jobs j where j.document_id = any (doomed)),
+        'object_paths', (select jsonb_agg(d.object_path) from rag.documents d where d.id = any (doomed))
+    ) into receipt;
+    delete from rag.documents d where d.id = any (doomed);
+    return receipt;
+end
+$$;
+revoke all on function rag.delete_document(uuid) from public;
+grant execute on function rag.delete_document(uuid) to authenticated;
+
+-- from sql/49_release_lost_jobs.sql sha256:8deb77682fdac71d3dd757c41168f871cf4ddb012ad463eb345d87b6d29881e4
+-- Takes the leases from the dead processes of a host: a job whose holder is "host:…" and not among those alive is due now
+-- instead of when its lease ends. Returns how many.
+create or replace function rag.release_lost_jobs(host text, alive text[]) returns int
+language sql volatile security invoker
+set search_path = pg_catalog, pg_temp
+as $$
+    with released as (
+        update rag.ingest_jobs j
+        set status = 'queued', lease_token = null, lease_expires_at = null, holder = null
+        where j.status = 'running' and starts_with(j.holder, host || ':') and j.holder <> all (alive)
+        returning 1
+    )
+    select count(*)::int from released
+$$;
+revoke all on function rag.release_lost_jobs(text, text[]) from public;
+grant execute on function rag.release_lost_jobs(text, text[]) to rag_worker;
+
+-- from sql/51_delete_sources.sql sha256:1f04056c12dbcfb706435e10a5d5b6ab04fb98f45439004a64cb2fabec7c0382
+-- Deletes notes and documents of the caller's with everything made of them, in any state, and says how many rows went; what
+-- is not there, or not the caller's, counts for nothing. The stored objects, whose paths are in the receipt, are removed by
+-- the caller afterwards.
+create or replace function rag.delete_sources(note_ids uuid[], document_ids uuid[]) returns jsonb
+language plpgsql volatile security invoker
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    doomed uuid;
+    receipts jsonb[];
+begin
+    -- Notes before documents and each kind by id: one order for everybody, no deadlock.
+    perform from rag.notes n where n.id = any (note_ids) order by n.id for update;
+    perform from rag.documents d
+    where d.id = any (document_ids) or d.superseded_by = any (document_ids) or d.duplicate_of = any (document_ids)
+    order by d.id for update;
+    with runs as materialized (select g.id from rag.generations g where g.note_id = any (note_ids))
+    select array[jsonb_build_object(
+        'notes', (select count(*) from rag.notes n where n.id = any (note_ids)),
+        'documents', 0,
+        'pages', (select count(*) from rag.pages p where p.generation in (select id from runs)),
+        'chunks', (select count(*) from rag.chunks c where c.generation in (select id from runs)),
+        'vectors', (select count(*) from rag.chunk_vectors v where v.generation in (select id from runs)),
+        'jobs', (select count(*) from rag.ingest_jobs j where j.note_id = any (note_ids)))] into receipts;
+    foreach doomed in array document_ids loop
+        receipts := array_append(receipts, rag.delete_document(doomed)); -- null when it went as a version of another
+    end loop;
+    delete from rag.notes n where n.id = any (note_ids);
+    return (
+        select jsonb_object_agg(s.key, s.total)
+        from (
+            select e.key, sum(e.value::text::bigint) as total
+            from unnest(receipts) as r (receipt) cross join jsonb_each(r.receipt) e
+            where jsonb_typeof(e.value) = 'number'
+            group by e.key
+        ) s
+    ) || jsonb_build_object('object_paths', (
+        select coalesce(jsonb_agg(p.path), '[]')
+        from unnest(receipts) as r (receipt) cross join jsonb_array_elements_text(r.receipt -> 'object_paths') as p (path)
+    ));
+end
+$$;
+revoke all on function rag.delete_sources(uuid[], uuid[]) from public;
+grant execute on function rag.delete_sources(uuid[], uuid[]) to authenticated;
+
+-- from sql/52_request_note_job.sql sha256:220306c3b46f07eae6f93713c69def07350d1cc88c42607ea29341307d7a6cdc
+-- Queues one of the caller's notes again, as after a failure; what is indexed answers until the new passages replace it. An
+-- open job is left alone and, if it was waiting, made due now. Returns the job's id, or null when the note is not the
+-- caller's or has no text.
+create or replace function rag.request_note_job(note_id uuid) returns bigint
+language plpgsql volatile
+security definer -- users may not write the queue; the owner is checked here
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    note rag.notes;
+    job_id bigint;
+begin
+    select * into note from rag.notes n where n.id = request_note_job.note_id and n.owner_id = auth.uid() for update;
+    if not found or note.status = 'empty' then
+        return null;
+    end if;
+    update rag.ingest_jobs j set run_after = least(j.run_after, clock_timestamp())
+    where j.note_id = note.id and j.status in ('queued', 'running')
+    returning j.id into job_id;
+    if job_id is null then
+        insert into rag.ingest_jobs (owner_id, note_id, kind, object_version)
+        values (note.owner_id, note.id, 'note', clock_timestamp()::text)
+        returning id into job_id;
+    end if;
+    update rag.notes n set status = 'queued', error_code = null, error = null where n.id = note.id;
+    return job_id;
+end
+$$;
+revoke all on function rag.request_note_job(uuid) from public;
+grant execute on function rag.request_note_job(uuid) to authenticated;

@@ -1,0 +1,25 @@
+"""The robustness corpus through a server and a worker of its own, as `make corpus` runs it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.corpus import manifest
+from tests.corpus.run import Result, run_corpus
+from tests.requirements import need_corpus, need_tesseract
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    need_tesseract()
+    return run_corpus(manifest.read_manifest(need_corpus()))
+
+
+def test_every_file_has_the_outcome_the_corpus_expects(result: Result) -> None:
+    """ING-1, ING-2, ING-11, LIB-4, LIB-5, LIB-10"""
+    assert result.deviations == {}
+
+
+def test_no_file_crashes_the_worker_or_exceeds_its_time_and_memory(result: Result) -> None:
+    """ING-11"""
+    assert [row for row in result.figures if not row["ok"]] == []

@@ -1,0 +1,261 @@
+"""Workers and databases are killed at any moment; what comes out is what would have come out anyway, byte for byte."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from functions import sweeper
+from functions.adapters.postgres.jobs import JobStore
+from functions.core import errors, models, ports
+from functions.local import embedded_postgres, migrate
+from functions.local import worker as local_worker
+from tests import database as database_servers
+from tests.acceptance import prose, workplace
+from tests.acceptance.workplace import Workplace, open_workplace, wait_for
+
+KILLS = 50
+KEEPERS = 2
+LONGEST_START, LONGEST_WORK = 1.0, 1.6
+NOTE = ("A note on valleys", prose.write_markdown("valleys", 6))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Documents that take from one batch to eight, of three formats."""
+    folder = tmp_path_factory.mktemp("files")
+    for pages in (3, 17, 30, 64):
+        prose.make_book(folder / f"book of {pages}.pdf", pages)
+    prose.make_report(folder / "report.docx", 12)
+    (folder / "guide.md").write_text(prose.write_markdown("guide", 20), encoding="utf-8")
+    return folder
+
+
+Contents = dict[str, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(
+    clusters: database_servers.Clusters, postgres_major: int, files: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Contents]:
+    """What a worker makes of the files that nothing happens to, in a database of its own."""
+    cluster = clusters.get(postgres_major)
+    dsn = cluster.clone()
+    with open_workplace(dsn, tmp_path_factory.mktemp("undisturbed")) as place:
+        user = add_everything(place, files)
+        place.work_off()
+        assert set(place.statuses(user).values()) == {"indexed"}
+        yield place.contents(user)
+    cluster.drop(dsn)
+
+
+@pytest.fixture
+def place(database: str, tmp_path: Path) -> Iterator[Workplace]:
+    with open_workplace(database, tmp_path / "home") as opened:
+        yield opened
+
+
+def add_everything(place: Workplace, files: Path) -> models.User:
+    user = workplace.make_user()
+    place.add_files(user, files)
+    place.add_note(user, *NOTE)
+    return user
+
+
+class Keeper:
+    """Starts a worker, kills it at a moment of chance, and starts the next one, as a supervisor would."""
+
+    def __init__(self, place: Workplace, user: models.User, seed: int) -> None:
+        self._place, self._user, self._random = place, user, random.Random(seed)
+        self.killed_at_work = 0
+
+    def run(self, times: int) -> None:
+        for _ in range(times):
+            if self._place.is_idle():
+                self._place.reindex(self._user)
+            process = self._place.start_worker()
+            if self._random.random() < 0.2:
+                time.sleep(self._random.uniform(0.05, LONGEST_START))
+            else:  # early moments more often than late ones
+                wait_for(lambda: self._is_at_work(process.pid), 10)  # noqa: B023  called at once
+                time.sleep(LONGEST_WORK * self._random.random() ** 2)
+            self.killed_at_work += self._is_at_work(process.pid)
+            process.kill()
+            process.wait()
+
+    def _is_at_work(self, pid: int) -> bool:
+        return self._place.count(f"status = 'running' and holder like '%:{pid}'") > 0
+
+
+def test_fifty_kills_at_any_moment_change_nothing_of_the_result(
+    place: Workplace, files: Path, undisturbed: Contents
+) -> None:
+    """ING-7, ING-10, LIB-2"""
+    place.set("max_attempts", 20)  # a dead worker counts, and here hardly one lives to save what it has done
+    user = add_everything(place, files)
+    keepers = [Keeper(place, user, seed) for seed in range(KEEPERS)]
+    threads = [threading.Thread(target=keeper.run, args=(KILLS // KEEPERS,)) for keeper in keepers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    worker = place.start_worker()
+    try:
+        assert wait_for(place.is_idle, 60)
+    finally:
+        worker.terminate()
+        worker.wait(15)
+    assert sum(keeper.killed_at_work for keeper in keepers) > KILLS / 2
+    assert set(place.statuses(user).values()) == {"indexed"}
+    assert place.contents(user) == undisturbed
+    assert place.left_over() == {}
+
+
+# The database
+
+
+def test_a_database_that_is_killed_again_and_again_costs_nothing_but_time(
+    files: Path, undisturbed: Contents, tmp_path: Path
+) -> None:
+    """ING-10"""
+    # Not pytest's folder: under root that one is closed to the server's user. Commits are kept: only fsync is off.
+    with (
+        tempfile.TemporaryDirectory(prefix="ibid-test-") as folder,
+        embedded_postgres.start(Path(folder).resolve(), settings={"fsync": "off"}) as server,
+    ):
+        migrate.migrate(server.dsn, with_functions=True)
+        with open_workplace(server.dsn, tmp_path / "home") as place:
+            user = add_everything(place, files)
+            stopping = threading.Event()
+            thread = threading.Thread(target=work_through_failures, args=(place, stopping))
+            thread.start()
+            for seconds in (0.3, 1.1, 1.7, 0.8):
+                time.sleep(seconds)
+                kill_server(server)
+            try:
+                assert wait_for(lambda: is_idle_again(place), 60)
+            finally:
+                stopping.set()
+                thread.join()
+            assert set(place.statuses(user).values()) == {"indexed"}
+            assert place.contents(user) == undisturbed
+            assert place.left_over() == {}
+
+
+def work_through_failures(place: Workplace, stopping: threading.Event) -> None:
+    """The loop of a worker process, whose leases end soon."""
+    while not stopping.is_set():
+        with suppress(errors.IbidError):
+            replace(place.services.make_worker(), lease_seconds=1).ingest_next()
+        stopping.wait(0.05)
+
+
+def kill_server(server: embedded_postgres.Server) -> None:
+    assert server.pid is not None
+    os.kill(server.pid, signal.SIGKILL)
+    assert wait_for(lambda: server.pid is None, 10)
+    server.revive()
+
+
+def is_idle_again(place: Workplace) -> bool:
+    with suppress(errors.DatabaseUnavailableError):
+        return place.is_idle()
+    return False
+
+
+# A worker that was thought dead
+
+
+class Interrupted:
+    """An embedder that, when it is asked for the second time, first lets something else happen."""
+
+    def __init__(self, embedder: ports.Embedder, meanwhile: Callable[[], object]) -> None:
+        self._embedder, self._meanwhile, self._calls = embedder, meanwhile, 0
+        self.dimensions, self.max_input_tokens = embedder.dimensions, embedder.max_input_tokens
+        self.count_tokens = embedder.count_tokens
+
+    def embed(self, texts: Sequence[str]) -> Any:
+        self._calls += 1
+        if self._calls == 2:
+            self._meanwhile()
+        return self._embedder.embed(texts)
+
+
+def take_over(place: Workplace, seconds: float) -> None:
+    """The lease ends, and another worker with so much time takes the job."""
+    with place.services.database.as_worker() as connection:
+        connection.execute("update rag.ingest_jobs set lease_expires_at = now() where status = 'running'")
+    other = place.services.make_worker(seconds)
+    assert other.ingest_next() is not None
+
+
+@pytest.mark.parametrize("seconds", [3600.0, 0.0], ids=["which-ends-it", "which-only-claims-it"])
+def test_a_slow_worker_whose_job_was_taken_over_writes_nothing_more(
+    place: Workplace, files: Path, undisturbed: Contents, tmp_path: Path, seconds: float
+) -> None:
+    """ING-10"""
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "book of 17.pdf").write_bytes((files / "book of 17.pdf").read_bytes())
+    user = workplace.make_user()
+    place.add_files(user, tmp_path / "one")
+    worker = place.services.make_worker()
+    slow = replace(worker, embedder=Interrupted(worker.embedder, lambda: take_over(place, seconds)))
+    outcome = slow.ingest_next()
+    assert outcome is not None
+    assert outcome.status == "superseded"
+    with place.services.database.as_worker() as connection:
+        connection.execute("update rag.ingest_jobs set run_after = now() where status = 'queued'")
+    place.work_off()
+    assert place.contents(user) == {"book of 17.pdf": undisturbed["book of 17.pdf"]}
+    assert place.left_over() == {}
+
+
+# A document that kills
+
+
+def test_a_document_that_kills_every_worker_is_given_up_and_the_others_are_not(
+    place: Workplace, tmp_path: Path
+) -> None:
+    """ING-11, OPS-2"""
+    for name in ("deadly.md", "harmless.md"):
+        (tmp_path / "both").mkdir(exist_ok=True)
+        (tmp_path / "both" / name).write_text(prose.write_markdown(name, 1), encoding="utf-8")
+    user = workplace.make_user()
+    place.add_files(user, tmp_path / "both")
+    with place.services.database.as_user(user) as connection:
+        row = connection.execute("select id from rag.documents where file_name = 'deadly.md'").fetchone()
+    assert row is not None
+    for _ in range(3 * place.services.policy().settings.max_attempts):
+        die_with(place, str(row["id"]))
+        local_worker.release_lost_jobs(place.services)
+        sweeper.sweep(place.services)
+    place.work_off()
+    assert place.statuses(user) == {"deadly.md": "failed: worker_lost", "harmless.md": "indexed"}
+    assert place.left_over() == {}
+
+
+def die_with(place: Workplace, document_id: str) -> None:
+    """A process takes the job of a document, if it is due, and is gone."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    host = place.services.holder.rpartition(":")[0]
+    with psycopg.connect(place.dsn) as connection:
+        row = connection.execute(
+            "select max(id) from rag.ingest_jobs where document_id = %s", (document_id,)
+        ).fetchone()
+    assert row is not None
+    JobStore(place.services.database, f"{host}:{process.pid}").claim_ingest_job(row[0], 3600)

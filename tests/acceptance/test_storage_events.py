@@ -1,0 +1,434 @@
+"""Events of the storage that come twice, out of order, late or never; documents deleted in the middle of it all."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import psycopg
+import pytest
+
+from functions import sweeper
+from functions.adapters import queue_sqs
+from functions.adapters.postgres import documents
+from functions.adapters.postgres.connection import Connection
+from functions.adapters.storage_local import LocalObjectStore
+from functions.runtime import wiring
+from tests import database as database_servers
+from tests.acceptance import inside, stored_state
+from tests.acceptance.prose import write_markdown
+from tests.handlers import events
+from tests.local_server import Json, LocalServer, Person, problem_of, run_local_server
+
+OLD, NEW = b"The old boiler burns peat and coal.", b"The new boiler burns wood and nothing else."
+LONG = write_markdown("valleys", 24).encode()
+SECRET = "webhook-secret-of-the-tests"
+Step = Callable[[], Any]
+
+
+@pytest.fixture(scope="module")
+def database(clusters: database_servers.Clusters, postgres_major: int) -> Iterator[str]:
+    """One for all tests of this module: each has users of its own, and leaves nothing to do."""
+    cluster = clusters.get(postgres_major)
+    dsn = cluster.clone()
+    yield dsn
+    cluster.drop(dsn)
+
+
+@pytest.fixture(scope="module")
+def server(database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    """A server without a worker; the handlers of the cloud find the same services, and every nudge is lost."""
+    config = {"webhook_secret": SECRET, "ingest_queue_url": "https://sqs.example.org/1/jobs"}
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        run_local_server(database, tmp_path_factory.mktemp("home"), worker=False, **config) as running,
+    ):
+        patch.setattr(queue_sqs, "send_job", lambda url, job_id: None)
+        patch.setattr(wiring, "services", lambda: running.services)
+        yield running
+
+
+@pytest.fixture
+def ada(server: LocalServer) -> Iterator[Person]:
+    with server.person("Ada") as person:
+        yield person
+
+
+@contextmanager
+def trigger_disabled(dsn: str) -> Iterator[None]:
+    """Inside, objects are stored and nothing hears of it."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("alter table storage.objects disable trigger rag_on_object_stored")
+        yield
+        connection.execute("alter table storage.objects enable trigger rag_on_object_stored")
+
+
+def send_event(person: Person, ticket: Json, version: str, size: int = 10) -> int | None:
+    """The database webhook of a stored object; returns the job that it names."""
+    sample = events.load("storage_insert")
+    path = f"{person.id}/{ticket['document']['id']}/original.txt"
+    sample["record"] |= {"name": path, "version": version, "metadata": {"size": size}}
+    headers = {"X-Webhook-Secret": SECRET}
+    answer = events.send("storage_event", events.http("POST", "/api/hooks/storage", sample, headers=headers))
+    assert answer.status == 202, answer.content
+    job_id: int | None = answer.json["job_id"]
+    return job_id
+
+
+def put(person: Person, ticket: Json, content: bytes) -> str:
+    """Stores bytes; returns the version that they are."""
+    assert person.put(ticket, content).is_success
+    with person.server.services.database.autocommit() as connection:
+        row = connection.execute(
+            "select version from storage.objects where name like %s", (f"%/{ticket['document']['id']}/%",)
+        ).fetchone()
+    assert row is not None
+    return str(row["version"])
+
+
+def work_off(server: LocalServer) -> list[str]:
+    outcomes = []
+    while (outcome := server.services.make_worker().ingest_next()) is not None:
+        outcomes.append(outcome.status)
+    return outcomes
+
+
+def work_once(server: LocalServer) -> Step:
+    return lambda: server.services.make_worker().ingest_next()
+
+
+def text_of(person: Person, ticket: Json) -> str:
+    return str(person.get(f"/documents/{ticket['document']['id']}/text")["pages"][0]["text"])
+
+
+def jobs_of(server: LocalServer, ticket: Json) -> list[tuple[str, str]]:
+    """Kind and status of each job of a document, in their order."""
+    with server.services.database.as_worker() as connection:
+        rows = connection.execute(
+            "select kind, status from rag.ingest_jobs where document_id = %s order by id", (ticket["document"]["id"],)
+        ).fetchall()
+    return [(row["kind"], row["status"]) for row in rows]
+
+
+def run_at_once(*steps: Step) -> None:
+    """Each in a thread of its own, let go together; a failure of one is a failure of all."""
+    barrier, failures = threading.Barrier(len(steps)), []
+
+    def run(step: Step) -> None:
+        barrier.wait()
+        try:
+            step()
+        except BaseException as exc:
+            failures.append(exc)
+
+    threads = [threading.Thread(target=run, args=(step,)) for step in steps]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+
+
+# Twice
+
+
+@pytest.mark.parametrize("is_triggered", [True, False], ids=["with-trigger", "without-trigger"])
+def test_one_version_told_of_many_times_at_once_is_ingested_once(
+    server: LocalServer, ada: Person, database: str, is_triggered: bool
+) -> None:
+    """ING-10, LIB-3"""
+    ticket = ada.announce("boiler.txt", NEW).json()
+    if is_triggered:
+        version = put(ada, ticket, NEW)
+    else:
+        with trigger_disabled(database):
+            version = put(ada, ticket, NEW)
+    tell = partial(send_event, ada, ticket, version)
+    finalize = partial(ada.post, f"/documents/{ticket['document']['id']}/finalize")
+    sweep = partial(sweeper.sweep, server.services)
+    run_at_once(tell, tell, tell, finalize, finalize, sweep, sweep, work_once(server), work_once(server))
+    work_off(server)
+    assert jobs_of(server, ticket) == [("ingest", "done")]
+    rows = stored_state.count_rows(database, ada.id)
+    assert (rows["generations"], rows["pages"], rows["chunks"], rows["chunk_vectors"]) == (1, 1, 1, 1)
+    run_at_once(tell, tell, finalize, sweep, sweep)
+    assert jobs_of(server, ticket) == [("ingest", "done")]
+    assert ada.get(f"/documents/{ticket['document']['id']}")["status"] == "indexed"
+
+
+def test_finalize_that_overtakes_the_end_of_the_upload_ingests_nothing_twice(
+    server: LocalServer, ada: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LIB-3"""
+    ticket = ada.announce("boiler.txt", NEW).json()
+    request, arrivals = documents.request_ingest_job, []
+
+    def request_late(connection: Connection, document_id: str) -> int | None:
+        """The bytes arrive, and a worker is quick, just before finalize looks for a job; unless they have to wait."""
+        arrivals.append(threading.Thread(target=lambda: (put(ada, ticket, NEW), work_off(server))))
+        arrivals[0].start()
+        arrivals[0].join(1)
+        return request(connection, document_id)
+
+    monkeypatch.setattr(documents, "request_ingest_job", request_late)
+    ada.http.post(f"/api/rag/documents/{ticket['document']['id']}/finalize")
+    arrivals[0].join()
+    work_off(server)
+    assert jobs_of(server, ticket) == [("ingest", "done")]
+
+
+# Out of order
+
+
+def test_the_newest_bytes_win_whatever_the_order_of_their_events(
+    server: LocalServer, ada: Person, database: str
+) -> None:
+    """ING-10"""
+    ticket = ada.announce("boiler.txt", NEW).json()
+    with trigger_disabled(database):
+        old, new = put(ada, ticket, OLD), put(ada, ticket, NEW)
+    send_event(ada, ticket, new)
+    send_event(ada, ticket, old)
+    assert work_off(server) == ["done"]
+    assert text_of(ada, ticket) == NEW.decode()
+    sweeper.sweep(server.services)
+    assert work_off(server) == []
+
+
+def test_an_old_event_that_comes_after_the_document_is_indexed_changes_nothing(
+    server: LocalServer, ada: Person, database: str
+) -> None:
+    """ING-10"""
+    ticket = ada.announce("boiler.txt", NEW).json()
+    with trigger_disabled(database):
+        old = put(ada, ticket, OLD)
+    new = put(ada, ticket, NEW)
+    work_off(server)
+    for version in (old, new, old):
+        send_event(ada, ticket, version)
+    assert work_off(server) == []
+    found = ada.get(f"/documents/{ticket['document']['id']}")
+    assert (found["status"], text_of(ada, ticket)) == ("indexed", NEW.decode())
+
+
+@pytest.mark.parametrize("is_triggered", [True, False], ids=["with-trigger", "without-trigger"])
+def test_new_bytes_in_the_middle_of_the_ingestion_of_the_old_ones_take_their_place(
+    server: LocalServer, ada: Person, database: str, is_triggered: bool
+) -> None:
+    """ING-10"""
+    ticket = ada.announce("boiler.txt", NEW).json()
+    put(ada, ticket, LONG)
+
+    def store_new() -> None:
+        if is_triggered:
+            put(ada, ticket, NEW)
+            return
+        with trigger_disabled(database):
+            put(ada, ticket, NEW)
+        sweeper.sweep(server.services)
+
+    assert interrupt_second_batch(server, ticket, store_new) == "superseded"
+    assert work_off(server) == ["done"]
+    assert text_of(ada, ticket) == NEW.decode()
+    assert jobs_of(server, ticket) == [("ingest", "superseded"), ("ingest", "done")]
+    sweeper.sweep(server.services)
+    assert stored_state.find_left_over(database, server.services.config.home / "storage") == {}
+
+
+def interrupt_second_batch(server: LocalServer, ticket: Json, happen: Step) -> str:
+    """Works on a long document and lets something happen between two batches; returns the outcome."""
+    asked = iter(range(10**6))
+
+    def remaining() -> float:
+        if next(asked) == 1:  # the first batch is saved
+            happen()
+        return inside.HOUR
+
+    job_id = inside.job_of(server, ticket["document"]["id"])["id"]
+    outcome = replace(server.services.make_worker(), remaining_seconds=remaining).ingest_next(job_id)
+    assert outcome is not None
+    return outcome.status
+
+
+# Never
+
+
+def test_an_object_that_no_event_told_of_is_found_by_the_sweeper(
+    server: LocalServer, ada: Person, database: str
+) -> None:
+    """ING-10, OPS-2"""
+    ticket = ada.announce("boiler.txt", NEW).json()
+    with trigger_disabled(database):
+        put(ada, ticket, NEW)
+    assert work_off(server) == []
+    reports = [sweeper.sweep(server.services) for _ in range(2)]
+    assert [report["enqueued"] for report in reports] == [1, 0]
+    assert work_off(server) == ["done"]
+    assert jobs_of(server, ticket) == [("ingest", "done")]
+
+
+def test_a_job_whose_nudge_was_lost_is_named_by_the_sweeper_until_it_is_done(server: LocalServer, ada: Person) -> None:
+    """ING-10, OPS-2"""
+    ticket = ada.announce("boiler.txt", NEW).json()
+    put(ada, ticket, NEW)
+    job_id = inside.job_of(server, ticket["document"]["id"])["id"]
+    assert [sweeper.sweep(server.services)["due"] for _ in range(2)] == [[job_id], [job_id]]
+    server.services.make_worker().ingest_next(job_id)
+    assert sweeper.sweep(server.services)["due"] == []
+
+
+def test_an_event_for_a_path_that_is_nobodys_makes_no_job(server: LocalServer, ada: Person, database: str) -> None:
+    ticket = ada.announce("boiler.txt", NEW).json()
+    ada.http.delete(f"/api/rag/documents/{ticket['document']['id']}")
+    assert send_event(ada, ticket, "1") is None
+    assert stored_state.count_rows(database, ada.id) == {}
+
+
+# Deleted
+
+
+def announce(server: LocalServer, person: Person) -> Json:
+    return dict(person.announce("valleys.txt", LONG).json())
+
+
+def store(server: LocalServer, person: Person) -> Json:
+    ticket = announce(server, person)
+    put(person, ticket, LONG)
+    return ticket
+
+
+def index(server: LocalServer, person: Person) -> Json:
+    ticket = store(server, person)
+    work_off(server)
+    return ticket
+
+
+def leave_half_done(server: LocalServer, person: Person) -> Json:
+    """A worker has saved a batch, and is gone."""
+    ticket = store(server, person)
+    stop_after_a_batch(server, ticket)
+    return ticket
+
+
+def leave_reindexing_half_done(server: LocalServer, person: Person) -> Json:
+    ticket = index(server, person)
+    person.post(f"/documents/{ticket['document']['id']}/reindex")
+    stop_after_a_batch(server, ticket)
+    return ticket
+
+
+class Killed(BaseException):
+    """What no `except Exception` catches, like a killed process."""
+
+
+def stop_after_a_batch(server: LocalServer, ticket: Json) -> None:
+    def die() -> None:
+        raise Killed
+
+    with pytest.raises(Killed):
+        interrupt_second_batch(server, ticket, die)
+
+
+def fail(server: LocalServer, person: Person) -> Json:
+    ticket = announce(server, person)
+    put(person, ticket, b" \n ")
+    work_off(server)
+    return ticket
+
+
+def wait_for_another_try(server: LocalServer, person: Person) -> Json:
+    """A transient failure after the first batch."""
+    ticket = store(server, person)
+    stop_after_a_batch(server, ticket)
+    with server.services.database.as_worker() as connection:
+        connection.execute(
+            "select rag.fail_ingest_job(id, lease_token, 'storage_unavailable', 'Wait.', true, 5) from rag.ingest_jobs"
+            " where owner_id = %s",
+            (person.id,),
+        )
+    return ticket
+
+
+@pytest.mark.parametrize(
+    ("status", "make"),
+    [
+        ("awaiting_upload", announce),
+        ("uploaded", store),
+        ("processing", leave_half_done),
+        ("processing", wait_for_another_try),
+        ("indexed", index),
+        ("reindexing", leave_reindexing_half_done),
+        ("failed", fail),
+    ],
+    ids=["announced", "uploaded", "half-done", "to-be-tried-again", "indexed", "half-reindexed", "failed"],
+)
+def test_deleting_in_any_status_leaves_nothing_anywhere(
+    server: LocalServer, ada: Person, database: str, status: str, make: Callable[[LocalServer, Person], Json]
+) -> None:
+    """LIB-8"""
+    ticket = make(server, ada)
+    document_id = ticket["document"]["id"]
+    assert ada.get(f"/documents/{document_id}")["status"] == status
+    assert ada.http.delete(f"/api/rag/documents/{document_id}").is_success
+    assert stored_state.count_rows(database, ada.id) == {}
+    assert stored_state.find_left_over(database, server.services.config.home / "storage") == {}
+    assert work_off(server) == []
+
+
+def test_deleting_while_a_worker_saves_the_next_batch_leaves_nothing(
+    server: LocalServer, ada: Person, database: str
+) -> None:
+    """LIB-8"""
+    ticket = store(server, ada)
+    delete = partial(ada.http.delete, f"/api/rag/documents/{ticket['document']['id']}")
+    assert interrupt_second_batch(server, ticket, delete) == "superseded"
+    assert stored_state.count_rows(database, ada.id) == {}
+    assert stored_state.find_left_over(database, server.services.config.home / "storage") == {}
+
+
+def test_deleting_and_working_at_the_same_time_never_block_each_other(
+    server: LocalServer, ada: Person, database: str
+) -> None:
+    """LIB-8"""
+    tickets = [ada.announce(f"{n}.txt", NEW).json() for n in range(8)]
+    for number, ticket in enumerate(tickets):
+        put(ada, ticket, NEW + str(number).encode())
+    addresses = [f"/api/rag/documents/{ticket['document']['id']}" for ticket in tickets]
+
+    def delete(some: list[str]) -> None:
+        assert [ada.http.delete(address).status_code for address in some] == [200] * len(some)
+
+    run_at_once(
+        partial(work_off, server),
+        partial(work_off, server),
+        partial(delete, addresses[::2]),
+        partial(delete, addresses[1::2]),
+        partial(sweeper.sweep, server.services),
+    )
+    assert stored_state.count_rows(database, ada.id) == {}
+    sweeper.sweep(server.services)
+    assert stored_state.find_left_over(database, server.services.config.home / "storage") == {}
+
+
+def test_bytes_that_reach_the_storage_after_the_deletion_are_swept(
+    server: LocalServer, ada: Person, database: str
+) -> None:
+    """LIB-8, OPS-2"""
+    ticket = announce(server, ada)
+    path = f"{ada.id}/{ticket['document']['id']}/original.txt"
+    ada.http.delete(f"/api/rag/documents/{ticket['document']['id']}")
+    assert problem_of(ada.put(ticket, NEW)) == (404, "not_found")
+    # A storage elsewhere does not ask us: the bytes and the row are there all the same.
+    objects = server.services.objects
+    assert isinstance(objects, LocalObjectStore)
+    objects.put(path, [NEW])
+    with psycopg.connect(database) as connection:
+        connection.execute(
+            "insert into storage.objects (bucket_id, name, version) values ('documents', %s, '1')", (path,)
+        )
+    assert sweeper.sweep(server.services)["objects"] == [path]
+    assert stored_state.find_left_over(database, server.services.config.home / "storage") == {}

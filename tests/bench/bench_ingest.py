@@ -1,0 +1,275 @@
+"""How fast documents come in: `python -m tests.bench.bench_ingest [--long]`.
+
+Prints a table and, as its last line, one JSON object. Loading is measured against a bare binary COPY of the same rows,
+computed before, into the same tables with the same indexes; both take turns in one run. `--long` adds a thousand dense
+pages through invocations of a minute each, which takes minutes. Pages are those of the question sets in IBID_EVAL_DATA
+where they are, else made up.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import psycopg
+
+from functions.adapters.postgres import batches
+from functions.core import ingestion, jobs
+from functions.local import embedded_postgres, migrate, terminal
+from tests.acceptance import prose
+from tests.acceptance.test_time_limit import ingest_alone
+from tests.acceptance.workplace import Workplace, make_user, open_workplace
+from tests.bench.bench_embedding import figure
+from tests.requirements import REPOSITORY
+
+ROUNDS = 3
+PAGES, LONG_PAGES = 100, 1000
+LOAD_RATIO_GOAL = 0.5
+PEAK_RATIO_GOAL = 1.3
+LIMIT_SECONDS = 60.0
+TABLES = ("pages", "chunks", "chunk_vectors", "chunk_terms", "generation_terms")
+
+Seconds = dict[str, float]
+
+
+def make_pdf(path: Path, pages: int) -> Path:
+    """The first pages of the English and French question sets, over and over, or pages made up."""
+    import pypdfium2
+
+    sources = sorted((REPOSITORY / "../shared/eval").resolve().glob("pages_*/pdf/*.pdf"))
+    if not sources:
+        return prose.make_book(path, pages, sentences=30)
+    target = pypdfium2.PdfDocument.new()
+    while len(target) < pages:
+        for source in sources:
+            with pypdfium2.PdfDocument(source) as document:
+                count = min(len(document), pages - len(target))
+                target.import_pages(document, list(range(count)))
+    target.save(path)
+    target.close()
+    return path
+
+
+@contextmanager
+def open_place(folder: Path) -> Iterator[Workplace]:
+    """A database with the settings of a laptop, and the storage beside it."""
+    with embedded_postgres.start(folder / "postgres") as server:
+        migrate.migrate(server.dsn, with_functions=True)
+        with open_workplace(server.dsn, folder / "home") as place:
+            yield place
+
+
+class Clock:
+    """Adds up the seconds that named parts of a run take."""
+
+    def __init__(self) -> None:
+        self.seconds: Seconds = defaultdict(float)
+
+    def timed(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*args: Any, **kwargs: Any) -> Any:
+            start = time.perf_counter()
+            try:
+                return call(*args, **kwargs)
+            finally:
+                self.seconds[name] += time.perf_counter() - start
+
+        return run
+
+
+class TimedStore:
+    """A job store whose every call counts as the database's time; it also keeps what was saved."""
+
+    def __init__(self, store: jobs.JobStore, clock: Clock) -> None:
+        self._store, self._clock = store, clock
+        self.saved: list[tuple[jobs.Job, jobs.Batch]] = []
+        self.facts: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return self._clock.timed("database", getattr(self._store, name))
+
+    def save_batch(self, job: jobs.Job, batch: jobs.Batch, lease_seconds: int) -> None:
+        self.saved.append((job, batch))
+        self.__getattr__("save_batch")(job, batch, lease_seconds)
+
+    def finish_ingest_job(self, job: jobs.Job, facts: dict[str, Any]) -> None:
+        self.facts = facts
+        self.__getattr__("finish_ingest_job")(job, facts)
+
+
+class TimedWorker(ingestion.Worker):
+    """A worker whose parts are timed by `clock`; what is left of the whole is reading the file."""
+
+    clock: Clock
+
+    def _chunk(self, *args: Any) -> Any:
+        return TimedWorker.clock.timed("chunking", super()._chunk)(*args)
+
+    def _embed(self, *args: Any) -> Any:
+        # Heartbeats between two answers of the model are counted twice: microseconds.
+        return TimedWorker.clock.timed("embedding", super()._embed)(*args)
+
+    def _measure_self_retrieval(self, *args: Any) -> Any:
+        return TimedWorker.clock.timed("self-retrieval", super()._measure_self_retrieval)(*args)
+
+
+def ingest(place: Workplace, file: Path) -> tuple[TimedStore, Seconds]:
+    """One file from its first byte to its score, by a worker that is warm; what was saved and the seconds by part."""
+    worker = place.services.make_worker()
+    worker.embedder.embed(["warm"])
+    terminal.add_file(place.services, make_user(), file)
+    clock = TimedWorker.clock = Clock()
+    store = TimedStore(worker.store, clock)
+    fields = {name: getattr(worker, name) for name in ingestion.Worker.__dataclass_fields__} | {"store": store}
+    outcome = clock.timed("whole", TimedWorker(**fields).ingest_next)()
+    assert outcome is not None
+    assert outcome.status == "done", outcome
+    return store, clock.seconds
+
+
+def figures_of_parts(seconds: Seconds) -> list[dict[str, Any]]:
+    whole = seconds.pop("whole")
+    seconds = {"reading": whole - sum(seconds.values()), **seconds}
+    rows = [figure(f"pages/s, {PAGES} pages end to end", PAGES / whole, 1.0, None, True)]
+    return rows + [figure(f"  of it {name}, s", value, whole, None, True) for name, value in seconds.items()]
+
+
+# Loading
+
+
+def load(place: Workplace, saved: Sequence[tuple[jobs.Job, jobs.Batch]], facts: dict[str, Any]) -> Seconds:
+    """Saves the batches of a document again, as another one, up to the flip."""
+    user = make_user()
+    with place.services.database.as_worker() as connection:
+        connection.execute(
+            "insert into rag.documents (id, owner_id, file_name, file_type, size_bytes, object_path)"
+            " select gen_random_uuid(), %s, 'load.pdf', 'pdf', 1, gen_random_uuid()::text returning id",
+            (user.id,),
+        )
+        row = connection.execute(
+            "select rag.enqueue_stored_object(object_path, '1', 1) as id from rag.documents where owner_id = %s",
+            (user.id,),
+        ).fetchone()
+    assert row is not None
+    store = place.services.make_worker().store
+    job = store.claim_ingest_job(row["id"], 600)
+    assert job is not None
+    clock = Clock()
+    with timed_copies(clock):
+        for _, batch in saved:
+            clock.timed("save_batch", store.save_batch)(job, batch, 600)
+        clock.timed("finish", store.finish_ingest_job)(job, facts)
+    return clock.seconds
+
+
+@contextmanager
+def timed_copies(clock: Clock) -> Iterator[None]:
+    names = ("_copy_pages", "_copy_chunks", "_copy_vectors")
+    originals = {name: getattr(batches, name) for name in names}
+    for name, original in originals.items():
+        setattr(batches, name, clock.timed("copy", original))
+    try:
+        yield
+    finally:
+        for name, original in originals.items():
+            setattr(batches, name, original)
+
+
+def dump_rows(connection: psycopg.Connection, generation: int) -> dict[str, bytes]:
+    rows = {}
+    for table in TABLES:
+        query = f"copy (select * from rag.{table} where generation = {generation}) to stdout (format binary)"
+        with connection.cursor().copy(query) as copy:
+            rows[table] = b"".join(bytes(piece) for piece in copy)
+    return rows
+
+
+def copy_rows(connection: psycopg.Connection, rows: dict[str, bytes]) -> float:
+    """Seconds of a bare COPY, as the owner of the tables, in one transaction."""
+    start = time.perf_counter()
+    with connection.transaction():
+        for table, content in rows.items():
+            with connection.cursor().copy(f"copy rag.{table} from stdin (format binary)") as copy:
+                copy.write(content)
+    return time.perf_counter() - start
+
+
+def delete_rows(connection: psycopg.Connection) -> None:
+    connection.execute(f"truncate {', '.join(f'rag.{table}' for table in TABLES)}")
+    connection.execute("truncate rag.generations cascade")
+    connection.execute("checkpoint")
+
+
+def figures_of_loading(place: Workplace, store: TimedStore) -> list[dict[str, Any]]:
+    job, _ = store.saved[0]
+    chunk_count = sum(len(batch.chunks) for _, batch in store.saved)
+    ours, bare = [], []
+    with psycopg.connect(place.dsn, autocommit=True) as connection:
+        connection.execute("set row_security = off")
+        rows = dump_rows(connection, job.generation)
+        for _ in range(ROUNDS):
+            delete_rows(connection)
+            bare.append(copy_rows(connection, rows))
+            delete_rows(connection)
+            ours.append(load(place, store.saved, store.facts))
+    best = min(ours, key=lambda seconds: seconds["save_batch"] + seconds["finish"])
+    whole, copied = best["save_batch"] + best["finish"], min(bare)
+    return [
+        figure("chunks/s loaded, ready to be searched", chunk_count / whole, chunk_count / copied, LOAD_RATIO_GOAL,
+               copied / whole >= LOAD_RATIO_GOAL),
+        figure("  of it COPY by the worker, s", best["copy"], whole, None, True),
+        figure("  of it index_chunks and checkpoints, s", best["save_batch"] - best["copy"], whole, None, True),
+        figure("  of it the flip, s", best["finish"], whole, None, True),
+        figure("bare COPY, median s", statistics.median(bare), copied, None, True),
+    ]  # fmt: skip
+
+
+# A thousand pages in invocations of a minute
+
+
+def figures_of_long(place: Workplace, folder: Path) -> list[dict[str, Any]]:
+    files = {pages: make_pdf(folder / f"{pages}.pdf", pages) for pages in (PAGES, LONG_PAGES)}
+    peaks = {pages: ingest_alone(place, file, make_user()) / 1e6 for pages, file in files.items()}
+    terminal.add_file(place.services, make_user(), files[LONG_PAGES])
+    seconds = []
+    while True:
+        start = time.monotonic()
+        outcome = place.services.make_worker(LIMIT_SECONDS).ingest_next()
+        seconds.append(time.monotonic() - start)
+        assert outcome is not None
+        if not outcome.again:
+            break
+    assert outcome.status == "done", outcome
+    longest = max(seconds)
+    return [
+        figure(f"peak MB, {LONG_PAGES} pages and {PAGES}", peaks[LONG_PAGES], peaks[PAGES], PEAK_RATIO_GOAL,
+               peaks[LONG_PAGES] <= PEAK_RATIO_GOAL * peaks[PAGES]),
+        figure(f"invocations for {LONG_PAGES} pages", len(seconds), 1, None, True),
+        figure("longest invocation, s", longest, LIMIT_SECONDS, 1.0, longest <= LIMIT_SECONDS),
+    ]  # fmt: skip
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory(prefix="ibid-bench-") as name:
+        folder = Path(name).resolve()
+        with open_place(folder) as place:
+            store, seconds = ingest(place, make_pdf(folder / "book.pdf", PAGES))
+            figures = figures_of_parts(seconds) + figures_of_loading(place, store)
+            if "--long" in sys.argv[1:]:
+                figures += figures_of_long(place, folder)
+    print(f"{'figure':44} {'value':>10} {'baseline':>10} {'ratio':>8} {'goal':>5}  ok")
+    for row in figures:
+        goal = "" if row["goal"] is None else row["goal"]
+        print(f"{row['figure']:44} {row['value']:10} {row['baseline']:10} {row['ratio']:8} {goal:>5}  {row['ok']}")
+    print(json.dumps({"name": "ingest", "figures": figures}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""`make corpus`: the files of IBID_CORPUS_DATA through a server and worker as `make run` starts them.
+
+Prints the outcomes by expectation, each deviation, and as its last line one JSON object with the figures. Ends with 1
+when a goal is missed. Arguments are parts of file names: only those files are run.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+
+from tests.corpus.manifest import Entry, data_root, read_manifest
+from tests.corpus.run import Result, run_corpus
+
+
+def choose(entries: list[Entry], parts: list[str]) -> list[Entry]:
+    return [entry for entry in entries if not parts or any(part in str(entry.path) for part in parts)]
+
+
+def print_outcomes(result: Result) -> None:
+    rows = Counter(
+        (e.expect, f"{o.status}{' ' + o.code if o.code else ''}{' (duplicate)' if o.duplicate else ''}")
+        for e, o in result.outcomes
+    )
+    print(f"{'expected':12} {'outcome':40} files")
+    for (expected, outcome), count in sorted(rows.items()):
+        print(f"{expected:12} {outcome:40} {count:5}")
+    print("\nslowest")
+    for entry, outcome in sorted(result.outcomes, key=lambda pair: -pair[1].seconds)[:8]:
+        print(f"{outcome.seconds:8.1f} s  {entry.path.name}")
+    print(f"\ndeviations: {len(result.deviations)}")
+    for file, fault in result.deviations.items():
+        print(f"  {file}: {fault}")
+    print(f"\n{'figure':34} {'value':>10} {'baseline':>10} {'ratio':>8} {'goal':>5}  ok")
+    for row in result.figures:
+        goal = "" if row["goal"] is None else row["goal"]
+        print(f"{row['figure']:34} {row['value']:10} {row['baseline']:10} {row['ratio']:8} {goal:>5}  {row['ok']}")
+
+
+def main() -> int:
+    root = data_root()
+    if not (root / "manifest.jsonl").exists():
+        print(f"MISSING: IBID_CORPUS_DATA: no manifest.jsonl in {root}", file=sys.stderr)
+        return 2
+    entries = choose(read_manifest(root), sys.argv[1:])
+    if not entries:
+        print(f"ibid: no file of the corpus has {' or '.join(sys.argv[1:])} in its name", file=sys.stderr)
+        return 2
+    result = run_corpus(entries)
+    print_outcomes(result)
+    print(json.dumps({"name": "corpus", "figures": result.figures}))
+    return 0 if all(row["ok"] for row in result.figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""Ibid as `make run` starts it, in processes of its own, and what its worker takes of the machine."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import httpx
+import psutil
+
+from tests.requirements import REPOSITORY
+
+SAMPLE_SECONDS = 0.05
+START_SECONDS = 120.0
+OUTSIDE = ("OPENAI_", "SUPABASE_", "CHAT_", "EMBEDDING_", "IBID_", "PG", "AWS_", "DATABASE_URL", "PORT", "LOG_LEVEL")
+
+
+@contextmanager
+def run_installation(home: Path) -> Iterator[tuple[httpx.Client, WorkerWatch]]:
+    """Serves until the end of the block; the client is signed in as the person at this machine."""
+    port = _find_port()
+    inherited = {name: value for name, value in os.environ.items() if not name.upper().startswith(OUTSIDE)}
+    environment = inherited | {"IBID_HOME": str(home), "PORT": str(port), "LOG_LEVEL": "WARNING"}
+    with (
+        (home.parent / "server.log").open("wb") as log,
+        subprocess.Popen(
+            [sys.executable, "-m", "functions.local", "serve"], cwd=REPOSITORY, env=environment, stdout=log, stderr=log
+        ) as process,
+        httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60, trust_env=False) as client,
+    ):
+        try:
+            _wait_until_ready(client, process)
+            token = client.post("/api/local/token").raise_for_status().json()["token"]
+            client.headers["authorization"] = f"Bearer {token}"
+            with WorkerWatch(process.pid) as watch:
+                yield client, watch
+        finally:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(30)
+            process.kill()
+
+
+def _find_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_until_ready(client: httpx.Client, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline and process.poll() is None:
+        with suppress(httpx.HTTPError):
+            if client.get("/ready").is_success:
+                return
+        time.sleep(0.1)
+    raise RuntimeError("the server did not start")
+
+
+class WorkerWatch:
+    """Looks at the worker of a server again and again.
+
+    `peak_bytes` is the most that the worker and the programs it runs (Tesseract) had in memory at one time, or the
+    worker alone by the kernel's own high-water mark; `starts` counts worker processes: more than one was a crash.
+    """
+
+    def __init__(self, server_pid: int) -> None:
+        self.peak_bytes = 0
+        self._server = psutil.Process(server_pid)
+        self._workers: set[int] = set()
+        self._stopping = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="worker-watch", daemon=True)
+
+    @property
+    def starts(self) -> int:
+        return len(self._workers)
+
+    def __enter__(self) -> WorkerWatch:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stopping.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        worker: psutil.Process | None = None
+        while not self._stopping.wait(SAMPLE_SECONDS):
+            with suppress(psutil.Error, OSError):
+                if worker is None or not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE:
+                    worker = next((p for p in self._server.children() if "work" in p.cmdline()), None)
+                if worker is not None:
+                    self._workers.add(worker.pid)
+                    self.peak_bytes = max(self.peak_bytes, _measure(worker))
+
+
+def _measure(worker: psutil.Process) -> int:
+    """Bytes in memory of a process and of all that it has started, or its high-water mark if that is more."""
+    together = read_memory(worker.pid, "VmRSS")
+    for child in worker.children(recursive=True):
+        with suppress(OSError):
+            together += read_memory(child.pid, "VmRSS")
+    return max(together, read_memory(worker.pid, "VmHWM"))
+
+
+def read_memory(pid: int, name: str) -> int:
+    """Bytes, as the kernel counts them: VmRSS now, VmHWM at most so far. 0 where a process has ended."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) * 1024
+    return 0

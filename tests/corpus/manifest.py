@@ -1,0 +1,107 @@
+"""The robustness corpus as its manifest describes it, and whether what became of a file is what it asks for."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tests.requirements import REPOSITORY
+
+Expectation = Literal["ok", "ocr", "no_text", "other_type", "damaged", "wrong_type", "password", "too_big"]
+
+# Which codes say plainly what is the matter with a file; `indexed` beside them where reading it is right as well.
+PLAIN_CODES: dict[Expectation, frozenset[str]] = {
+    "ok": frozenset(),
+    "ocr": frozenset({"no_text", "empty"}),
+    "no_text": frozenset({"no_text", "empty"}),
+    "other_type": frozenset({"unsupported_type"}),
+    "damaged": frozenset({"corrupt", "empty"}),
+    "wrong_type": frozenset({"unsupported_type"}),
+    "password": frozenset({"encrypted"}),
+    "too_big": frozenset({"too_large", "too_many_pages"}),
+}
+MAY_BE_INDEXED: frozenset[Expectation] = frozenset({"ok", "ocr", "other_type", "damaged", "wrong_type", "too_big"})
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file of the corpus; `pages` is known of PDF files, `words` of scans: what a person reads there."""
+
+    path: Path
+    expect: Expectation
+    kinds: frozenset[str]
+    pages: int | None
+    words: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a file. `read_words` is None where there are none to look for."""
+
+    status: Literal["indexed", "failed", "refused", "unfinished"]
+    code: str | None = None
+    message: str = ""
+    page_count: int | None = None
+    chunk_count: int = 0
+    seconds: float = 0.0
+    duplicate: bool = False
+    read_words: bool | None = None
+
+
+def data_root() -> Path:
+    """Where the corpus lies: IBID_CORPUS_DATA, or the folder beside the repository."""
+    return Path(os.environ.get("IBID_CORPUS_DATA") or REPOSITORY / "../shared/corpus").resolve()
+
+
+def read_manifest(folder: Path) -> list[Entry]:
+    lines = (folder / "manifest.jsonl").read_text(encoding="utf-8").splitlines()
+    return [_read_entry(folder, json.loads(line)) for line in lines]
+
+
+def _read_entry(folder: Path, row: dict[str, Any]) -> Entry:
+    path = folder / row["file"]
+    return Entry(path, row["expect"], frozenset(row["kind"]), row.get("pages"), row.get("ocr_contains"))
+
+
+def choose_some(entries: Sequence[Entry], count: int) -> list[Entry]:
+    """At most `count` files a pair of expectation and kind, in their order: every pair is there."""
+    taken: dict[tuple[str, str], int] = {}
+    chosen = []
+    for entry in entries:
+        pairs = [(entry.expect, kind) for kind in entry.kinds]
+        if any(taken.get(pair, 0) < count for pair in pairs):
+            chosen.append(entry)
+            for pair in pairs:
+                taken[pair] = taken.get(pair, 0) + 1
+    return chosen
+
+
+def find_deviation(entry: Entry, outcome: Outcome, *, has_ocr: bool) -> str | None:
+    """How the outcome differs from what the corpus expects, in words; None when it does not."""
+    if outcome.status == "unfinished":
+        return "not finished in time"
+    if outcome.status == "indexed":
+        return _find_fault_of_indexed(entry, outcome, has_ocr)
+    if outcome.chunk_count:
+        return f"{outcome.status} with {outcome.chunk_count} chunks"
+    if not outcome.message.endswith("."):
+        return f"{outcome.code} without a sentence: {outcome.message!r}"
+    if outcome.code not in PLAIN_CODES[entry.expect]:
+        return f"{outcome.status} as {outcome.code}: {outcome.message}"
+    return None
+
+
+def _find_fault_of_indexed(entry: Entry, outcome: Outcome, has_ocr: bool) -> str | None:
+    if entry.expect not in MAY_BE_INDEXED:
+        return f"indexed with {outcome.chunk_count} chunks"
+    if outcome.chunk_count < 1:
+        return "indexed without a chunk"
+    if entry.pages is not None and entry.expect in ("ok", "ocr") and outcome.page_count != entry.pages:
+        return f"{outcome.page_count} pages instead of {entry.pages}"
+    if entry.expect == "ocr" and has_ocr and outcome.read_words is False:
+        return f"indexed, but {entry.words!r} was not read"
+    return None

@@ -1,0 +1,150 @@
+"""Every file of the corpus through a running installation, and the figures of it."""
+
+from __future__ import annotations
+
+import mimetypes
+import shutil
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from tests.corpus.installation import run_installation
+from tests.corpus.manifest import Entry, Outcome, find_deviation
+
+FILE_SECONDS = 60.0
+PATIENCE_SECONDS = 180.0
+PEAK_MB = 600.0
+AHEAD = 3
+POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of each file, in order, and of the worker."""
+
+    outcomes: tuple[tuple[Entry, Outcome], ...]
+    peak_bytes: int
+    worker_starts: int
+    seconds: float
+    has_ocr: bool
+
+    @property
+    def deviations(self) -> dict[str, str]:
+        """File → what is wrong with its outcome."""
+        found = ((e, find_deviation(e, outcome, has_ocr=self.has_ocr)) for e, outcome in self.outcomes)
+        return {str(entry.path): fault for entry, fault in found if fault is not None}
+
+    @property
+    def figures(self) -> list[dict[str, Any]]:
+        files, right = len(self.outcomes), len(self.outcomes) - len(self.deviations)
+        slowest = max(outcome.seconds for _, outcome in self.outcomes)
+        looked = [outcome.read_words for _, outcome in self.outcomes if outcome.read_words is not None]
+        peak = self.peak_bytes / 1e6
+        return [
+            figure("files with the expected outcome", right, files, 1.0, right == files),
+            figure("slowest file, s", slowest, FILE_SECONDS, 1.0, slowest <= FILE_SECONDS),
+            figure("peak of worker and OCR, MB", peak, PEAK_MB, 1.0, peak < PEAK_MB),
+            figure("worker processes", self.worker_starts, 1, 1.0, self.worker_starts == 1),
+            figure("scans whose words were read", sum(looked), max(len(looked), 1), None, True),
+            figure("all files, s", self.seconds, files, None, True),
+        ]
+
+
+def figure(name: str, value: float, baseline: float, goal: float | None, ok: bool) -> dict[str, Any]:
+    """`goal` is of the ratio value / baseline; None where a figure is only reported."""
+    return {
+        "figure": name,
+        "value": round(value, 3),
+        "baseline": round(baseline, 3),
+        "ratio": round(value / baseline, 4),
+        "goal": goal,
+        "ok": bool(ok),
+    }
+
+
+def run_corpus(entries: Sequence[Entry]) -> Result:
+    with tempfile.TemporaryDirectory(prefix="ibid-corpus-") as folder:
+        (home := Path(folder).resolve() / "home").mkdir()
+        with run_installation(home) as (client, watch):
+            start = time.monotonic()
+            outcomes = tuple(zip(entries, _ingest_all(client, entries), strict=True))
+            seconds = time.monotonic() - start
+        return Result(outcomes, watch.peak_bytes, watch.starts, seconds, shutil.which("tesseract") is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    entry: Entry
+    document: str | None
+    at: float
+    refusal: Outcome | None = None
+
+
+def _ingest_all(client: httpx.Client, entries: Sequence[Entry]) -> Iterator[Outcome]:
+    """A few files are sent ahead, so that the worker is never idle; it takes them one after the other."""
+    waiting: deque[_Sent] = deque()
+    free_at = 0.0
+    for entry in [*entries, *[None] * AHEAD]:
+        if entry is not None:
+            waiting.append(_send(client, entry))
+        if waiting and (len(waiting) > AHEAD or entry is None):
+            sent = waiting.popleft()
+            outcome = sent.refusal or _follow(client, sent)
+            now = time.monotonic()
+            yield replace(outcome, seconds=now - max(sent.at, free_at))
+            free_at = now
+
+
+def _send(client: httpx.Client, entry: Entry) -> _Sent:
+    """The two steps of an upload, with the type that a browser would declare."""
+    content = entry.path.read_bytes()
+    body = {"file_name": entry.path.name, "size": len(content), "mime_type": mimetypes.guess_type(entry.path.name)[0]}
+    announced = client.post("/api/rag/documents", json=body)
+    if not announced.is_success:
+        return _Sent(entry, None, time.monotonic(), _refused(announced))
+    document, upload = announced.json()["document"]["id"], announced.json()["upload"]
+    stored = client.request(upload["method"], upload["url"], content=content, headers=upload["headers"])
+    if not stored.is_success:
+        return _Sent(entry, None, time.monotonic(), _refused(stored))
+    client.post(f"/api/rag/documents/{document}/finalize").raise_for_status()
+    return _Sent(entry, document, time.monotonic())
+
+
+def _refused(answer: httpx.Response) -> Outcome:
+    problem = answer.json()
+    return Outcome("refused" if answer.is_client_error else "unfinished", problem["code"], problem["detail"])
+
+
+def _follow(client: httpx.Client, sent: _Sent) -> Outcome:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        found = client.get(f"/api/rag/documents/{sent.document}").raise_for_status().json()
+        if found["status"] in ("indexed", "failed"):
+            return _describe(client, sent, found)
+        time.sleep(POLL_SECONDS)
+    return Outcome("unfinished")
+
+
+def _describe(client: httpx.Client, sent: _Sent, found: dict[str, Any]) -> Outcome:
+    words = sent.entry.words if found["status"] == "indexed" else None
+    return Outcome(
+        found["status"],
+        found["error_code"],
+        found["error"] or "",
+        found["page_count"],
+        found["chunk_count"],
+        duplicate=found["id"] != sent.document,
+        read_words=None if words is None else _holds(client, found["id"], words),
+    )
+
+
+def _holds(client: httpx.Client, document_id: str, words: str) -> bool:
+    pages = client.get(f"/api/rag/documents/{document_id}/text").raise_for_status().json()["pages"]
+    text = " ".join(" ".join(page["text"] for page in pages).split()).casefold()
+    return " ".join(words.split()).casefold() in text

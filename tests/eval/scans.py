@@ -1,0 +1,212 @@
+"""What scanning costs: `python -m tests.eval.scans [pages_en pages_fr]`.
+
+A page set is indexed twice by the worker that serves users: as it is, and with those files that have one replaced by
+their scanned twin, which OCR reads. The questions that these files answer are asked of both. Prints a table and, last,
+a line of JSON; 1 when a set loses more than is promised.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import resource
+import shutil
+import sys
+import uuid
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from functions.adapters import tesseract
+from functions.adapters.postgres import settings as stored_settings
+from functions.adapters.postgres.connection import Database
+from functions.adapters.postgres.jobs import JobStore
+from functions.core import extraction, ingestion, metrics, models, ports
+from functions.core.settings import Settings
+from functions.local import evaluation, evaluation_asking, evaluation_library, evaluation_sets
+from functions.runtime import wiring
+from functions.runtime.config import Config
+from tests import library
+
+SETS = ("pages_en", "pages_fr")
+PROCESSES = 2
+MOST_LOST = 0.05  # points of hit@5
+HITS = ("hit_1", "hit_5", "hit_10")
+
+ScannedPage = tuple[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A set before and after; `words_found` is the share of the words of the text that the scanned pages have, too.
+
+    `seconds` are those of one core, for reading a page.
+    """
+
+    name: str
+    pages: int
+    questions: int
+    words_found: float
+    seconds: float
+    text: metrics.RankingScores
+    scans: metrics.RankingScores
+
+    @property
+    def lost(self) -> float:
+        return self.text.hit_5 - self.scans.hit_5
+
+
+class RememberingRecognizer:
+    """Reads every picture once, so that pages can be read side by side before the worker asks for them in turn."""
+
+    def __init__(self, inner: ports.TextRecognizer) -> None:
+        self._inner = inner
+        self._known: dict[bytes, ports.RecognizedPage] = {}
+
+    def recognize(self, png: bytes, *, timeout: float) -> ports.RecognizedPage:
+        key = hashlib.sha256(png).digest()
+        if key not in self._known:
+            self._known[key] = self._inner.recognize(png, timeout=timeout)
+        return self._known[key]
+
+
+class OneFile:
+    """An object store as a worker needs it, over one file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def download(self, path: str, target: Path) -> None:
+        shutil.copyfile(self._path, target)
+
+
+def compare(
+    database: Database, name: str, embedder: ports.Embedder, *, root: Path, documents: Collection[str] = ()
+) -> Comparison:
+    """Measures a set; only `documents` of it are scanned and asked about, if any are named."""
+    found = tesseract.find_tesseract()
+    assert found is not None, "Tesseract is not installed"
+    recognizer = RememberingRecognizer(found)
+    questions = evaluation_sets.read_set(name, root=root)
+    twins = {doc_id: path for doc_id, path in find_twins(root / name).items() if not documents or doc_id in documents}
+    asked = [one for one in questions.questions if one.gold and all(unit[0] in twins for unit in one.gold)]
+    originals = {file.doc_id: file.path for file in questions.files}
+    before = _resources()
+    scanned = read_pages(twins, recognizer)
+    seconds = (_resources() - before) / len(scanned)
+    words_found = share_of_words(read_pages({doc_id: originals[doc_id] for doc_id in twins}, recognizer), scanned)
+    scores = [
+        evaluation.mean_scores(_ask(database, files, asked, embedder, recognizer))
+        for files in (originals, originals | twins)
+    ]
+    return Comparison(name, len(scanned), len(asked), words_found, seconds, *scores)
+
+
+def find_twins(folder: Path) -> dict[str, Path]:
+    """The scanned twin of each document that has one."""
+    rows = map(json.loads, (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines())
+    return {row["doc_id"]: folder / row["scan_path"] for row in rows if "scan_path" in row}
+
+
+def read_pages(files: Mapping[str, Path], recognizer: ports.TextRecognizer) -> dict[ScannedPage, str]:
+    """The text of every page of these PDF files."""
+
+    def read(page: ScannedPage) -> str:
+        with _open(files[page[0]], recognizer) as document:
+            return next(document.pages(page[1])).text
+
+    pages: list[ScannedPage] = []
+    for doc_id, path in files.items():
+        with _open(path, recognizer) as document:
+            pages += ((doc_id, number) for number in range(1, document.page_count + 1))
+    with ThreadPoolExecutor(PROCESSES) as pool:  # the work is done by processes of Tesseract
+        return dict(zip(pages, pool.map(read, pages), strict=True))
+
+
+def share_of_words(text: Mapping[ScannedPage, str], scanned: Mapping[ScannedPage, str]) -> float:
+    """How many of the words of the pages are on the scanned pages as well, letter for letter."""
+    words = {page: Counter(found.replace("\u00ad", "-\n").split()) for page, found in text.items()}
+    common = sum((counted & Counter(scanned[page].split())).total() for page, counted in words.items())
+    return common / sum(counted.total() for counted in words.values())
+
+
+def _open(path: Path, recognizer: ports.TextRecognizer) -> extraction.ExtractedDocument:
+    return extraction.open_document(path, "pdf", max_pages=Settings().max_pages, recognizer=recognizer)
+
+
+def _ask(
+    database: Database,
+    files: Mapping[str, Path],
+    questions: Sequence[evaluation_sets.Question],
+    embedder: ports.Embedder,
+    recognizer: ports.TextRecognizer,
+) -> list[evaluation_asking.Asked]:
+    user = models.User(str(uuid.uuid4()), False, {})
+    server = stored_settings.ensure_default_server(database, wiring.LOCAL_SERVER)
+    store, names = JobStore(database), {}
+    for doc_id, path in files.items():
+        document_id = library.add_document(database, user, path.name)
+        job_id = store.enqueue_stored_object(library.object_path(user, document_id), "1", None)
+        objects = cast(ports.ObjectStore, OneFile(path))
+        worker = ingestion.Worker(store, objects, server, embedder, Settings(), recognizer=recognizer)
+        outcome = worker.ingest_next(job_id)
+        assert outcome is not None
+        assert outcome.status == "done", f"{path}: {outcome.code}"
+        names[document_id] = doc_id
+    with database.autocommit() as connection:
+        connection.execute("vacuum analyze")
+    indexed = evaluation_library.Library(user, server, names, 0)
+    return evaluation_asking.ask_all(database, indexed, questions, embedder, Settings(), "hybrid")
+
+
+def _resources() -> float:
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def print_table(found: Comparison) -> None:
+    print(f"\n{found.name}: {found.pages} scanned pages, {found.questions} questions")
+    print(f"{found.words_found:.3f} of the words of the text, {found.seconds:.2f} s a page and core")
+    print(f"{'':8}{'hit@1':>8}{'hit@5':>8}{'hit@10':>8}")
+    rows = {kind: [getattr(scores, hit) for hit in HITS] for kind, scores in _sides(found).items()}
+    rows["lost"] = [text - scan for text, scan in zip(rows["text"], rows["scans"], strict=True)]
+    for kind, values in rows.items():
+        print(f"{kind:8}" + "".join(f"{value:8.4f}" for value in values))
+
+
+def _sides(found: Comparison) -> dict[str, metrics.RankingScores]:
+    return {"text": found.text, "scans": found.scans}
+
+
+def list_figures(found: Comparison) -> list[dict[str, Any]]:
+    rows = [(f"points of {hit} lost", getattr(found.text, hit) - getattr(found.scans, hit)) for hit in HITS]
+    return [_figure(f"{found.name}: {name}", lost, promised=name == "points of hit_5 lost") for name, lost in rows]
+
+
+def _figure(name: str, lost: float, *, promised: bool) -> dict[str, Any]:
+    return {
+        "figure": name,
+        "value": round(lost, 4),
+        "baseline": MOST_LOST,
+        "ratio": round(lost / MOST_LOST, 4),
+        "goal": 1.0 if promised else None,
+        "ok": not promised or lost <= MOST_LOST,
+    }
+
+
+def main(argv: Sequence[str]) -> int:
+    figures: list[dict[str, Any]] = []
+    with evaluation.open_database() as database, evaluation.open_embedder(Config().home) as embedder:
+        for name in argv or SETS:
+            found = compare(database, name, embedder, root=evaluation_sets.data_root())
+            print_table(found)
+            figures += list_figures(found)
+    print(json.dumps({"name": "scans", "figures": figures}))
+    return 0 if all(row["ok"] for row in figures) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
