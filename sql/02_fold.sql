@@ -1,9 +1,10 @@
 -- Text without accents and ligatures (é → e, œ → oe), by the Unicode decomposition, so that no extension is needed.
+-- Text that is all ASCII, a byte a character, has none.
 create or replace function rag.fold(content text) returns text
 language sql immutable parallel safe
 as $$
-    select replace(replace(
-        regexp_replace(normalize(content, NFKD), '[\u0300-\u036f]', '', 'g'), 'œ', 'oe'), 'æ', 'ae')
+    select case when octet_length(content) = char_length(content) then content else replace(replace(
+        regexp_replace(normalize(content, NFKD), '[\u0300-\u036f]', '', 'g'), 'œ', 'oe'), 'æ', 'ae') end
 $$;
 revoke all on function rag.fold(text) from public;
 grant execute on function rag.fold(text) to authenticated, rag_worker;

@@ -172,13 +172,13 @@ class StorageUnavailableError(UnavailableError):
 
 
 class ModelUnavailableError(UnavailableError):
-    """The model server does not answer. The question is saved; ask again in a moment."""
+    """The model server does not answer. Nothing is lost; try again in a moment."""
 
     code = "model_unavailable"
 
 
 class ModelRateLimitedError(ModelUnavailableError):
-    """The model server is limiting requests. The question is saved; ask again in a moment."""
+    """The model server is limiting requests. Nothing is lost; try again in a moment."""
 
     code = "model_rate_limited"
 

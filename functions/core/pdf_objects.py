@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -74,24 +75,41 @@ class Matrix(NamedTuple):
         return Matrix(*ab, *cd, *outer.place(self.e, self.f))
 
 
-def read_matrix(item: Any) -> Matrix:
+def list_objects(page: pypdfium2.PdfPage) -> Iterator[int]:
+    """The addresses of what stands on the page itself, in the order in which it is drawn."""
     from pypdfium2 import raw as pdfium
 
-    matrix = pdfium.FS_MATRIX()
-    pdfium.FPDFPageObj_GetMatrix(item, matrix)
-    return Matrix(matrix.a, matrix.b, matrix.c, matrix.d, matrix.e, matrix.f)
+    handle, get_object = address_of(page.raw), plain_call("FPDFPage_GetObject", ADDRESS, NUMBER, result=ADDRESS)
+    return (get_object(handle, number) for number in range(pdfium.FPDFPage_CountObjects(page.raw)))
 
 
-def read_bounds(item: Any, outer: Matrix | None = None) -> Rectangle:
+def list_form(form: int) -> Iterator[int]:
+    """The addresses of what stands in a form."""
+    from pypdfium2 import raw as pdfium
+
+    get_object = plain_call("FPDFFormObj_GetObject", ADDRESS, ctypes.c_ulong, result=ADDRESS)
+    return (get_object(form, number) for number in range(pdfium.FPDFFormObj_CountObjects(pointer_to(form))))
+
+
+def read_type(item: int) -> int:
+    kind: int = plain_call("FPDFPageObj_GetType", ADDRESS)(item)
+    return kind
+
+
+def read_matrix(item: int) -> Matrix:
+    places = (ctypes.c_float * 6)()
+    plain_call("FPDFPageObj_GetMatrix", ADDRESS, ADDRESS)(item, ctypes.addressof(places))
+    return Matrix(*places)
+
+
+def read_bounds(item: int, outer: Matrix | None = None) -> Rectangle:
     """The bounds of an object, in points of what it stands in or, given its place, of the page."""
-    from pypdfium2 import raw as pdfium
-
-    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
-    pdfium.FPDFPageObj_GetBounds(item, left, bottom, right, top)
+    sides = (ctypes.c_float * 4)()
+    plain_call("FPDFPageObj_GetBounds", *[ADDRESS] * 5)(item, *addresses_in(sides))
+    left, bottom, right, top = sides
     if outer is None:
-        return left.value, bottom.value, right.value, top.value
-    corners = [outer.place(x.value, y.value) for x in (left, right) for y in (bottom, top)]
-    across, up = zip(*corners, strict=True)
+        return left, bottom, right, top
+    across, up = zip(*(outer.place(x, y) for x in (left, right) for y in (bottom, top)), strict=True)
     return min(across), min(up), max(across), max(up)
 
 
@@ -103,10 +121,9 @@ def find_rules(page: pypdfium2.PdfPage, runs: Sequence[Rectangle]) -> list[Recta
     from pypdfium2 import raw as pdfium
 
     rules: list[Rectangle] = []
-    for number in range(min(_MAX_OBJECTS, pdfium.FPDFPage_CountObjects(page.raw))):
-        item = pdfium.FPDFPage_GetObject(page.raw, number)
-        kind = pdfium.FPDFPageObj_GetType(item)
-        if kind == pdfium.FPDF_PAGEOBJ_PATH and pdfium.FPDFPath_CountSegments(item) > _RECTANGLE:
+    for item in itertools.islice(list_objects(page), _MAX_OBJECTS):
+        kind = read_type(item)
+        if kind == pdfium.FPDF_PAGEOBJ_PATH and pdfium.FPDFPath_CountSegments(pointer_to(item)) > _RECTANGLE:
             rules += _read_segments(item)
         elif kind != pdfium.FPDF_PAGEOBJ_TEXT:
             left, bottom, right, top = bounds = read_bounds(item)
@@ -122,14 +139,14 @@ def stands_on(box: Rectangle, ground: Rectangle) -> bool:
     return ground[0] <= across <= ground[2] and ground[1] <= up <= ground[3]
 
 
-def _read_segments(path: Any) -> Iterator[Rectangle]:
+def _read_segments(path: int) -> Iterator[Rectangle]:
     """The straight lines of a path, as the rectangles around them."""
     from pypdfium2 import raw as pdfium
 
-    matrix, x, y = read_matrix(path), ctypes.c_float(), ctypes.c_float()
+    item, matrix, x, y = pointer_to(path), read_matrix(path), ctypes.c_float(), ctypes.c_float()
     last = (0.0, 0.0)
-    for number in range(min(_MAX_SEGMENTS, pdfium.FPDFPath_CountSegments(path))):
-        segment = pdfium.FPDFPath_GetPathSegment(path, number)
+    for number in range(min(_MAX_SEGMENTS, pdfium.FPDFPath_CountSegments(item))):
+        segment = pdfium.FPDFPath_GetPathSegment(item, number)
         pdfium.FPDFPathSegment_GetPoint(segment, x, y)
         point = matrix.place(x.value, y.value)
         if pdfium.FPDFPathSegment_GetType(segment) == pdfium.FPDF_SEGMENT_LINETO:

@@ -39,6 +39,12 @@ class Grid:
     def box(self) -> Box:
         return self.xs[0], self.ys[0], self.xs[-1], self.ys[-1]
 
+    def holds(self, rule: Rule) -> bool:
+        """Whether a rule is one of this grid."""
+        left, top, right, bottom = self.box
+        (first, last), (low, high) = ((left, right), (top, bottom)) if rule.level else ((top, bottom), (left, right))
+        return rule.start >= first - SNAP and rule.end <= last + SNAP and low - SNAP <= rule.at <= high + SNAP
+
 
 @dataclass(slots=True)
 class GridRow:

@@ -47,7 +47,7 @@ def find_runs(block: list[Band], size: float) -> Iterator[Run]:
         columns = len(merge_spans(band.pieces, WIDE * size))
         if run.bands and measure_pitch([*run.bands, *waiting][-1], band) <= _reach(run):
             fits = _fits(run, band, columns)
-            if columns > 1 and (fits or _lines_up(run, band)):
+            if columns > 1 and (fits or _lines_up(run, band)) and _are_regular(run, [*waiting, band]):
                 run.odd += [other for other in waiting if not _fits(run, other, 1)] + ([] if fits else [band])
                 run.bands += [*waiting, band]
                 waiting = []
@@ -90,6 +90,14 @@ def _lines_up(run: Run, band: Band) -> bool:
     columns = merge_spans(_words(run.regular), GAP * run.size)
     reached = sum(any(is_at(word.x0, x0) or is_at(word.x1, x1) for word in band.words) for x0, x1 in columns)
     return len(columns) > 1 and reached >= max(2, 0.6 * len(columns))
+
+
+def _are_regular(run: Run, bands: Sequence[Band]) -> bool:
+    """Whether lines that waited, and the row after them, follow each other like rows: a paragraph is set off."""
+    if len(bands) < 2 or len(run.bands) < 3:
+        return True
+    widest = 1.3 * max(run.pitches)
+    return all(measure_pitch(*pair) <= widest for pair in itertools.pairwise([run.bands[-1], *bands]))
 
 
 def _may_wait(run: Run, waiting: Sequence[Band], band: Band, columns: int) -> bool:

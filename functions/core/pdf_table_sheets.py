@@ -65,7 +65,8 @@ def _build(run: Run, read: ReadRow) -> Sheet | None:
     places = [find_alignment(rows, n) for n in range(len(columns))]
     aligned = sum(place is not None for place in places)
     texts = [read(row) for row in rows]
-    if not pdf_table_evidence.is_table(texts, header_rows, aligned=aligned, ruled=len(run.rules) > 1):
+    inside = any(rows[0].first_base < rule.at < rows[-1].last_base for rule in run.rules)
+    if not pdf_table_evidence.is_table(texts, header_rows, aligned=aligned, ruled=inside and len(run.rules) > 1):
         return None
     return Sheet(rows, header_rows, find_borders(columns, places, run.rules))
 

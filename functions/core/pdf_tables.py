@@ -71,15 +71,21 @@ def find_tables(
         return ()
     frame = pdf_table_text.find_frame(page, text_page)
     rules = pdf_table_rules.read_rules(page, frame)
-    grids, stacks = pdf_table_grids.find_grids(rules), pdf_table_rules.stack_rules(rules)
-    has_columns = pdf_table_gate.has_columns(text_page, text, frame, 2 if stacks else 3, runs)
+    grids = pdf_table_grids.find_grids(rules)
+    needed = 2 if pdf_table_rules.stack_rules(rules) else 3
+    has_columns = pdf_table_gate.has_columns(text_page, text, frame, needed, runs)
     if not grids and not has_columns:
         return ()
     found = _Page.read(text_page, text, indices(), frame)
-    drafts = [draft for grid in grids if (draft := _draft_grid(grid, found)) is not None]
+    drafts: list[_Draft] = []
+    for grid in grids:
+        draft = _draft_grid(grid, found)
+        if draft is not None:
+            drafts.append(draft)
+            rules = [rule for rule in rules if not grid.holds(rule)]
     if has_columns:
         taken = {at for draft in drafts for row in draft.rows for cell in row for at in cell}
-        drafts += _draft_sheets(found, stacks, taken)
+        drafts += _draft_sheets(found, pdf_table_rules.stack_rules(rules), taken)
     tables = [table for draft in drafts if (table := _finish(draft, text)) is not None]
     return tuple(_apart(sorted(tables, key=lambda table: table.start)))
 

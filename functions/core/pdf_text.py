@@ -131,8 +131,10 @@ def natural_places(raw: str, start: int = 0, end: int | None = None) -> list[int
     return [*places, *range(at, end)]
 
 
-def unit_positions(raw: str) -> list[int]:
+def unit_positions(raw: str) -> Sequence[int]:
     """For each character of `raw` the position of its first UTF-16 unit, as PDFium counts."""
+    if not raw or max(raw) <= "\uffff":
+        return range(len(raw))
     return list(itertools.accumulate((2 if character > "\uffff" else 1 for character in raw), initial=0))[:-1]
 
 

@@ -8,6 +8,7 @@ is the text layer of a scan, and not hidden. Everything here is called under the
 from __future__ import annotations
 
 import ctypes
+import itertools
 import math
 import struct
 from collections import defaultdict
@@ -28,7 +29,8 @@ _MIN_SIZE = 2.0
 _MIN_CONTRAST = 24
 """Of 255, in the colour that differs most: less is not seen, whatever is behind."""
 _MAX_PIXELS, _MAX_SCALE = 400_000, 2.0
-_MAX_DEPTH, _MAX_PATHS = 6, 1000
+_STEP = 10
+_MAX_DEPTH, _MAX_PATHS, _MAX_AREAS = 6, 1000, 100
 _WITHOUT_INK, _CLIP_ONLY, _STROKES = 3, 7, (1, 5)
 """Text render modes; of the strokes the outline is seen, of all others what is inside it."""
 _FOUR_INTEGERS, _FOUR_DOUBLES = struct.Struct("4I"), struct.Struct("4d")
@@ -58,9 +60,7 @@ class _Drawing:
         self.doubts: dict[int, Doubt] = {}
         self.pictures: list[Rectangle] = []
         self._sides, self._size, self._places = (ctypes.c_uint * 4)(), ctypes.c_float(), (ctypes.c_float * 6)()
-        handle, get_object = address_of(page.raw), plain_call("FPDFPage_GetObject", ADDRESS, NUMBER, result=ADDRESS)
-        count = pdfium.FPDFPage_CountObjects(page.raw)
-        self._read((get_object(handle, number) for number in range(count)), None, 0)
+        self._read(pdf_objects.list_objects(page), None, 0)
 
     def select(self, *doubts: Doubt) -> set[int]:
         return {address for address, doubt in self.doubts.items() if doubt in doubts}
@@ -105,26 +105,23 @@ class _Drawing:
     def _read_others(
         self, items: Sequence[int], texts: Mapping[Colour, Sequence[int]], outer: pdf_objects.Matrix | None, depth: int
     ) -> None:
-        pdfium = self.pdfium
-        get_type = plain_call("FPDFPageObj_GetType", ADDRESS)
-        get_object = plain_call("FPDFFormObj_GetObject", ADDRESS, ctypes.c_ulong, result=ADDRESS)
         paths: list[int] = []
         for item in items:
-            kind = get_type(item)
-            if kind == pdfium.FPDF_PAGEOBJ_PATH:
+            kind = pdf_objects.read_type(item)
+            if kind == self.pdfium.FPDF_PAGEOBJ_PATH:
                 paths.append(item)
-            elif kind == pdfium.FPDF_PAGEOBJ_IMAGE:
-                self.pictures.append(pdf_objects.read_bounds(pointer_to(item), outer))
-            elif kind == pdfium.FPDF_PAGEOBJ_FORM and depth < _MAX_DEPTH:
-                place = pdf_objects.read_matrix(pointer_to(item))
-                count = pdfium.FPDFFormObj_CountObjects(pointer_to(item))
-                inner = (get_object(item, number) for number in range(count))
-                self._read(inner, place.within(outer) if outer else place, depth + 1)
-        for colour, area in self._find_areas(paths[:_MAX_PATHS], texts):
-            for other, drawn in texts.items():
-                if _are_alike(colour, other):
-                    bounds = ((item, pdf_objects.read_bounds(pointer_to(item))) for item in drawn)
-                    self.doubts.update((item, "pale") for item, box in bounds if pdf_objects.stands_on(box, area))
+            elif kind == self.pdfium.FPDF_PAGEOBJ_IMAGE:
+                self.pictures.append(pdf_objects.read_bounds(item, outer))
+            elif kind == self.pdfium.FPDF_PAGEOBJ_FORM and depth < _MAX_DEPTH:
+                place = pdf_objects.read_matrix(item)
+                self._read(pdf_objects.list_form(item), place.within(outer) if outer else place, depth + 1)
+        areas = list(itertools.islice(self._find_areas(paths[:_MAX_PATHS], texts), _MAX_AREAS))
+        for colour, drawn in texts.items():
+            under = [area for filled, area in areas if _are_alike(colour, filled)]
+            for item in drawn if under else ():
+                box = pdf_objects.read_bounds(item)
+                if any(pdf_objects.stands_on(box, area) for area in under):
+                    self.doubts[item] = "pale"
 
     def _find_areas(self, paths: Iterable[int], texts: Iterable[Colour]) -> Iterator[tuple[Colour, Rectangle]]:
         """Areas filled with the colour of some text."""
@@ -134,7 +131,7 @@ class _Drawing:
         for path in paths:
             colour = _FOUR_INTEGERS.unpack(self._sides) if get_fill(path, *sides) else None
             if colour and any(_are_alike(colour, other) for other in texts):
-                area = pdf_objects.read_bounds(pointer_to(path))
+                area = pdf_objects.read_bounds(path)
                 self.pdfium.FPDFPath_GetDrawMode(pointer_to(path), filled, stroked)
                 if filled.value and min(area[2] - area[0], area[3] - area[1]) > _MIN_SIZE:
                     yield colour, area
@@ -198,12 +195,16 @@ def _read_glyphs(
     left, right, bottom, top = addresses_in(sides, (0, 2, 1, 3))
     get_object = plain_call("FPDFText_GetTextObject", ADDRESS, NUMBER, result=ADDRESS)
     get_box = plain_call("FPDFText_GetCharBox", ADDRESS, NUMBER, *[ADDRESS] * 4)
-    for place, (character, index) in enumerate(zip(text, indices, strict=True)):
-        if index is None or character.isspace():
-            continue
-        item = get_object(handle, index)
-        if item and (wanted is None or item in wanted) and get_box(handle, index, left, right, bottom, top):
-            yield Glyph(place, _FOUR_DOUBLES.unpack(sides), item)
+    places = [(place, index) for place, index in enumerate(indices) if index is not None and not text[place].isspace()]
+    for start in range(0, len(places), _STEP):
+        part = places[start : start + _STEP]
+        first, last = get_object(handle, part[0][1]), get_object(handle, part[-1][1])
+        if wanted is not None and first == last and first not in wanted:
+            continue  # an object draws its characters one after the other, so all of these are of the same
+        for place, index in part:
+            item = get_object(handle, index)
+            if item and (wanted is None or item in wanted) and get_box(handle, index, left, right, bottom, top):
+                yield Glyph(place, _FOUR_DOUBLES.unpack(sides), item)
 
 
 def _find_unseen(

@@ -132,18 +132,23 @@ def _find_beginnings(pieces: Sequence[Piece], em: float) -> list[int]:
         for number, (piece, beside) in enumerate(itertools.pairwise(pieces))
         if min(piece.width, beside.width) > MIN_COLUMN / 2 * em and beside.is_beside(piece, em)
     ]
-    found: set[int] = set()
-    for pair in pairs if len(pairs) >= MIN_ROWS else ():
-        if pair in found:
+    if len(pairs) < MIN_ROWS:
+        return []
+    gaps = {number: pieces[number].gap_to(pieces[number + 1]) for number in pairs}
+    found, seen = set[int](), set[int]()
+    for pair in pairs:
+        if pair in seen:
             continue
-        border = pieces[pair].gap_to(pieces[pair + 1])[0] + _GUTTER * em
-        gaps = ((number, pieces[number].gap_to(pieces[number + 1])) for number in pairs)
-        rows = [number for number, (left, right) in gaps if left < border < right]
-        both = [pieces[number + side] for number in rows for side in (0, 1)]
-        sides = [piece for piece in both if piece.right < border], [piece for piece in both if piece.left > border]
-        fills = [_measure_evenness(lines) for lines in sides if any(line.width >= MIN_COLUMN * em for line in lines)]
-        if len(rows) >= MIN_ROWS and len(fills) == 2 and max(fills) >= MIN_FULL and min(fills) >= MIN_FULL / 3:
-            found.update(rows)
+        border = gaps[pair][0] + _GUTTER * em
+        rows = [number for number, (left, right) in gaps.items() if left < border < right]
+        seen.add(pair)
+        if len(rows) >= MIN_ROWS:
+            seen.update(rows)
+            both = [pieces[number + side] for number in rows for side in (0, 1)]
+            sides = [piece for piece in both if piece.right < border], [piece for piece in both if piece.left > border]
+            fills = [_measure_evenness(side) for side in sides if any(piece.width > MIN_COLUMN * em for piece in side)]
+            if len(fills) == 2 and max(fills) >= MIN_FULL and min(fills) >= MIN_FULL / 3:
+                found.update(rows)
     return sorted(found)
 
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from functions.core import headings, models, text_spans
+from functions.core import headings, models, tables, text_spans
 from functions.core.page_layout import Header, PageLayout, TableBlock
 from functions.core.passages import PassageBuilder, find_middle, has_word, trim
 
@@ -248,8 +248,6 @@ class _Writer:
                 return [chunk for half in halves for chunk in self.write(half, stretches)]
             if self.header:
                 return replace(self, header=()).write(lines, stretches)
-        from functions.core import tables
-
         markdown = tables.render_markdown(self.header, [line.cells for line in lines])
         return [builder.assemble(start, end, self.section, prefix + body, tokens, markdown)]
 

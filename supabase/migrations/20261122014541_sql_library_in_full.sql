@@ -1,5 +1,17 @@
 -- Stamped from sql/ by `make sql-stamp`. Edit the files there, not here.
 
+-- from sql/02_fold.sql sha256:d87dee4e848004038c2b139237ed2fad592a72b5ce7883dc8fd3778d1a0300ce
+-- Text without accents and ligatures (é → e, œ → oe), by the Unicode decomposition, so that no extension is needed.
+-- Text that is all ASCII, a byte a character, has none.
+create or replace function rag.fold(content text) returns text
+language sql immutable parallel safe
+as $$
+    select case when octet_length(content) = char_length(content) then content else replace(replace(
+        regexp_replace(normalize(content, NFKD), '[\u0300-\u036f]', '', 'g'), 'œ', 'oe'), 'æ', 'ae') end
+$$;
+revoke all on function rag.fold(text) from public;
+grant execute on function rag.fold(text) to authenticated, rag_worker;
+
 -- from sql/10_search_scope.sql sha256:24cea5e96b245181eb204b3cec01aa5da1fb02a27becee33ebd0614e51760603
 -- The live generations a search may look at, under the caller's row level security, and how much they hold.
 -- A notebook holds the attachments of its notes. Superseded versions, trashed notes and the attachments of trashed notes are

@@ -298,7 +298,7 @@ def test_a_model_that_is_not_there_is_said_so(server: LocalServer, library: Pers
         headers = {"Authorization": f"Bearer {library.token}"}
         response = lonely.http.post("/api/rag/chat", json={"query": QUESTION}, headers=headers)
     assert problem_of(response) == (503, "model_unavailable")
-    assert "The question is saved" in response.json()["detail"]
+    assert "Nothing is lost" in response.json()["detail"]
     assert [message["content"] for message in messages(library, last_conversation(library))] == [QUESTION]
 
 

@@ -1,4 +1,7 @@
-"""The robustness corpus through a server and a worker of its own, as `make corpus` runs it."""
+"""The robustness corpus through a server and a worker of its own; `make corpus` runs it whole, which takes minutes.
+
+Here each pair of an expectation and a kind of file is there once: 36 files of 244, always the same.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from tests.requirements import need_corpus, need_tesseract
 @pytest.fixture(scope="module")
 def result() -> Result:
     need_tesseract()
-    return run_corpus(manifest.read_manifest(need_corpus()))
+    return run_corpus(manifest.choose_some(manifest.read_manifest(need_corpus()), 1))
 
 
 def test_every_file_has_the_outcome_the_corpus_expects(result: Result) -> None:

@@ -51,7 +51,7 @@ class Tab:
     """A page that is opened anew for each test, keeping its cache, and that listens to its console."""
 
     def __init__(self, browser: Browser, **context: Any) -> None:
-        self.page = browser.new_context(locale="en-US", **context).new_page()
+        self.page = browser.new_context(locale="en-US", reduced_motion="reduce", **context).new_page()
         self.page.set_default_timeout(PATIENCE)
         self.faults: list[str] = []
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))

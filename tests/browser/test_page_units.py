@@ -312,7 +312,7 @@ def test_page_numbers_are_joined_to_ranges(page: Page, numbers: list[int], words
 AUTOSAVE = """
     const log = [];
     const fields = { title: "", content: "", notebook_id: null };
-    const note = { id: "n", ...fields, content: a.content, status: "indexed", updated_at: "2026-01-01T00:00:01Z", trashed_at: null };
+    const note = { id: "n", ...fields, content: a.content, updated_at: "2026-01-01", trashed_at: null };
     const refuse = (status) => { throw Object.assign(new Error(), { status }); };
     let answers = [...a.answers];
     const answer = async (kind, body) => {

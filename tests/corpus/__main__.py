@@ -1,16 +1,17 @@
 """`make corpus`: the files of IBID_CORPUS_DATA through a server and worker as `make run` starts them.
 
-Prints the outcomes by expectation, each deviation, and as its last line one JSON object with the figures. Ends with 1
-when a goal is missed. Arguments are parts of file names: only those files are run.
+Prints each outcome, their counts by expectation, each deviation, and as its last line one JSON object with the figures.
+Ends with 1 when a goal is missed. Arguments are parts of file names: only those files are run.
 """
 
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections import Counter
 
-from tests.corpus.manifest import Entry, data_root, read_manifest
+from tests.corpus.manifest import Entry, Outcome, data_root, read_manifest
 from tests.corpus.run import Result, run_corpus
 
 
@@ -18,17 +19,18 @@ def choose(entries: list[Entry], parts: list[str]) -> list[Entry]:
     return [entry for entry in entries if not parts or any(part in str(entry.path) for part in parts)]
 
 
-def print_outcomes(result: Result) -> None:
+def print_outcome(entry: Entry, outcome: Outcome) -> None:
+    print(f"{outcome.seconds:6.1f} s  {outcome.status:10} {outcome.code or '':16} {entry.path.name}", flush=True)
+
+
+def print_summary(result: Result) -> None:
     rows = Counter(
         (e.expect, f"{o.status}{' ' + o.code if o.code else ''}{' (duplicate)' if o.duplicate else ''}")
         for e, o in result.outcomes
     )
-    print(f"{'expected':12} {'outcome':40} files")
+    print(f"\n{'expected':12} {'outcome':40} files")
     for (expected, outcome), count in sorted(rows.items()):
         print(f"{expected:12} {outcome:40} {count:5}")
-    print("\nslowest")
-    for entry, outcome in sorted(result.outcomes, key=lambda pair: -pair[1].seconds)[:8]:
-        print(f"{outcome.seconds:8.1f} s  {entry.path.name}")
     print(f"\ndeviations: {len(result.deviations)}")
     for file, fault in result.deviations.items():
         print(f"  {file}: {fault}")
@@ -47,8 +49,9 @@ def main() -> int:
     if not entries:
         print(f"ibid: no file of the corpus has {' or '.join(sys.argv[1:])} in its name", file=sys.stderr)
         return 2
-    result = run_corpus(entries)
-    print_outcomes(result)
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that what was started is stopped
+    result = run_corpus(entries, print_outcome)
+    print_summary(result)
     print(json.dumps({"name": "corpus", "figures": result.figures}))
     return 0 if all(row["ok"] for row in result.figures) else 1
 

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -68,14 +68,18 @@ def figure(name: str, value: float, baseline: float, goal: float | None, ok: boo
     }
 
 
-def run_corpus(entries: Sequence[Entry]) -> Result:
+def run_corpus(entries: Sequence[Entry], on_outcome: Callable[[Entry, Outcome], object] = lambda *_: None) -> Result:
+    """`on_outcome` hears of each file as soon as it is done."""
     with tempfile.TemporaryDirectory(prefix="ibid-corpus-") as folder:
         (home := Path(folder).resolve() / "home").mkdir()
         with run_installation(home) as (client, watch):
             start = time.monotonic()
-            outcomes = tuple(zip(entries, _ingest_all(client, entries), strict=True))
+            outcomes = []
+            for entry, outcome in zip(entries, _ingest_all(client, entries), strict=True):
+                outcomes.append((entry, outcome))
+                on_outcome(entry, outcome)
             seconds = time.monotonic() - start
-        return Result(outcomes, watch.peak_bytes, watch.starts, seconds, shutil.which("tesseract") is not None)
+        return Result(tuple(outcomes), watch.peak_bytes, watch.starts, seconds, shutil.which("tesseract") is not None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,12 +44,22 @@ def interleave(*columns: Sequence[Line]) -> list[Line]:
 
 
 def write(
-    path: Path, lines: Sequence[Line], rotation: int = 0, rules: Sequence[tuple[float, float, float]] = ()
+    path: Path,
+    lines: Sequence[Line],
+    rotation: int = 0,
+    upright: bool = False,
+    rules: Sequence[tuple[float, float, float]] = (),
 ) -> Path:
-    """A page with these lines in this order, and level `rules` (left, right, height) across it."""
+    """A page with these lines in this order, and level `rules` (left, right, height) across it.
+
+    With `rotation` the lines are seen sideways, or with `upright` the right way up.
+    """
     sideways = rotation in (90, 270)
     pdf = canvas.Canvas(str(path), pagesize=(HEIGHT, WIDTH) if sideways else (WIDTH, HEIGHT), invariant=1)
     pdf.setPageRotation(rotation)
+    if upright:
+        pdf.translate(*{90: (WIDTH, 0), 180: (WIDTH, HEIGHT), 270: (0, HEIGHT)}[rotation])
+        pdf.rotate(rotation)
     for left, right, height in rules:
         pdf.line(left, height, right, height)
     pdf.setFont("Helvetica", SIZE)
@@ -124,10 +134,12 @@ def test_a_figure_in_one_column_does_not_part_them(tmp_path: Path) -> None:
     assert read(path) == joined(left, RIGHT)
 
 
+@pytest.mark.parametrize("upright", [False, True])
 @pytest.mark.parametrize("rotation", [90, 180, 270])
-def test_columns_of_a_turned_page_are_put_in_order(tmp_path: Path, rotation: int) -> None:
-    path = write(tmp_path / "a.pdf", interleave(LEFT, RIGHT), rotation=rotation)
-    assert read(path) == joined(LEFT, RIGHT)
+def test_columns_of_a_turned_page_are_put_in_order(tmp_path: Path, rotation: int, upright: bool) -> None:
+    left, right = LEFT[:20], RIGHT[:20]  # so much stands on the page whichever way it is turned
+    path = write(tmp_path / "a.pdf", interleave(left, right), rotation, upright)
+    assert read(path) == joined(left, right)
 
 
 def test_a_word_cut_at_a_line_end_is_joined_within_its_column(tmp_path: Path) -> None:

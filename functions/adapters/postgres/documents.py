@@ -117,7 +117,8 @@ def list_page(
                 and (%(note_id)s::uuid is not null
                     or not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null))
                 and (%(status)s::text is null or d.status = %(status)s)
-                and (%(notebook_id)s::uuid is null or d.notebook_id = %(notebook_id)s::uuid)
+                and (%(notebook_id)s::uuid is null or d.notebook_id = %(notebook_id)s::uuid
+                    or exists (select from rag.notes n where n.id = d.note_id and n.notebook_id = %(notebook_id)s::uuid))
                 and (%(note_id)s::uuid is null or d.note_id = %(note_id)s::uuid)
                 and (%(title)s::text is null
                     or strpos(lower(coalesce(d.title, '') || ' ' || d.file_name), lower(%(title)s)) > 0)

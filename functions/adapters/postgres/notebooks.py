@@ -17,7 +17,9 @@ _FACTS: Final = """
         select count(*) from rag.notes n where n.notebook_id = b.id and n.trashed_at is null
     ) as note_count, (
         select count(*) from rag.documents d
-        where d.notebook_id = b.id and d.superseded_by is null and d.duplicate_of is null
+        where (d.notebook_id = b.id
+                or exists (select from rag.notes n where n.id = d.note_id and n.notebook_id = b.id))
+            and d.superseded_by is null and d.duplicate_of is null
             and not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null)
     ) as document_count
 """
