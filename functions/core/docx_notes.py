@@ -29,13 +29,16 @@ class Notes:
                 for note in (root if root is not None else ())
                 if attribute(note, "type") in (None, "normal")
             ]
+        self._by_id = {
+            kind: {note_id: note for note_id, note in reversed(notes)} for kind, notes in self._notes.items()
+        }
         self._counts = dict.fromkeys(self._notes, 0)
         self._cited: list[tuple[str, Element]] = []
 
     def cite(self, reference: Element) -> str:
         """The mark for a reference, "[2]" or for an endnote "[ii]"; the note waits to be taken."""
         kind, note_id = _KIND_OF_REFERENCE[tag_of(reference)], attribute(reference, "id")
-        note = next((note for known, note in self._notes[kind] if known == note_id), None)
+        note = self._by_id[kind].get(note_id)
         if note is None:
             return ""
         mark = ""

@@ -99,7 +99,7 @@ class PdfPages:
                 layer = read_layer(text_page)
                 text, indices = layer.text, functools.cache(lambda: layer.indices(text_page))
                 hidden = pdf_visibility.find_hidden(page, text_page, text, indices, layer.runs)
-                tables = pdf_tables.find_tables(page, text_page, text, indices)
+                tables = pdf_tables.find_tables(page, text_page, text, indices, layer.runs)
                 needs_recognition = ocr.needs_recognition(text, page)
         except errors.CorruptDocumentError:
             return models.Page(number, "", ("page_unreadable",))

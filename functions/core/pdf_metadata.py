@@ -23,7 +23,8 @@ _PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?")
 
 _USELESS_TITLE = re.compile(
     r"\(?(untitled|no title|sans titre|title|titre|documente?|doc|layout|slide|print|présentation|presentation)\W*\d*"
-    r"|untitled.*|microsoft \w+ - .*|(adobe )?(photoshop|indesign|illustrator|acrobat)\b.*|(présentation |microsoft )*power ?point( presentation)?"
+    r"|untitled.*|microsoft \w+ - .*|(adobe )?(photoshop|indesign|illustrator|acrobat)\b.*"
+    r"|(présentation |microsoft )*power ?point( presentation)?"
     r"|\S+ \d+\.\.\d+|(doi:)?10\.\d{4,9}/\S+|<[\da-f]+>"
     r"|.*\.(docx?|od[tpsg]|rtf|txt|tex|dvi|indd|qxd|pdf|pptx?|xlsx?|csv|jpe?g|png|tiff?|ps|eps|html?)|[\W\d_]*",
     re.I,

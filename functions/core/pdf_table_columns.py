@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Literal
 
 from functions.core.pdf_table_rows import Row
 from functions.core.pdf_table_rules import Rule
@@ -13,8 +14,8 @@ from functions.core.pdf_table_text import WIDE, Band, Piece, join_pieces
 Span = tuple[float, float]
 """Where something begins and ends across the page."""
 
-Alignment = tuple[str, float]
-"""Which sides of a column's cells are at one place ("left", "right" or "middle"), and where."""
+Alignment = tuple[Literal["left", "right", "middle"], float]
+"""Which side of the cells of a column is at one place, and where."""
 
 GAP = 0.5
 """The least gap between columns, by the size of the font; in most lines it is wider."""
@@ -27,7 +28,7 @@ _NEAR = 3.0
 def find_columns(bands: Sequence[Band], size: float) -> list[Span]:
     """Where words stand in most bands; names above columns, and a few long cells, may reach over the gaps."""
     columns = _columns_of(bands, size)
-    counts = sorted(len(merge_spans(band.pieces, WIDE * size)) for band in bands)
+    counts = sorted(len(spans_of(band.pieces, WIDE * size)) for band in bands)
     if len(bands) < 4 or len(columns) >= counts[-1 - len(counts) // 5]:
         return columns
     widest = sorted(range(len(bands)), key=lambda n: (len(bands[n].pieces), -max(p.x1 - p.x0 for p in bands[n].pieces)))
@@ -38,24 +39,25 @@ def find_columns(bands: Sequence[Band], size: float) -> list[Span]:
     return columns
 
 
-def merge_spans(pieces: Iterable[Piece], gap: float) -> list[Span]:
-    """Where pieces stand across the page, with everything less than `gap` apart as one."""
-    spans: list[Span] = []
-    for x0, x1 in sorted((piece.x0, piece.x1) for piece in pieces):
-        if spans and x0 - spans[-1][1] < gap:
-            spans[-1] = (spans[-1][0], max(spans[-1][1], x1))
+def merge_spans(spans: Iterable[Span], gap: float) -> list[Span]:
+    """The spans from left to right, with those less than `gap` apart as one."""
+    merged: list[Span] = []
+    for x0, x1 in sorted(spans):
+        if merged and x0 - merged[-1][1] < gap:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], x1))
         else:
-            spans.append((x0, x1))
-    return spans
+            merged.append((x0, x1))
+    return merged
 
 
-def pieces_of(bands: Iterable[Band]) -> Iterator[Piece]:
-    return (piece for band in bands for piece in band.pieces)
+def spans_of(pieces: Iterable[Piece], gap: float) -> list[Span]:
+    """Where pieces stand across the page, with everything less than `gap` apart as one."""
+    return merge_spans(((piece.x0, piece.x1) for piece in pieces), gap)
 
 
 def _columns_of(bands: Sequence[Band], size: float) -> list[Span]:
     """The columns of these bands; gaps that are seldom wide, and columns that are seldom filled, are none."""
-    columns = merge_spans(pieces_of(bands), GAP * size)
+    columns = spans_of((piece for band in bands for piece in band.pieces), GAP * size)
     while len(columns) > 1:
         weak = next((n for n in range(len(columns) - 1) if not _is_gap(columns, n, bands, size)), None)
         if weak is None:
@@ -165,7 +167,7 @@ def _covered(piece: Piece, columns: Sequence[Span], low: int, high: int) -> tupl
     return min(ranges, key=distance, default=(touched[0], touched[-1] + 1))
 
 
-def find_alignment(rows: Sequence[Row], column: int) -> tuple[str, float] | None:
+def find_alignment(rows: Sequence[Row], column: int) -> Alignment | None:
     """Where most cells of a column begin, end, or have their middle; None when nowhere."""
     boxes = [
         (min(piece.x0 for piece in row.cells[column]), max(piece.x1 for piece in row.cells[column]))
@@ -173,7 +175,7 @@ def find_alignment(rows: Sequence[Row], column: int) -> tuple[str, float] | None
         if row.cells[column] and not any(first <= column < last for first, last in row.spans)
     ]
     needed = max(2, 1 + 0.7 * (len(boxes) - 1))
-    sides = {
+    sides: dict[Literal["left", "right", "middle"], list[float]] = {
         "left": [x0 for x0, _ in boxes],
         "right": [x1 for _, x1 in boxes],
         "middle": [(x0 + x1) / 2 for x0, x1 in boxes],
@@ -187,7 +189,7 @@ def find_alignment(rows: Sequence[Row], column: int) -> tuple[str, float] | None
 
 
 def find_borders(
-    columns: Sequence[Span], places: Sequence[tuple[str, float] | None], rules: Sequence[Rule]
+    columns: Sequence[Span], places: Sequence[Alignment | None], rules: Sequence[Rule]
 ) -> tuple[float, ...]:
     """Where columns begin and end, at places that depend little on how long the words are on this page.
 

@@ -13,6 +13,8 @@ from functions.core.pdf_table_rows import ReadRow, Row, is_number, join_rows
 from functions.core.pdf_table_rules import SNAP, Rule
 from functions.core.pdf_table_text import Band, Box, Glyph, Piece, find_blocks, font_size, join_pieces, join_words
 
+_MAX_POINTS = 6_000  # pdfplumber's time grows with their square: a second here
+
 Edge = dict[str, Any]
 """A line as pdfplumber's functions take it."""
 
@@ -67,8 +69,10 @@ def find_grids(rules: Sequence[Rule]) -> list[Grid]:
     edges = merge([_as_edge(rule) for rule in rules])
     edges = merge(edges + _far_sides(edges))
     edges = merge(edges + _outer_sides(edges))
-    cells = plumber.intersections_to_cells(plumber.edges_to_intersections(edges, SNAP, SNAP))
-    grids = [_as_grid(boxes) for boxes in plumber.cells_to_tables(cells)]
+    points = plumber.edges_to_intersections(edges, SNAP, SNAP)
+    if len(points) > _MAX_POINTS:
+        return []
+    grids = [_as_grid(boxes) for boxes in plumber.cells_to_tables(plumber.intersections_to_cells(points))]
     return [
         replace(grid, nested=any(_is_inside(other, grid) for other in grids))
         for grid in grids
@@ -107,9 +111,9 @@ def _as_edge(rule: Rule) -> Edge:
 
 
 def _split_edges(edges: Sequence[Edge]) -> tuple[list[Edge], list[Edge]]:
-    return [edge for edge in edges if edge["orientation"] == "h"], [
-        edge for edge in edges if edge["orientation"] == "v"
-    ]
+    """Level and upright ones."""
+    level = [edge for edge in edges if edge["orientation"] == "h"]
+    return level, [edge for edge in edges if edge["orientation"] == "v"]
 
 
 def _far_sides(edges: Sequence[Edge]) -> list[Edge]:
@@ -267,9 +271,9 @@ def split_lines(row: GridRow, borders: Sequence[float], words: Sequence[Piece], 
     joined = join_rows(lines, size, (), read)
     wanted = max(2, round(0.5 * len([cell for cell in row.cells if cell])))
     full = sum(len(line.filled) >= wanted for line in joined)
-    labels = sum(min(line.filled) == min(n for n, cell in enumerate(row.cells) if cell) for line in joined)
-    if len(joined) < 4 and labels < len(joined):  # a figure below a figure, as an error is given, is no row
-        return [row]
+    first = min(n for n, cell in enumerate(row.cells) if cell)
+    if len(joined) < 4 and not all(line.cells[first] for line in joined):
+        return [row]  # a figure below a figure, as errors are given, is no row
     if len(joined) < 2 or full < 0.7 * len(joined) or not _are_rows(joined, borders, size, read):
         return [row]
     ends = [max(piece.end for piece in line.pieces) for line in joined]

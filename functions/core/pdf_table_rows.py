@@ -17,6 +17,7 @@ LINE_PITCH = 1.32
 _NUMBER = re.compile(
     r"[(\[+\-−–±~≈<>≤≥#]*\s*(?:[$€£¥]|[A-Z]{1,3}\$)?\s*[-−]?\d[\d\s.,'’:/×x-]*\s*[%‰€$£)\]*†‡°a-z]{0,4}"
 )
+_LONGEST_NUMBER = 40
 _DISTINCT = 1.12
 
 
@@ -54,17 +55,15 @@ ReadRow = Callable[[Row], list[str]]
 
 def is_number(cell: str) -> bool:
     """Whether a cell says how much, when or which, rather than what."""
-    return bool(_NUMBER.fullmatch(cell))
+    return len(cell) <= _LONGEST_NUMBER and bool(_NUMBER.fullmatch(cell))
 
 
 def is_running_text(cells: Sequence[str]) -> bool:
     """Whether pieces of a line go on with a text from above, or end it: cells seldom begin with a small letter."""
-    letters = [cell for cell in cells if cell[:1].isalpha()]
     if len(cells) == 1:
         return cells[0].endswith(".")
-    return sum(len(cell.split()) for cell in cells) > 3 and sum(cell[0].islower() for cell in letters) > 0.5 * len(
-        cells
-    )
+    small = sum(cell[:1].islower() for cell in cells)
+    return small > 0.5 * len(cells) and sum(len(cell.split()) for cell in cells) > 3
 
 
 def merge_rows(rows: Sequence[Row]) -> Row:
@@ -117,10 +116,10 @@ def _join_names(lines: Sequence[Row], size: float, read: ReadRow) -> list[Row]:
     count = next((n for n, pitch in enumerate(pitches) if pitch > tight), 0)
     if not 0 < count < min(4, len(lines) - 1):
         return list(lines)
-    numbers = [any(map(is_number, read(line))) for line in lines[: count + 2]]
-    return (
-        [merge_rows(lines[: count + 1]), *lines[count + 1 :]] if numbers[-1] and not any(numbers[:-1]) else list(lines)
-    )
+    *names, first = [any(map(is_number, read(line))) for line in lines[: count + 2]]
+    if any(names) or not first:
+        return list(lines)
+    return [merge_rows(lines[: count + 1]), *lines[count + 1 :]]
 
 
 def _tight_pitch(lines: Sequence[Row], size: float, read: ReadRow) -> float:

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from functions.core.pdf_table_columns import GAP, Span, is_at, merge_spans, pieces_of, touched_columns
+from functions.core.pdf_table_columns import GAP, Span, is_at, merge_spans, spans_of, touched_columns
 from functions.core.pdf_table_rows import LINE_PITCH
 from functions.core.pdf_table_rules import Rule
 from functions.core.pdf_table_text import WIDE, Band, Piece, font_size
@@ -21,35 +21,54 @@ _MAX_HEADS = 3
 class Run:
     """Bands that leave the same gaps free.
 
-    `odd` are those of them that reach over gaps, `heads` bands above with titles over columns, `lead` one over the
-    first column, which may be a caption, or the beginning of the first cell.
+    `odd` are the numbers of those that reach over gaps, `spans` where the others have words. `heads` are bands above
+    with titles over columns, `lead` is one over the first column: a caption, or the beginning of the first cell.
     """
 
-    bands: list[Band]
     size: float
-    odd: list[Band] = field(default_factory=list)
+    bands: list[Band] = field(default_factory=list)
+    odd: set[int] = field(default_factory=set)
+    spans: list[Span] = field(default_factory=list)
+    pitches: list[float] = field(default_factory=list)
     heads: list[Band] = field(default_factory=list)
     lead: Band | None = None
     rules: list[Rule] = field(default_factory=list)
 
     @property
     def regular(self) -> list[Band]:
-        return [band for band in self.bands if not any(band is odd for odd in self.odd)]
+        return [band for number, band in enumerate(self.bands) if number not in self.odd]
 
-    @property
-    def pitches(self) -> list[float]:
-        return [measure_pitch(above, below) for above, below in itertools.pairwise(self.bands)]
+    def add(self, band: Band, *, fits: bool) -> None:
+        if self.bands:
+            self.pitches.append(measure_pitch(self.bands[-1], band))
+        if fits:
+            self.spans = self.spans_with(band)
+        else:
+            self.odd.add(len(self.bands))
+        self.bands.append(band)
+
+    def cut(self, first: int, last: int) -> None:
+        """Leaves only the bands [first, last), and nothing above them when some are gone."""
+        self.bands, self.pitches = self.bands[first:last], self.pitches[first : max(first, last - 1)]
+        self.odd = {number - first for number in self.odd if first <= number < last}
+        if first:
+            self.heads, self.lead = [], None
+
+    def spans_with(self, band: Band) -> list[Span]:
+        return merge_spans([*self.spans, *((piece.x0, piece.x1) for piece in band.pieces)], GAP * self.size)
 
 
 def find_runs(block: list[Band], size: float) -> Iterator[Run]:
-    run, waiting, start = Run([], size), list[Band](), 0
+    """The runs of two and more bands in a block."""
+    run, waiting, start = Run(size), list[Band](), 0
     for n, band in enumerate(block):
-        columns = len(merge_spans(band.pieces, WIDE * size))
+        columns = len(spans_of(band.pieces, WIDE * size))
         if run.bands and measure_pitch([*run.bands, *waiting][-1], band) <= _reach(run):
             fits = _fits(run, band, columns)
             if columns > 1 and (fits or _lines_up(run, band)) and _are_regular(run, [*waiting, band]):
-                run.odd += [other for other in waiting if not _fits(run, other, 1)] + ([] if fits else [band])
-                run.bands += [*waiting, band]
+                for other in waiting:
+                    run.add(other, fits=_fits(run, other, 1))
+                run.add(band, fits=fits)
                 waiting = []
                 continue
             if _may_wait(run, waiting, band, columns):
@@ -57,7 +76,9 @@ def find_runs(block: list[Band], size: float) -> Iterator[Run]:
                 continue
         if len(run.bands) > 1:
             yield _close(run, waiting, block[max(0, start - _MAX_HEADS) : start])
-        run, waiting, start = Run([band] if columns > 1 else [], size), [], n
+        run, waiting, start = Run(size), [], n
+        if columns > 1:
+            run.add(band, fits=True)
     if len(run.bands) > 1:
         yield _close(run, waiting, block[max(0, start - _MAX_HEADS) : start])
 
@@ -77,19 +98,16 @@ def _reach(run: Run) -> float:
 
 def _fits(run: Run, band: Band, columns: int) -> bool:
     """Whether the gaps of the run stay free with this band, of so many columns, in it."""
-    pieces = list(pieces_of(run.regular))
-    before = len(merge_spans(pieces, GAP * run.size))
-    after = len(merge_spans([*pieces, *band.pieces], GAP * run.size))
-    return after > 1 and after >= 0.75 * max(before, columns)
+    after = len(run.spans_with(band))
+    return after > 1 and after >= 0.75 * max(len(run.spans), columns)
 
 
 def _lines_up(run: Run, band: Band) -> bool:
     """Whether words of a band begin or end where most columns do: its cells are just long."""
-    if len(run.regular) < 3:
+    if len(run.bands) - len(run.odd) < 3:
         return False
-    columns = merge_spans(_words(run.regular), GAP * run.size)
-    reached = sum(any(is_at(word.x0, x0) or is_at(word.x1, x1) for word in band.words) for x0, x1 in columns)
-    return len(columns) > 1 and reached >= max(2, 0.6 * len(columns))
+    reached = sum(any(is_at(word.x0, x0) or is_at(word.x1, x1) for word in band.words) for x0, x1 in run.spans)
+    return len(run.spans) > 1 and reached >= max(2, 0.6 * len(run.spans))
 
 
 def _are_regular(run: Run, bands: Sequence[Band]) -> bool:
@@ -114,12 +132,12 @@ def _may_wait(run: Run, waiting: Sequence[Band], band: Band, columns: int) -> bo
 def _close(run: Run, waiting: Sequence[Band], before: Sequence[Band]) -> Run:
     """The run with what belongs to it of the bands after it and before it."""
     run.size = font_size(_words(run.bands))
-    columns = merge_spans(pieces_of(run.regular), GAP * run.size)
+    columns = spans_of((piece for band in run.regular for piece in band.pieces), GAP * run.size)
     for band in waiting:  # the last row may go on for a line
         touched = touched_columns(band.pieces[0], columns)
         if len(band.pieces) > 1 or len(touched) != 1 or measure_pitch(run.bands[-1], band) > LINE_PITCH * run.size:
             break
-        run.bands.append(band)
+        run.add(band, fits=True)
     for band in reversed(before):
         below = (run.heads or run.bands)[0]
         if not _is_head(band, columns, below, run.size):
@@ -141,7 +159,7 @@ def _is_head(band: Band, columns: Sequence[Span], below: Band, size: float) -> b
 def _is_lead(band: Band, columns: Sequence[Span], below: Band, size: float) -> bool:
     """Whether a band may be the first line of the first cell below it."""
     narrow = len(columns) > 1 and all(piece.x1 < columns[1][0] for piece in band.pieces)
-    return narrow and len(merge_spans(band.pieces, size)) == 1 and measure_pitch(band, below) <= LINE_PITCH * size
+    return narrow and len(spans_of(band.pieces, size)) == 1 and measure_pitch(band, below) <= LINE_PITCH * size
 
 
 def find_rules(run: Run, stacks: Sequence[Sequence[Rule]]) -> list[Rule]:

@@ -11,13 +11,13 @@ from functions.core.pdf_table_columns import (
     find_alignment,
     find_borders,
     find_columns,
-    merge_spans,
     place_band,
     place_head,
+    spans_of,
 )
 from functions.core.pdf_table_rows import LINE_PITCH, ReadRow, Row, is_running_text, join_rows, merge_rows
 from functions.core.pdf_table_rules import Rule
-from functions.core.pdf_table_runs import Run, find_rules, find_runs, measure_pitch
+from functions.core.pdf_table_runs import Run, find_rules, find_runs
 from functions.core.pdf_table_text import WIDE, Band
 
 
@@ -49,7 +49,7 @@ def _build(run: Run, read: ReadRow) -> Sheet | None:
         return None
     lines = [place_band(band, columns, run.size) for band in run.bands]
     if len(lines) > 2 and _is_row_of_titles(*lines[:2]) and run.pitches[0] > LINE_PITCH * run.size:
-        run.heads.append(run.bands.pop(0))
+        run.heads = [*run.heads, run.bands[0]]
         del lines[0]
     rows = join_rows(lines, run.size, run.rules, read)
     if run.lead and read(rows[0])[0][:1].islower():
@@ -73,32 +73,27 @@ def _build(run: Run, read: ReadRow) -> Sheet | None:
 
 def _leave_surroundings(run: Run, read: ReadRow) -> None:
     """Leaves out what stands apart at both ends of a run, and lines of a text above it."""
-    pitches = run.pitches
-    if len(pitches) > 2:
-        far = max(1.6 * statistics.median(pitches), 2 * run.size)
-        first = max((n + 1 for n in range(min(3, len(pitches))) if _is_apart(run, n, far)), default=0)
-        last = min(
-            (n + 1 for n in range(max(first, len(pitches) - 2), len(pitches)) if _is_apart(run, n, far)),
-            default=len(run.bands),
-        )
-        if first or last < len(run.bands):
-            run.bands = run.bands[first:last]
-            run.heads, run.lead = ([], None) if first else (run.heads, run.lead)
+    count = len(run.pitches)
+    if count > 2:
+        far = max(1.6 * statistics.median(run.pitches), 2 * run.size)
+        apart = [n for n in range(count) if _is_apart(run, n, far)]
+        first = max((n + 1 for n in apart if n < 3), default=0)
+        last = min((n + 1 for n in apart if n >= max(first, count - 2)), default=count + 1)
+        run.cut(first, last)
     while len(run.bands) > 2 and is_running_text(read(_place_alone(run.bands[0], run.size))):
-        run.bands, run.heads, run.lead = run.bands[1:], [], None
+        run.cut(1, len(run.bands))
 
 
 def _place_alone(band: Band, size: float) -> Row:
     """The pieces of a band by the columns of its own."""
-    spans = merge_spans(band.pieces, WIDE * size)
+    spans = spans_of(band.pieces, WIDE * size)
     return Row([[piece for piece in band.pieces if x0 <= piece.middle <= x1] for x0, x1 in spans])
 
 
 def _is_apart(run: Run, n: int, far: float) -> bool:
-    above, below = run.bands[n], run.bands[n + 1]
-    return measure_pitch(above, below) > far and not any(
-        above.last_base < rule.at < below.first_base for rule in run.rules
-    )
+    """Whether much space, and no rule, is below band `n`."""
+    above, below = run.bands[n].last_base, run.bands[n + 1].first_base
+    return run.pitches[n] > far and not any(above < rule.at < below for rule in run.rules)
 
 
 def _find_header(rows: list[Row], rules: Sequence[Rule]) -> tuple[int, list[Row]]:

@@ -28,6 +28,7 @@ _FARTHEST_LINE = 8.0
 _TALLEST_ROW = 10.0
 _HIGHEST_START = 5.0
 _LEADERS = re.compile(r"(?:\s?[.…·_]){4,}")
+_LAST_DOTS = re.compile(r"\s\.{2,}$")
 
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom in a frame whose y grows downwards."""
@@ -283,4 +284,4 @@ def read_cell(text: str, places: Sequence[int]) -> str:
     cell = "".join(parts)
     if cell.endswith(SOFT_HYPHEN):  # PDFium takes a hyphen at the end of a cell for one inside a word
         cell = cell[:-1] + "-"
-    return " ".join(_LEADERS.sub(" ", cell.replace(SOFT_HYPHEN, "")).split())
+    return " ".join(_LAST_DOTS.sub("", _LEADERS.sub(" ", cell.replace(SOFT_HYPHEN, ""))).split())

@@ -216,7 +216,7 @@ class _PassageLoader:
         self._copy(
             cursor,
             "chunks (id, generation, owner_id, chunk_index, page_start, page_end, start_offset, end_offset,"
-            " section_title, text, search_text, lang, token_count)",
+            " section_title, text, search_text, lang, markdown, token_count)",
             (
                 (
                     chunk_id,
@@ -231,6 +231,7 @@ class _PassageLoader:
                     chunk.text,
                     chunk.search_text,
                     chunk.lang,
+                    chunk.markdown,
                     chunk.token_count,
                 )
                 for chunk_id, (generation, chunk) in zip(chunk_ids, pairs, strict=True)

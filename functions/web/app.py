@@ -16,7 +16,10 @@ from functions.web import errors
 
 MAX_BODY_BYTES = 1024 * 1024  # JSON bodies only; files go straight to storage
 
-_TOO_LARGE = f"The request is larger than {MAX_BODY_BYTES} bytes. Files, and texts as long as that, are uploaded to the signed URL."
+_TOO_LARGE = (
+    f"The request is larger than {MAX_BODY_BYTES} bytes."
+    " Files, and texts as long as that, are uploaded to the signed URL."
+)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{8,64}")
 _HEADERS = [
     (b"x-content-type-options", b"nosniff"),

@@ -1,10 +1,10 @@
-"""How many cells of known tables are found, and what looking costs: `python -m tests.bench.bench_tables [DOCUMENTS]`.
+"""How many cells of known tables are found, and at what cost: `python -m tests.bench.bench_tables [DOCUMENTS]`.
 
 A cell counts when its text, its row and the name of its column are right. Rows found are laid beside the known ones in
 order, so that as many cells as possible agree; a row stands beside one other at most. Empty cells do not count. The
-baseline is pdfplumber's `extract_tables` on the same pages, by lines for ruled tables and by text for others; it is told
-how many rows are header rows. Prints a table and, as its last line, one JSON object: `goal` is of the value where a
-figure is a share, and of the ratio where it is a time.
+baseline is pdfplumber's `extract_tables` on the same pages, by lines for ruled tables and by text for others; it is
+told how many rows are header rows. Prints a table and, as its last line, one JSON object: `goal` is of the value where
+a figure is a share, and of the ratio where it is a time.
 """
 
 from __future__ import annotations

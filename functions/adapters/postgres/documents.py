@@ -107,7 +107,7 @@ def list_page(
     cursor: str | None,
     all_versions: bool = False,
 ) -> tuple[list[Row], str | None]:
-    """Newest first, with the cursor of the next page; attachments of trashed notes only where that note is asked for."""
+    """Newest first, with the cursor of the next page; attachments of a trashed note only where that note is named."""
     created_at, last_id = cursors.decode(cursor, 2) if cursor else (None, None)
     try:
         rows = connection.execute(
@@ -118,7 +118,8 @@ def list_page(
                     or not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null))
                 and (%(status)s::text is null or d.status = %(status)s)
                 and (%(notebook_id)s::uuid is null or d.notebook_id = %(notebook_id)s::uuid
-                    or exists (select from rag.notes n where n.id = d.note_id and n.notebook_id = %(notebook_id)s::uuid))
+                    or exists (
+                        select from rag.notes n where n.id = d.note_id and n.notebook_id = %(notebook_id)s::uuid))
                 and (%(note_id)s::uuid is null or d.note_id = %(note_id)s::uuid)
                 and (%(title)s::text is null
                     or strpos(lower(coalesce(d.title, '') || ' ' || d.file_name), lower(%(title)s)) > 0)
@@ -164,7 +165,8 @@ def list_pending(connection: Connection, limit: int = 5) -> list[str]:
 def read_pages(connection: Connection, document: Row, first: int, last: int) -> list[Row]:
     """Page texts, as stored."""
     return connection.execute(
-        "select page_number, text, warnings, ocr_confidence from rag.pages where generation = %s and page_number between %s and %s"
+        "select page_number, text, warnings, ocr_confidence from rag.pages"
+        " where generation = %s and page_number between %s and %s"
         " order by page_number",
         (document["generation"], first, last),
     ).fetchall()
