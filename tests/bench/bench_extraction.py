@@ -2,7 +2,7 @@
 
 Prints a table and, as its last line, one JSON object. Figures are pages per second of one processor, read in turns, the
 best of three rounds; the baseline is bare PDFium (pypdfium2's `get_text_range`, pages closed) or pdfplumber's
-`extract_text`, on the same pages. "Complete" is all but OCR; "text" is that without reading tables: text, reading order,
+`extract_text`, on the same pages. "Complete" is all but OCR; "text" is that without reading tables: text, order,
 hidden text, whether the page needs OCR, and, on pages that turn out to have none, the look for tables. The memory
 figures come from processes of their own that read 100 and 1,000 pages.
 """
