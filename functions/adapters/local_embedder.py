@@ -173,6 +173,9 @@ def _load_model(folder: Path, threads: int) -> _Model:
         import tokenizers
 
         tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        # WordPiece makes one unknown token of a word over 100 characters: such words are cut, and offsets hold.
+        pieces = tokenizers.pre_tokenizers.Split(tokenizers.Regex(".{100}"), "isolated")
+        tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence([tokenizer.pre_tokenizer, pieces])
         tokenizer.no_padding()
         tokenizer.no_truncation()
         session, weights = _open_session(folder / "model.safetensors", threads)

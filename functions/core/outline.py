@@ -36,7 +36,7 @@ def describe_document(
     """`opening` are the first pages, read as they will be indexed; others are only peeked at."""
     metadata = document.metadata
     title = (metadata.title or "").strip() or Path(file_name).stem
-    sampled = [document.peek(number) for number in spread(document.page_count, SAMPLED_PAGES)]
+    sampled = [document.peek(number) for number in choose_pages(document.page_count)]
     return Outline(
         title=title[:_MAX_TITLE],
         lang=languages.detect_language("\n".join(page.text for page in opening)),
@@ -45,8 +45,10 @@ def describe_document(
     )
 
 
-def spread(total: int, count: int) -> list[int]:
-    """At most `count` numbers of 1 … `total`, evenly spread."""
+def choose_pages(total: int, count: int = SAMPLED_PAGES) -> list[int]:
+    """At most `count` numbers of 1 … `total` in pairs of neighbours, evenly spread: left and right pages differ."""
     if total <= count:
         return list(range(1, total + 1))
-    return sorted({1 + (total - 1) * step // (count - 1) for step in range(count)})
+    pairs = count // 2
+    firsts = (1 + (total - 2) * step // (pairs - 1) for step in range(pairs))
+    return sorted({page for first in firsts for page in (first, first + 1)})

@@ -51,6 +51,26 @@ def addresses_in(array: ctypes.Array[Any], order: Sequence[int] = (0, 1, 2, 3)) 
     return [ctypes.addressof(array) + number * ctypes.sizeof(array._type_) for number in order]
 
 
+def find_stretches(count: int, ask: Callable[[int], int]) -> Iterator[tuple[int, int, int]]:
+    """Stretches (first, last, answer) of the numbers below `count` for which the answers are the same.
+
+    Where the answers at two places are equal they have to be so everywhere between, which spares asking there.
+    Stretches come in order, and may share an end.
+    """
+    waiting = [(0, count - 1, ask(0), ask(count - 1))] if count > 0 else []
+    while waiting:
+        low, high, first, last = waiting.pop()
+        if first == last:
+            yield low, high, first
+        elif high - low == 1:
+            yield low, low, first
+            yield high, high, last
+        else:
+            middle = (low + high) // 2
+            between = ask(middle)
+            waiting += [(middle, high, between, last), (low, middle, first, between)]
+
+
 class Matrix(NamedTuple):
     """How points of a thing become points of what it stands in: x' = ax + cy + e, y' = bx + dy + f."""
 

@@ -130,20 +130,42 @@ def _are_apart(parts: Sequence[tuple[int, Sequence[Piece]]], columns: Sequence[S
 def place_head(band: Band, columns: Sequence[Span], below: Row | None) -> Row:
     """Titles over columns; or, where they line up with the row right below, the first line of its names."""
     row = Row([[] for _ in columns])
-    low = 1
     ordered = sorted(band.pieces, key=lambda piece: piece.x0)
-    for piece, following in itertools.zip_longest(ordered, ordered[1:]):
+    groups = _equal_groups(ordered, columns) if below is None else None
+    low = 1
+    for number, piece in enumerate(ordered):
         touched = touched_columns(piece, columns)
         first, last = touched[0], touched[-1] + 1
         spans = [columns[first], *((p.x0, p.x1) for p in below.cells[first])] if below else []
-        if last - first > 1 or not _is_over(piece, spans):
-            high = touched_columns(following, columns)[0] if following else len(columns)
+        if groups:
+            first, last = groups[number]
+        elif last - first > 1 or not _is_over(piece, spans):
+            high = touched_columns(ordered[number + 1], columns)[0] if number + 1 < len(ordered) else len(columns)
             first, last = _covered(piece, columns, low, max(high, last))
         row.cells[first].append(piece)
         if last - first > 1:
             row.spans.append((first, last))
         low = last
     return row
+
+
+def _equal_groups(pieces: Sequence[Piece], columns: Sequence[Span]) -> list[tuple[int, int]] | None:
+    """The last columns in as many groups of one size as there are titles, each over the middle of its group."""
+    if len(pieces) < 2:
+        return None
+    for size in range((len(columns) - 1) // len(pieces), 1, -1):
+        start = len(columns) - size * len(pieces)
+        groups = [(start + size * n, start + size * (n + 1)) for n in range(len(pieces))]
+        if all(
+            _is_amid(piece, columns[first][0], columns[last - 1][1])
+            for piece, (first, last) in zip(pieces, groups, strict=True)
+        ):
+            return groups
+    return None
+
+
+def _is_amid(piece: Piece, x0: float, x1: float) -> bool:
+    return abs(piece.middle - (x0 + x1) / 2) <= 0.2 * (x1 - x0)
 
 
 def _is_over(piece: Piece, spans: Sequence[Span]) -> bool:

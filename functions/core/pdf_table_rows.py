@@ -18,6 +18,7 @@ _NUMBER = re.compile(
     r"[(\[+\-−–±~≈<>≤≥#]*\s*(?:[$€£¥]|[A-Z]{1,3}\$)?\s*[-−]?\d[\d\s.,'’:/×x-]*\s*[%‰€$£)\]*†‡°a-z]{0,4}"
 )
 _LONGEST_NUMBER = 40
+_CAPTION = re.compile(r"(?:table|tableau|figure|fig\.|tab\.)\s*(?:n[°o]\s*)?[\dIVX]+", re.I)
 _DISTINCT = 1.12
 
 
@@ -59,9 +60,9 @@ def is_number(cell: str) -> bool:
 
 
 def is_running_text(cells: Sequence[str]) -> bool:
-    """Whether pieces of a line go on with a text from above, or end it: cells seldom begin with a small letter."""
+    """Whether pieces of a line are of a text or a caption: cells seldom begin small, or end a sentence."""
     if len(cells) == 1:
-        return cells[0].endswith(".")
+        return bool(_CAPTION.match(cells[0])) or (cells[0].endswith(".") and len(cells[0].split()) > 4)
     small = sum(cell[:1].islower() for cell in cells)
     return small > 0.5 * len(cells) and sum(len(cell.split()) for cell in cells) > 3
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from functions.core.pdf_table_columns import GAP, Span, is_at, merge_spans, spans_of, touched_columns
@@ -58,12 +58,12 @@ class Run:
         return merge_spans([*self.spans, *((piece.x0, piece.x1) for piece in band.pieces)], GAP * self.size)
 
 
-def find_runs(block: list[Band], size: float) -> Iterator[Run]:
-    """The runs of two and more bands in a block."""
+def find_runs(block: list[Band], size: float, is_text: Callable[[Band], bool]) -> Iterator[Run]:
+    """The runs of two and more bands in a block; `is_text` says of a band whether it reads as prose or a caption."""
     run, waiting, start = Run(size), list[Band](), 0
     for n, band in enumerate(block):
         columns = len(spans_of(band.pieces, WIDE * size))
-        if run.bands and measure_pitch([*run.bands, *waiting][-1], band) <= _reach(run):
+        if run.bands and _is_near(run, waiting, band) and not _breaks_off(run, band, columns, is_text):
             fits = _fits(run, band, columns)
             if columns > 1 and (fits or _lines_up(run, band)) and _are_regular(run, [*waiting, band]):
                 for other in waiting:
@@ -91,9 +91,20 @@ def measure_pitch(above: Band, below: Band) -> float:
     return below.first_base - above.last_base
 
 
-def _reach(run: Run) -> float:
-    """How far below a run the next band may be."""
-    return max(2.6 * run.size, 1.8 * statistics.median(run.pitches)) if len(run.bands) > 1 else 3.2 * run.size
+def _is_near(run: Run, waiting: Sequence[Band], band: Band) -> bool:
+    """Whether a band is near enough below a run, or what waits there, to belong to it."""
+    reach = max(2.6 * run.size, 1.8 * statistics.median(run.pitches)) if run.pitches else 3.2 * run.size
+    return measure_pitch([*run.bands, *waiting][-1], band) <= reach
+
+
+def _breaks_off(run: Run, band: Band, columns: int, is_text: Callable[[Band], bool]) -> bool:
+    """Whether something else begins: prose set off from the rows, a caption, or a row below titles of columns."""
+    if len(run.bands) == 1:
+        titles = run.bands[0].pieces
+        first = spans_of(band.pieces, WIDE * run.size)[0]
+        return len(titles) < columns - 1 and min(piece.x0 for piece in titles) > first[1]
+    far = measure_pitch(run.bands[-1], band) > 1.15 * statistics.median(run.pitches)
+    return (far or columns == 1) and is_text(band)
 
 
 def _fits(run: Run, band: Band, columns: int) -> bool:
@@ -138,22 +149,23 @@ def _close(run: Run, waiting: Sequence[Band], before: Sequence[Band]) -> Run:
         if len(band.pieces) > 1 or len(touched) != 1 or measure_pitch(run.bands[-1], band) > LINE_PITCH * run.size:
             break
         run.add(band, fits=True)
+    below, farthest = run.bands[0], max(2.2 * run.size, 1.15 * statistics.median(run.pitches))
     for band in reversed(before):
-        below = (run.heads or run.bands)[0]
-        if not _is_head(band, columns, below, run.size):
-            if not run.heads and _is_lead(band, columns, below, run.size):
-                run.lead = band
+        if _is_head(band, columns, below, farthest):
+            run.heads.insert(0, band)
+        elif run.lead is None and not run.heads and _is_lead(band, columns, below, run.size):
+            run.lead = band
+        else:
             break
-        run.heads.insert(0, band)
+        below = band
     return run
 
 
-def _is_head(band: Band, columns: Sequence[Span], below: Band, size: float) -> bool:
+def _is_head(band: Band, columns: Sequence[Span], below: Band, farthest: float) -> bool:
     """Whether a band has titles of columns: nothing in it stands over the first column, where captions begin."""
-    right = columns[-1][1] + size
-    return measure_pitch(band, below) <= 2.2 * size and all(
-        piece.x0 > columns[0][1] and piece.x1 < right for piece in band.pieces
-    )
+    left, right = columns[0][1], columns[-1][1]
+    inside = all(piece.x0 > left and piece.middle < right for piece in band.pieces)
+    return inside and measure_pitch(band, below) <= farthest
 
 
 def _is_lead(band: Band, columns: Sequence[Span], below: Band, size: float) -> bool:

@@ -34,8 +34,12 @@ def find_sheets(
     blocks: Iterable[list[Band]], stacks: Sequence[Sequence[Rule]], size: float, read: ReadRow
 ) -> Iterator[Sheet]:
     """The tables among bands of text; `stacks` are level rules, which tell rows apart and make a small table sure."""
+
+    def is_text(band: Band) -> bool:
+        return is_running_text(read(_place_alone(band, size)))
+
     for block in blocks:
-        for run in find_runs(block, size):
+        for run in find_runs(block, size, is_text):
             run.rules = find_rules(run, stacks)
             sheet = _build(run, read)
             if sheet is not None:

@@ -281,28 +281,16 @@ def _arrange(raw: str, spans: Sequence[tuple[int, int]]) -> tuple[str, list[int]
 def _indices(text_page: pypdfium2.PdfTextPage, raw: str) -> list[int | None]:
     """PDFium's character index for each character of `raw`; None where PDFium has no character.
 
-    Index and unit grow apart where characters are left out of the text; where they are equally far apart at two places
-    they are so at all between, which spares asking for every character.
+    Index and unit grow apart where characters are left out of the text, and never come nearer again.
     """
-    from pypdfium2 import raw as pdfium
-
-    units = unit_positions(raw)
+    handle, units = pdf_objects.address_of(text_page.raw), unit_positions(raw)
+    get_index = pdf_objects.plain_call("FPDFText_GetCharIndexFromTextIndex", ADDRESS, NUMBER)
     apart = [0] * len(units)
-
-    def measure(place: int) -> int:
-        index: int = pdfium.FPDFText_GetCharIndexFromTextIndex(text_page.raw, units[place])
-        return index - units[place]
-
-    stretches = [(0, len(units) - 1, measure(0), measure(-1))] if units else []
-    while stretches:
-        low, high, first, last = stretches.pop()
-        if first == last or high - low < 2:
-            apart[low : high + 1] = [first] * (high - low) + [last]
-        else:
-            middle = (low + high) // 2
-            between = measure(middle)
-            stretches += [(low, middle, first, between), (middle, high, between, last)]
-    found = (unit + distance for unit, distance in zip(units, apart, strict=True))
+    for low, high, distance in pdf_objects.find_stretches(
+        len(units), lambda place: get_index(handle, units[place]) - units[place]
+    ):
+        apart[low : high + 1] = [distance] * (high + 1 - low)
+    found = map(int.__add__, units, apart)
     return [index if index >= 0 else None for index in found]
 
 

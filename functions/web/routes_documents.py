@@ -206,6 +206,7 @@ def _request_ingestion(
     services: Services, user: models.User, document_id: str, only_if: str | None = None
 ) -> schemas.Document:
     with services.database.as_user(user) as connection:
+        documents.lock(connection, read_id(document_id, "document"))
         row = documents.find(connection, read_id(document_id, "document"))
         if only_if is not None and row["status"] != only_if:
             return schemas.Document.of(row)

@@ -81,5 +81,45 @@ begin
 end
 $$;
 
+-- As before, but an event that comes after a newer upload is not taken for one.
+create or replace function rag.enqueue_stored_object(object_path text, object_version text, object_size bigint) returns bigint
+language plpgsql
+security definer -- the storage service and users reach the queue only through this door
+set search_path = ''
+as $$
+declare
+    document rag.documents;
+    job_id bigint;
+begin
+    select * into document from rag.documents d where d.object_path = enqueue_stored_object.object_path for update;
+    if not found then
+        return null;
+    end if;
+    -- News of bytes that others have replaced since: what is stored now has had its own.
+    if exists (
+        select from storage.objects o
+        where o.bucket_id = 'documents' and o.name = enqueue_stored_object.object_path
+            and o.version <> enqueue_stored_object.object_version
+    ) then
+        return null;
+    end if;
+    select j.id into job_id from rag.ingest_jobs j
+    where j.document_id = document.id and j.kind = 'ingest' and j.object_version = enqueue_stored_object.object_version;
+    if found then
+        return job_id;
+    end if;
+    update rag.ingest_jobs j set status = 'superseded', finished_at = clock_timestamp(), lease_token = null
+    where j.document_id = document.id and j.status in ('queued', 'running');
+    insert into rag.ingest_jobs (owner_id, document_id, kind, object_version)
+    values (document.owner_id, document.id, 'ingest', enqueue_stored_object.object_version)
+    returning id into job_id;
+    update rag.documents d
+    set status = case when d.generation is null then 'uploaded' else 'reindexing' end,
+        size_bytes = coalesce(object_size, d.size_bytes), error_code = null, error = null, stage = 'queued', pages_done = 0
+    where d.id = document.id;
+    return job_id;
+end
+$$;
+
 -- Replaced by functions of the same name that take more.
 drop function if exists rag.claim_ingest_job(bigint, int);

@@ -306,33 +306,33 @@ $$;
 revoke all on function rag.adopt_duplicate(bigint, uuid, text) from public;
 grant execute on function rag.adopt_duplicate(bigint, uuid, text) to rag_worker;
 
--- from sql/38_supersede_versions.sql sha256:0d931c3314075a8c4fda71025137317b1ea53f2b63ca456f41857eb7019a349e
+-- from sql/38_supersede_versions.sql sha256:341657a71f863983274d2532adec63d957a2f1f8a2559192338aa26684708f95
 -- Of all indexed documents with the name and the place of this one, the newest upload is live and the others are its older
 -- versions: out of search, but kept, so that what was cited stays readable. Called when a document is flipped.
+-- Versions are counted in the order of upload, whichever was indexed first; a number once given only grows.
 create or replace function rag.supersede_versions(document_id uuid) returns void
 language plpgsql volatile security invoker
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+    one record;
+    number int := 0;
+    newest uuid;
 begin
-    with versions as materialized (
-        select d.id, d.version, d.created_at, d.id = supersede_versions.document_id as is_new
-        from rag.documents one
-        join rag.documents d on d.owner_id = one.owner_id and d.file_name = one.file_name
-            and d.notebook_id is not distinct from one.notebook_id and d.note_id is not distinct from one.note_id
-        where one.id = supersede_versions.document_id and d.generation is not null and d.duplicate_of is null
-    ), numbered as (
-        -- Versions are counted in the order of upload, whichever was indexed first; a number once given only grows.
-        select v.id, max(v.version) over earlier as version_before, last_value(v.id) over everything as newest,
-            n.created_at > v.created_at as is_older, v.is_new
-        from versions v cross join (select created_at from versions where is_new) n
-        window earlier as (order by v.created_at, v.id rows between unbounded preceding and 1 preceding),
-            everything as (order by v.created_at, v.id rows between unbounded preceding and unbounded following)
-    )
-    update rag.documents d
-    set superseded_by = nullif(n.newest, d.id),
-        version = case when n.is_older then d.version else greatest(d.version, coalesce(n.version_before, 0) + 1) end
-    from numbered n
-    where d.id = n.id;
+    for one in
+        select d.id, d.version, last_value(d.id) over (
+            order by d.created_at, d.id rows between unbounded preceding and unbounded following) as newest
+        from rag.documents flipped
+        join rag.documents d on d.owner_id = flipped.owner_id and d.file_name = flipped.file_name
+            and d.notebook_id is not distinct from flipped.notebook_id and d.note_id is not distinct from flipped.note_id
+        where flipped.id = supersede_versions.document_id and d.generation is not null and d.duplicate_of is null
+        order by d.created_at, d.id
+    loop
+        number := greatest(one.version, number + 1);
+        newest := nullif(one.newest, one.id);
+        update rag.documents d set version = number, superseded_by = newest
+        where d.id = one.id and (d.version <> number or d.superseded_by is distinct from newest);
+    end loop;
 end
 $$;
 revoke all on function rag.supersede_versions(uuid) from public;

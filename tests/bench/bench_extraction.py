@@ -1,10 +1,10 @@
 """How fast PDF pages are read, beside bare PDFium and pdfplumber: `python -m tests.bench.bench_extraction`.
 
-Prints a table and, as its last line, one JSON object. Figures are pages per second of one processor, read in turns, the
-best of three rounds; the baseline is bare PDFium (pypdfium2's `get_text_range`, pages closed) or pdfplumber's
-`extract_text`, on the same pages. "Complete" is all but OCR; "text" is that without reading tables: text, order,
-hidden text, whether the page needs OCR, and, on pages that turn out to have none, the look for tables. The memory
-figures come from processes of their own that read 100 and 1,000 pages.
+Prints a table and, as its last line, one JSON object. Figures are pages per second of one processor, read in turns,
+each file in the best of three rounds; the baseline is bare PDFium (pypdfium2's `get_text_range`, pages closed) or
+pdfplumber's `extract_text`, on the same pages. "Complete" is all but OCR; "text" is that without reading tables: text,
+reading order, hidden text, whether a page needs OCR and, on pages that turn out to have none, the look for tables. The
+memory figures come from processes of their own that read 100 and 1,000 pages.
 """
 
 from __future__ import annotations
@@ -126,11 +126,10 @@ def read_plumber(path: Path, numbers: Sequence[int]) -> None:
             pdf.pages[number - 1].close()
 
 
-def seconds_of(read: Read, work: Work) -> float:
+def seconds_of(read: Read, path: Path, numbers: Sequence[int]) -> float:
     """Of the processor, since everything here runs in one thread, and other processes shall not count."""
     start = time.process_time()
-    for path, numbers in work:
-        read(path, numbers)
+    read(path, numbers)
     return time.process_time() - start
 
 
@@ -138,16 +137,17 @@ def measure_speed(sets: dict[str, Work]) -> list[dict[str, Any]]:
     works = dict(sets)
     works["sample"] = [(path, numbers[::SAMPLE_STEP]) for path, numbers in next(iter(sets.values()))]
     readers: dict[str, Read] = {"bare": read_bare, "text": read_text, "complete": read_complete}
-    runs = [(reader, read, name) for reader, read in readers.items() for name in works]
-    best: dict[tuple[str, str], float] = {}
+    runs = [(reader, read, name) for name in works for reader, read in readers.items()]
+    best: dict[tuple[str, str, Path], float] = {}
     for _ in range(ROUNDS):
         for reader, read, name in [*runs, ("pdfplumber", read_plumber, "sample")]:
-            seconds = seconds_of(read, works[name])
-            best[reader, name] = min(seconds, best.get((reader, name), seconds))
+            for path, numbers in works[name]:
+                seconds = seconds_of(read, path, numbers)
+                best[reader, name, path] = min(seconds, best.get((reader, name, path), seconds))
 
     def rate(reader: str, names: Sequence[str]) -> float:
         pages = sum(len(numbers) for name in names for _, numbers in works[name])
-        return pages / sum(best[reader, name] for name in names)
+        return pages / sum(best[reader, name, path] for name in names for path, _ in works[name])
 
     rows = []
     for names in [*([name] for name in sets), list(sets)] if len(sets) > 1 else [list(sets)]:

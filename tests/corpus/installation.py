@@ -73,6 +73,7 @@ class WorkerWatch:
 
     def __init__(self, server_pid: int) -> None:
         self.peak_bytes = 0
+        self._recent_peak = 0
         self._server = psutil.Process(server_pid)
         self._workers: set[int] = set()
         self._stopping = threading.Event()
@@ -81,6 +82,11 @@ class WorkerWatch:
     @property
     def starts(self) -> int:
         return len(self._workers)
+
+    def take_peak(self) -> int:
+        """The most bytes at one time since this was last asked."""
+        recent, self._recent_peak = self._recent_peak, 0
+        return recent
 
     def __enter__(self) -> WorkerWatch:
         self._thread.start()
@@ -98,16 +104,18 @@ class WorkerWatch:
                     worker = next((p for p in self._server.children() if "work" in p.cmdline()), None)
                 if worker is not None:
                     self._workers.add(worker.pid)
-                    self.peak_bytes = max(self.peak_bytes, _measure(worker))
+                    together = _measure(worker)
+                    self._recent_peak = max(self._recent_peak, together)
+                    self.peak_bytes = max(self.peak_bytes, together, read_memory(worker.pid, "VmHWM"))
 
 
 def _measure(worker: psutil.Process) -> int:
-    """Bytes in memory of a process and of all that it has started, or its high-water mark if that is more."""
+    """Bytes in memory of a process and of all that it has started."""
     together = read_memory(worker.pid, "VmRSS")
     for child in worker.children(recursive=True):
         with suppress(OSError):
             together += read_memory(child.pid, "VmRSS")
-    return max(together, read_memory(worker.pid, "VmHWM"))
+    return together
 
 
 def read_memory(pid: int, name: str) -> int:

@@ -76,6 +76,7 @@ def run_corpus(entries: Sequence[Entry], on_outcome: Callable[[Entry, Outcome], 
             start = time.monotonic()
             outcomes = []
             for entry, outcome in zip(entries, _ingest_all(client, entries), strict=True):
+                outcome = replace(outcome, peak_bytes=watch.take_peak())
                 outcomes.append((entry, outcome))
                 on_outcome(entry, outcome)
             seconds = time.monotonic() - start
@@ -149,6 +150,8 @@ def _describe(client: httpx.Client, sent: _Sent, found: dict[str, Any]) -> Outco
 
 
 def _holds(client: httpx.Client, document_id: str, words: str) -> bool:
+    """Whether the text has at least three in four of the words: OCR may misread a letter."""
     pages = client.get(f"/api/rag/documents/{document_id}/text").raise_for_status().json()["pages"]
-    text = " ".join(" ".join(page["text"] for page in pages).split()).casefold()
-    return " ".join(words.split()).casefold() in text
+    text = " ".join(page["text"] for page in pages).casefold()
+    found = [word in text for word in words.casefold().split()]
+    return sum(found) >= 0.75 * len(found)

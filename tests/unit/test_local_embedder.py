@@ -27,7 +27,7 @@ TEXTS = {
     "arabic": "القط جالس على السجادة",
     "one-word": "revenue",
     "control": "tab\tnew\nline\u0000nul\u200bzero width",
-    "unknown-word": "x" * 300,
+    "long-word": "x" * 100,
     "special-token": "a [SEP] b [CLS] c [MASK]",
     "medium": LONG[:700],
     "long": LONG,

@@ -132,3 +132,10 @@ def test_what_the_model_cannot_take_would_be_noticed(embedder: LocalEmbedder) ->
     """The check above sees a cut: of a text too long for the model, the last word has no token."""
     (tokens,) = embedder.embed_tokens([PROSE])
     assert tokens.offsets[-1][1] < len(PROSE.rstrip()) - 100
+
+
+def test_a_word_without_end_is_read_to_its_end(embedder: LocalEmbedder) -> None:
+    """ING-5"""
+    assert len(chunk(embedder, models.Page(1, "deadbeef" * 400))) > 5
+    one, other = embedder.embed(["word " + "ab" * 60, "word " + "cd" * 60])
+    assert float(one @ other) < 0.9

@@ -52,6 +52,11 @@ def find(connection: Connection, document_id: str) -> Row:
     return row
 
 
+def lock(connection: Connection, document_id: str) -> None:
+    """Makes whoever would change the document wait for the end of this transaction: an arriving upload, a worker."""
+    connection.execute("select from rag.documents where id = %s for update", (document_id,))
+
+
 def update(connection: Connection, document_id: str, changes: Row) -> Row:
     """Sets `notebook_id` or `note_id`, whichever are given; raises NotFoundError for a place of others."""
     check_place(connection, changes.get("notebook_id"), changes.get("note_id"))
