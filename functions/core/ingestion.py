@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import logging
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,6 +31,7 @@ from functions.core import (
     ports,
     retrieval,
     running_lines,
+    scratch,
     self_retrieval,
     text_extraction,
 )
@@ -102,7 +102,7 @@ class Worker:
         return Outcome(job.id, job.source_id, status or "superseded", code=error.code)
 
     def _ingest(self, job: Job) -> str:
-        with tempfile.TemporaryDirectory(prefix="ibid-") as folder:
+        with scratch.open_folder() as folder:
             path = Path(folder) / f"original.{job.file_type}"
             if job.object_path is not None:
                 self.objects.download(job.object_path, path)

@@ -19,7 +19,7 @@ from types import FrameType
 
 from functions import retention, sweeper
 from functions.adapters.postgres.jobs import JobStore
-from functions.core import errors
+from functions.core import errors, scratch
 from functions.runtime.wiring import Services
 
 IDLE_SECONDS = 0.3
@@ -58,18 +58,13 @@ def work(services: Services, *, parent: int | None = None) -> None:
 
 def release_lost_jobs(services: Services) -> int:
     """Gives back what workers of this machine held when they died, so that nobody waits for their leases to end."""
+    scratch.remove_lost_folders()
     store, host = JobStore(services.database), services.holder.rpartition(":")[0]
     return store.release_lost_jobs(host, [name for name in store.list_holders(host) if _is_alive(name)])
 
 
 def _is_alive(holder: str) -> bool:
-    try:
-        os.kill(int(holder.rpartition(":")[2]), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:  # somebody else's process
-        return True
-    return True
+    return scratch.is_alive(int(holder.rpartition(":")[2]))
 
 
 def _every(seconds: float, run: Callable[[], object]) -> Callable[[], None]:

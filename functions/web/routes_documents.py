@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -12,7 +11,7 @@ from uuid import UUID, uuid4
 from fastapi import APIRouter, Query, Request, Response
 
 from functions.adapters.postgres import documents
-from functions.core import errors, file_types, models
+from functions.core import errors, file_types, models, scratch
 from functions.core.text_extraction import clean_text
 from functions.runtime.wiring import Services
 from functions.web import schemas
@@ -180,7 +179,7 @@ def get_page_image(
         raise errors.NotFoundError("Only pages of PDF files can be shown as pictures; use the text of this document.")
     from functions.core import page_images  # PDFium is loaded when a page is looked at, not before
 
-    with tempfile.TemporaryDirectory(prefix="ibid-") as folder:
+    with scratch.open_folder() as folder:
         path = Path(folder) / "original.pdf"
         services.objects.download(row["object_path"], path)
         image = page_images.render_page(path, number, start=start, end=end, scale=scale, words=words)

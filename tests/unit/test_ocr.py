@@ -6,7 +6,7 @@ import io
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -118,6 +118,17 @@ def test_a_page_of_text_alone_is_read_from_its_picture_when_the_text_says_nothin
         assert ocr.needs_recognition(text, page) == expected
 
 
+@pytest.mark.parametrize(
+    ("reading", "text", "expected"),
+    [("a" * 13, "a" * 10, True), ("a" * 12, "a" * 10, False), ("a", " \ufffd\ue000", True), ("", "", False)],
+)
+def test_a_reading_is_better_than_the_text_layer_when_it_says_clearly_more(
+    reading: str, text: str, expected: bool
+) -> None:
+    """ING-2"""
+    assert ocr.says_more(reading, text) == expected
+
+
 def test_a_page_with_nothing_on_it_is_not_read(tmp_path: Path) -> None:
     """ING-2"""
     with open_page(documents.make_pdf(tmp_path / "a.pdf", "")) as page:
@@ -176,10 +187,33 @@ def test_a_page_that_cannot_be_drawn_is_a_recognition_error(tmp_path: Path, monk
             ocr.draw_page(page)
 
 
-def test_a_sure_reading_is_taken_as_it_is() -> None:
+def test_a_good_reading_is_taken_as_it_is() -> None:
     """ING-2"""
-    recognizer = Recognizer([reading(66, WORD)])
-    assert ocr.recognize_picture(BLANK, recognizer, timeout=10) == reading(66, WORD)
+    recognizer = Recognizer([reading(91, WORD)])
+    assert ocr.recognize_picture(BLANK, recognizer, timeout=10) == reading(91, WORD)
+
+
+@pytest.mark.parametrize(
+    ("second", "kept"),
+    [(reading(88, WORD), 88), (reading(70, WORD), 80), (reading(95), 80), (errors.RecognitionError(), 80)],
+    ids=str,
+)
+def test_a_reading_that_is_not_good_is_tried_without_specks(
+    second: ports.RecognizedPage | errors.RecognitionError, kept: float
+) -> None:
+    """ING-2"""
+    speck = BLANK.copy()
+    speck.putpixel((50, 50), 0)
+    recognizer = Recognizer([reading(80, WORD), second])
+    assert ocr.recognize_picture(speck, recognizer, timeout=10) == reading(kept, WORD)
+    assert [picture.getextrema()[0] for picture in recognizer.pictures] == [0, 255]
+
+
+def test_less_text_is_no_better_reading() -> None:
+    """ING-2"""
+    long = replace(WORD, end=50)
+    recognizer = Recognizer([reading(80, long), reading(90, WORD)])
+    assert ocr.recognize_picture(BLANK, recognizer, timeout=10) == reading(80, long)
 
 
 def test_a_reading_in_doubt_is_tried_upside_down() -> None:
@@ -202,7 +236,15 @@ def test_what_is_tried_again_is_the_picture_turned_by_half() -> None:
 @pytest.mark.parametrize("second", [reading(30, WORD), reading(0), errors.RecognitionError()], ids=str)
 def test_the_better_reading_is_kept(second: ports.RecognizedPage | errors.RecognitionError) -> None:
     """ING-2"""
-    assert ocr.recognize_picture(BLANK, Recognizer([reading(40, WORD), second]), timeout=10) == reading(40, WORD)
+    recognizer = Recognizer([reading(40, WORD), second, reading(0)])
+    assert ocr.recognize_picture(BLANK, recognizer, timeout=10) == reading(40, WORD)
+
+
+def test_the_turned_picture_is_the_one_tried_without_specks() -> None:
+    """ING-2"""
+    recognizer = Recognizer([reading(40, WORD), reading(80, WORD), reading(85, WORD)])
+    found = ocr.recognize_picture(BLANK, recognizer, timeout=10)
+    assert found == reading(85, RecognizedWord(0, 5, 0.7, 0.75, 0.9, 0.8))
 
 
 def test_nothing_is_tried_again_when_the_time_is_up() -> None:
