@@ -50,6 +50,7 @@ def work(services: Services, *, parent: int | None = None) -> None:
                 stopping.wait(IDLE_SECONDS)
         except errors.IbidError as exc:
             _log.warning("worker waits: %s", exc.message)
+            release = _every(SWEEP_SECONDS, lambda: release_lost_jobs(services))  # again, as soon as it can
             stopping.wait(2.0)
         except Exception:
             _log.exception("worker failed")
@@ -57,10 +58,15 @@ def work(services: Services, *, parent: int | None = None) -> None:
 
 
 def release_lost_jobs(services: Services) -> int:
-    """Gives back what workers of this machine held when they died, so that nobody waits for their leases to end."""
+    """Gives back what workers of this machine held when they died, so that nobody waits for their leases to end.
+
+    A process that asks is at no job itself: what it still holds, it lost when the database went away.
+    """
     scratch.remove_lost_folders()
     store, host = JobStore(services.database), services.holder.rpartition(":")[0]
-    return store.release_lost_jobs(host, [name for name in store.list_holders(host) if _is_alive(name)])
+    return store.release_lost_jobs(
+        host, [name for name in store.list_holders(host) if _is_alive(name) and name != services.holder]
+    )
 
 
 def _is_alive(holder: str) -> bool:

@@ -641,16 +641,17 @@ $$;
 revoke all on function rag.delete_document(uuid) from public;
 grant execute on function rag.delete_document(uuid) to authenticated;
 
--- from sql/49_release_lost_jobs.sql sha256:8deb77682fdac71d3dd757c41168f871cf4ddb012ad463eb345d87b6d29881e4
--- Takes the leases from the dead processes of a host: a job whose holder is "host:…" and not among those alive is due now
--- instead of when its lease ends. Returns how many.
+-- from sql/49_release_lost_jobs.sql sha256:8be119728341233dd49c6c3af005e1f7f44ac0f6d55b08a02ad26538788d711f
+-- Ends the leases of the dead processes of a host: a job whose holder is "host:…" and not among those alive is due now instead
+-- of when its lease would end. It counts as lost (sweep_ingest_jobs), so that what kills every worker is given up.
+-- Returns how many.
 create or replace function rag.release_lost_jobs(host text, alive text[]) returns int
 language sql volatile security invoker
 set search_path = pg_catalog, pg_temp
 as $$
     with released as (
         update rag.ingest_jobs j
-        set status = 'queued', lease_token = null, lease_expires_at = null, holder = null
+        set lease_token = null, lease_expires_at = clock_timestamp() - interval '1 millisecond', holder = null
         where j.status = 'running' and starts_with(j.holder, host || ':') and j.holder <> all (alive)
         returning 1
     )
