@@ -22,8 +22,10 @@ begin
     update rag.ingest_jobs j
     set status = case when again then 'queued' when retryable then 'dead' else 'failed' end,
         lease_token = null, lease_expires_at = null, error_code = code, error = message,
-        run_after = clock_timestamp() + make_interval(secs => coalesce(
-            least(wait_seconds, 3600) * (1 + random() / 5), least(300, 2 ^ job.attempts) * (0.5 + random()))),
+        -- least() passes over null, so it may not see an unsaid wait.
+        run_after = clock_timestamp() + make_interval(secs => case
+            when wait_seconds is null then least(300, 2 ^ job.attempts) * (0.5 + random())
+            else least(wait_seconds, 3600) * (1 + random() / 5) end),
         finished_at = case when not again then clock_timestamp() end
     where j.id = job.id
     returning j.* into job;

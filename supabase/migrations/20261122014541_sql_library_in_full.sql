@@ -488,7 +488,7 @@ $$;
 revoke all on function rag.finish_ingest_job(bigint, uuid, jsonb) from public;
 grant execute on function rag.finish_ingest_job(bigint, uuid, jsonb) to rag_worker;
 
--- from sql/43_fail_ingest_job.sql sha256:623473a0625d656e6e9caa232a0353d305eea8abee8da2d12117625b1268e20c
+-- from sql/43_fail_ingest_job.sql sha256:ab334813eec1105498516ecbd15c0a1d8f7f969b4e7497e4bec2444b52947830
 -- Records a failure. A retryable one waits for another try (as long as a server asked for, at most an hour, or 2, 4, 8 …
 -- seconds, at most 5 minutes, with jitter) until
 -- `max_attempts`; then the job is dead. Others fail at once. What the job had written is removed; a source that was
@@ -513,8 +513,10 @@ begin
     update rag.ingest_jobs j
     set status = case when again then 'queued' when retryable then 'dead' else 'failed' end,
         lease_token = null, lease_expires_at = null, error_code = code, error = message,
-        run_after = clock_timestamp() + make_interval(secs => coalesce(
-            least(wait_seconds, 3600) * (1 + random() / 5), least(300, 2 ^ job.attempts) * (0.5 + random()))),
+        -- least() passes over null, so it may not see an unsaid wait.
+        run_after = clock_timestamp() + make_interval(secs => case
+            when wait_seconds is null then least(300, 2 ^ job.attempts) * (0.5 + random())
+            else least(wait_seconds, 3600) * (1 + random() / 5) end),
         finished_at = case when not again then clock_timestamp() end
     where j.id = job.id
     returning j.* into job;

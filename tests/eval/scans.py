@@ -84,25 +84,31 @@ class OneFile:
 
 
 def compare(
-    database: Database, name: str, embedder: ports.Embedder, *, root: Path, documents: Collection[str] = ()
+    database: Database,
+    name: str,
+    embedder: ports.Embedder,
+    *,
+    root: Path,
+    documents: Collection[str] = (),
+    scanned: Collection[str] = (),
 ) -> Comparison:
-    """Measures a set; only `documents` of it are scanned and asked about, if any are named."""
+    """Measures a set, or only these `documents` of it, of which only those `scanned` are replaced and asked about."""
     found = tesseract.find_tesseract()
     assert found is not None, "Tesseract is not installed"
     recognizer = RememberingRecognizer(found)
     questions = evaluation_sets.read_set(name, root=root)
-    twins = {doc_id: path for doc_id, path in find_twins(root / name).items() if not documents or doc_id in documents}
+    files = {file.doc_id: file.path for file in questions.files if not documents or file.doc_id in documents}
+    twins = {doc_id: path for doc_id, path in find_twins(root / name).items() if doc_id in (scanned or files)}
     asked = [one for one in questions.questions if one.gold and all(unit[0] in twins for unit in one.gold)]
-    originals = {file.doc_id: file.path for file in questions.files}
-    before = _resources()
-    scanned = read_pages(twins, recognizer)
-    seconds = (_resources() - before) / len(scanned)
-    words_found = share_of_words(read_pages({doc_id: originals[doc_id] for doc_id in twins}, recognizer), scanned)
-    scores = [
-        evaluation.mean_scores(_ask(database, files, asked, embedder, recognizer))
-        for files in (originals, originals | twins)
-    ]
-    return Comparison(name, len(scanned), len(asked), words_found, seconds, *scores)
+    before = _used_seconds()
+    pages = read_pages(twins, recognizer)
+    seconds = (_used_seconds() - before) / len(pages)
+    words_found = share_of_words(read_pages({doc_id: files[doc_id] for doc_id in twins}, recognizer), pages)
+    text, scans = (
+        evaluation.mean_scores(_ask(database, indexed, asked, embedder, recognizer))
+        for indexed in (files, files | twins)
+    )
+    return Comparison(name, len(pages), len(asked), words_found, seconds, text, scans)
 
 
 def find_twins(folder: Path) -> dict[str, Path]:
@@ -162,7 +168,7 @@ def _ask(
     return evaluation_asking.ask_all(database, indexed, questions, embedder, Settings(), "hybrid")
 
 
-def _resources() -> float:
+def _used_seconds() -> float:
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(each.ru_utime + each.ru_stime for each in used)
 

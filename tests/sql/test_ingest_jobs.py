@@ -157,6 +157,18 @@ def test_a_transient_failure_waits_and_the_last_one_is_final(
     assert run("select count(*) from rag.generations") == [(0,)]
 
 
+@pytest.mark.parametrize(("asked", "shortest", "longest"), [(None, 0.9, 3.1), (30, 29, 37), (9999, 3590, 4330)])
+def test_a_failure_waits_seconds_or_as_long_as_a_server_asked_for(
+    db: Database, database: str, store: JobStore, run: Run, asked: int | None, shortest: float, longest: float
+) -> None:
+    """ING-8, ING-11"""
+    store_object(database, ADA, add_document(db))
+    details = {} if asked is None else {"retry_after": asked}
+    store.fail_ingest_job(claim(store), errors.ModelRateLimitedError(**details), 5)
+    [(waits,)] = run("select extract(epoch from run_after - now())::float8 from rag.ingest_jobs")
+    assert shortest <= float(str(waits)) <= longest
+
+
 def test_a_permanent_failure_is_final_at_once_and_leaves_nothing(
     db: Database,
     database: str,
