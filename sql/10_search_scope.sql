@@ -1,6 +1,9 @@
 -- The live generations a search may look at, under the caller's row level security, and how much they hold.
 -- A notebook holds the attachments of its notes. Superseded versions, trashed notes and the attachments of trashed notes are
 -- out of scope; who names an older version, or a duplicate, means the document that took its place.
+-- `filters` may hold file_type, lang, author, journal, doi, published_from and published_to. Authors and journals match by the
+-- words they contain, whatever their case and accents. Dates are YYYY, YYYY-MM or YYYY-MM-DD on either side; a year or a month
+-- stands for all of its days. A note has a language and nothing else that could be asked for.
 create or replace function rag.search_scope(
     document_ids uuid[],
     notebook_id uuid,
@@ -10,10 +13,22 @@ create or replace function rag.search_scope(
     out source_count int,
     out chunk_count bigint
 )
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan -- one plan for every scope: making it takes longer than most scopes do
 as $$
-    with sources as (
+begin
+    with wanted as materialized (
+        select f.asked, f.asked ->> 'file_type' as file_type, f.asked ->> 'lang' as lang,
+            array(select '\m' || m[1] || '\M'
+                from regexp_matches(rag.fold(lower(left(f.asked ->> 'author', 300))), '\w+', 'g') m) as author,
+            array(select '\m' || m[1] || '\M'
+                from regexp_matches(rag.fold(lower(left(f.asked ->> 'journal', 300))), '\w+', 'g') m) as journal,
+            regexp_replace(lower(btrim(f.asked ->> 'doi')), '^((https?://)?((dx|www)\.)?doi\.org/|doi:?\s*)', '') as doi,
+            f.asked ->> 'published_from' as published_from,
+            (f.asked ->> 'published_to') || substr('9999-99-99', length(f.asked ->> 'published_to') + 1) as published_to
+        from jsonb_strip_nulls(filters) as f (asked)
+    ), sources as (
         select d.generation, d.chunk_count
         from rag.documents d
         where d.generation is not null and d.superseded_by is null
@@ -23,18 +38,33 @@ as $$
                 select from rag.notes n where n.id = d.note_id and n.notebook_id = search_scope.notebook_id))
             and (search_scope.note_id is null or d.note_id = search_scope.note_id)
             and not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null)
-            and (filters ->> 'file_type' is null or d.file_type = filters ->> 'file_type')
-            and (filters ->> 'lang' is null or d.lang = filters ->> 'lang')
+            -- A subquery of its own is evaluated once: without filters a row costs the look at one boolean.
+            and ((select coalesce(filters, '{}') = '{}') or exists (
+                select from wanted w
+                where (w.file_type is null or d.file_type = w.file_type) and (w.lang is null or d.lang = w.lang)
+                    and (w.doi is null or lower(d.ingestion_log ->> 'doi_extracted') = w.doi)
+                    and (w.published_from is null or d.ingestion_log ->> 'published_at_extracted'
+                        || substr('9999-99-99', length(d.ingestion_log ->> 'published_at_extracted') + 1)
+                        >= w.published_from collate "C")
+                    and (w.published_to is null
+                        or d.ingestion_log ->> 'published_at_extracted' <= w.published_to collate "C")
+                    and (w.asked ->> 'author' is null or w.author <> '{}'
+                        and rag.fold(lower(d.ingestion_log ->> 'authors_extracted')) ~ all (w.author))
+                    and (w.asked ->> 'journal' is null or w.journal <> '{}'
+                        and rag.fold(lower(d.ingestion_log ->> 'journal_extracted')) ~ all (w.journal))))
         union all
         select n.generation, n.chunk_count
         from rag.notes n
         where n.generation is not null and n.trashed_at is null and search_scope.document_ids is null
             and (search_scope.notebook_id is null or n.notebook_id = search_scope.notebook_id)
             and (search_scope.note_id is null or n.id = search_scope.note_id)
-            and filters ->> 'file_type' is null
-            and (filters ->> 'lang' is null or n.lang = filters ->> 'lang')
+            and ((select coalesce(filters, '{}') = '{}') or exists (
+                select from wanted w where w.asked - 'lang' = '{}' and (w.lang is null or n.lang = w.lang)))
     )
-    select coalesce(array_agg(s.generation), '{}'), count(*)::int, coalesce(sum(s.chunk_count), 0)::bigint from sources s
+    select coalesce(array_agg(s.generation), '{}'), count(*)::int, coalesce(sum(s.chunk_count), 0)::bigint
+    into generations, source_count, chunk_count
+    from sources s;
+end
 $$;
 revoke all on function rag.search_scope(uuid[], uuid, uuid, jsonb) from public;
 grant execute on function rag.search_scope(uuid[], uuid, uuid, jsonb) to authenticated, rag_worker;

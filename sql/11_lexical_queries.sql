@@ -6,29 +6,34 @@ create or replace function rag.lexical_queries(
 ) returns table (lang text, query extensions.sparsevec, terms int[], idf real[])
 language plpgsql stable
 set search_path = pg_catalog, extensions, pg_temp
-set plan_cache_mode = force_custom_plan -- so that the planner knows how many generations there are
+set plan_cache_mode = force_generic_plan -- planning for each question would take longer than counting
 as $$
 #variable_conflict use_column
+declare
+    words constant text := rag.content_words(query_text, query_lang);
+    distinct_terms constant int[] := array(
+        select distinct t.term from unnest(array['en', 'fr', 'simple']) as l (lang), rag.lexemes(l.lang, words) t);
+    frequencies jsonb;
 begin
+    -- Two statements, because each has one right plan: a probe for each generation and term, or, where there are many
+    -- generations, the owner's index by term. `+ 0` keeps the planner from the first where the second is meant.
+    if cardinality(generations) <= 20 then
+        select jsonb_object_agg(f.term, f.df) into frequencies from (
+            select g.term, sum(g.chunk_frequency) as df from rag.generation_terms g
+            where g.generation = any (generations) and g.term = any (distinct_terms) group by 1) f;
+    else
+        select jsonb_object_agg(f.term, f.df) into frequencies from (
+            select g.term, sum(g.chunk_frequency) as df from rag.generation_terms g
+            where g.term = any (distinct_terms) and g.generation + 0 in (select unnest(generations)) group by 1) f;
+    end if;
     return query
-    with question as materialized (
-        select rag.content_words(query_text, query_lang) as words
-    ), terms as materialized (
-        select l.lang, t.term
-        from question q
-        cross join unnest(array['en', 'fr', 'simple']) as l (lang)
-        cross join lateral rag.lexemes(l.lang, q.words) t
-    ), frequencies as materialized (
-        select g.term, sum(g.chunk_frequency) as df
-        -- A join: `= any` of thousands of generations is planned, or compared, one by one.
-        from unnest(generations) as s (generation) join rag.generation_terms g using (generation)
-        where g.term = any (array(select distinct t.term from terms t))
-        group by g.term
-    ), weighted as (
-        select t.lang, t.term, coalesce(f.df, 0) as df,
-            ln(1 + (chunk_count - coalesce(f.df, 0) + 0.5) / (coalesce(f.df, 0) + 0.5))::real as idf,
-            row_number() over (partition by t.lang order by coalesce(f.df, 0) = 0, f.df, t.term) as rarity
-        from terms t left join frequencies f using (term)
+    with weighted as (
+        select l.lang, t.term, coalesce(f.df, 0) as df,
+            ln(1 + (chunk_count - coalesce(f.df, 0) + 0.5::float8) / (coalesce(f.df, 0) + 0.5::float8))::real as idf,
+            row_number() over (partition by l.lang order by coalesce(f.df, 0) = 0, f.df, t.term) as rarity
+        from unnest(array['en', 'fr', 'simple']) as l (lang)
+        cross join lateral rag.lexemes(l.lang, words) t
+        cross join lateral (select (frequencies ->> t.term::text)::float8 as df) f
     )
     select w.lang,
         (coalesce('{' || string_agg(w.term || ':' || w.idf, ',') filter (where w.df > 0 and w.rarity <= 64) || '}', '{}')

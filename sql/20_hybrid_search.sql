@@ -1,5 +1,5 @@
 -- Searches by words and by meaning in one statement, fused by weighted reciprocal rank fusion (Cormack et al. 2009).
--- Three rankings are fused: BM25 (a sparse dot product), the cosine similarity (exact, a ranking per embedding server) and
+-- Three rankings are fused: BM25 (a sparse dot product), the cosine similarity (a ranking per embedding server) and
 -- the blend of the two scores, because ranks alone forget how sure each arm was. Ties are broken by chunk id.
 -- `embeddings` are unit vectors of the question, one for each of `server_ids`, weighted by `server_weights`.
 -- An empty question leaves the lexical arm out, no embeddings leave the dense arm out. Called by core/retrieval.py.
@@ -23,7 +23,7 @@ create or replace function rag.hybrid_search(
 ) returns setof rag.search_hit
 language plpgsql stable security invoker
 set search_path = pg_catalog, extensions, pg_temp
-set plan_cache_mode = force_custom_plan -- a generic plan would be made for no scope in particular
+set plan_cache_mode = force_generic_plan -- one plan is right for every scope, and planning takes longer than a small search
 as $$
 declare
     scope record;
@@ -31,7 +31,9 @@ declare
     query_en sparsevec := '{}/268435456';
     query_fr sparsevec := '{}/268435456';
     query_simple sparsevec := '{}/268435456';
-    coverage_terms jsonb := '{}';
+    term_langs text[] := '{}';
+    terms int[] := '{}';
+    idfs real[] := '{}';
 begin
     select * into scope from rag.search_scope(document_ids, notebook_id, note_id, filters);
     for question in select * from rag.lexical_queries(query_text, query_lang, scope.generations, scope.chunk_count) loop
@@ -40,25 +42,24 @@ begin
             when 'fr' then query_fr := question.query;
             else query_simple := question.query;
         end case;
-        coverage_terms := coverage_terms || jsonb_build_object(
-            question.lang, jsonb_build_object('terms', question.terms, 'idf', question.idf));
+        term_langs := term_langs || array_fill(question.lang, array[cardinality(question.terms)]);
+        terms := terms || question.terms;
+        idfs := idfs || question.idf;
     end loop;
     return query
     with servers as materialized (
         select s.server_id, s.embedding, s.weight from unnest(server_ids, embeddings, server_weights)
             as s (server_id, embedding, weight)
+    ), question_terms as materialized (
+        select q.lang, ('{' || q.term || ':1}/268435456')::sparsevec as direction, q.idf::float8 as idf
+        from unnest(term_langs, terms, idfs) as q (lang, term, idf)
     ), dense as materialized (
-        select n.chunk_id, s.weight, row_number() over (partition by s.server_id order by n.distance, n.chunk_id)::int as rank
+        select n.chunk_id, s.weight, - n.distance as similarity,
+            row_number() over (partition by s.server_id order by n.distance, n.chunk_id)::int as rank
         from servers s
-        cross join lateral (
-            select v.chunk_id, v.embedding <#> s.embedding as distance
-            from rag.chunk_vectors v
-            where v.generation = any (scope.generations) and v.server_id = s.server_id
-            order by 2, 1
-            limit arm_count
-        ) n
+        cross join lateral rag.nearest_chunks(s.server_id, s.embedding, scope.generations, scope.chunk_count, arm_count) n
     ), lexical as materialized (
-        select m.chunk_id, row_number() over (order by m.distance, m.chunk_id)::int as rank
+        select m.chunk_id, - m.distance as score, row_number() over (order by m.distance, m.chunk_id)::int as rank
         from (
             select t.chunk_id,
                 t.terms <#> case t.lang when 'en' then query_en when 'fr' then query_fr else query_simple end as distance
@@ -69,30 +70,41 @@ begin
         ) m
         where m.distance < 0
     ), candidates as materialized (
-        select u.chunk_id, min(u.fts_rank) as fts_rank, min(u.vector_rank) as vector_rank, max(u.weight) as weight
+        select u.chunk_id, min(u.fts_rank) as fts_rank, min(u.fts_score) as fts_score,
+            min(u.vector_rank) as vector_rank, min(u.similarity) as similarity, max(u.weight) as weight
         from (
-            select l.chunk_id, l.rank as fts_rank, null::int as vector_rank, null::real as weight from lexical l
+            select l.chunk_id, l.rank as fts_rank, l.score as fts_score,
+                null::int as vector_rank, null::float8 as similarity, null::real as weight from lexical l
             union all
-            select d.chunk_id, null, d.rank, d.weight from dense d
+            select d.chunk_id, null, null, d.rank, d.similarity, d.weight from dense d
         ) u
         group by u.chunk_id
     ), scored as materialized (
-        select c.*,
-            - (t.terms <#> case t.lang when 'en' then query_en when 'fr' then query_fr else query_simple end) as fts_score,
-            - (v.embedding <#> s.embedding) as similarity
+        -- What only one arm found gets its score of the other.
+        select c.chunk_id, c.fts_rank, c.vector_rank, c.weight,
+            coalesce(c.fts_score, words.score) as fts_score, coalesce(c.similarity, meaning.similarity) as similarity
         from candidates c
-        join rag.chunk_terms t on t.chunk_id = c.chunk_id
-        left join (rag.chunk_vectors v join servers s on s.server_id = v.server_id) on v.chunk_id = c.chunk_id
+        left join lateral (
+            select - (t.terms <#> case t.lang when 'en' then query_en when 'fr' then query_fr else query_simple end) as score
+            from rag.chunk_terms t where t.chunk_id = c.chunk_id and c.fts_score is null
+        ) words on true
+        left join lateral (
+            select - (v.embedding <#> s.embedding) as similarity
+            from rag.chunk_vectors v join servers s on s.server_id = v.server_id
+            where v.chunk_id = c.chunk_id and c.similarity is null
+        ) meaning on true
     ), blended as materialized (
         select s.*, blend_alpha * coalesce(s.similarity, 0)
             + (1 - blend_alpha) * coalesce(s.fts_score / nullif(max(s.fts_score) over (), 0), 0) as blend_score
         from scored s
+    ), ranked as materialized (
+        select b.*, row_number() over (order by b.blend_score desc, b.chunk_id)::int as blend_rank from blended b
     ), fused as materialized (
-        select b.*, coalesce(fts_weight / (rrf_k + b.fts_rank), 0)
-            + coalesce(vector_weight * b.weight / (rrf_k + b.vector_rank), 0)
-            + blend_weight / (rrf_k + row_number() over (order by b.blend_score desc, b.chunk_id)) as score
-        from blended b
-        order by score desc, b.chunk_id
+        select r.*, coalesce(fts_weight / (rrf_k + r.fts_rank), 0)
+            + coalesce(vector_weight * r.weight / (rrf_k + r.vector_rank), 0)
+            + blend_weight / (rrf_k + r.blend_rank) as score
+        from ranked r
+        order by score desc, r.chunk_id
         limit match_count
     )
     select f.chunk_id, case when g.note_id is null then 'document' else 'note' end, coalesce(g.document_id, g.note_id),
@@ -100,7 +112,7 @@ begin
         coalesce(d.title, nullif(n.title, '')), coalesce(d.file_type, 'md'),
         c.page_start, c.page_end, c.start_offset, c.end_offset, c.section_title, c.text, c.lang,
         f.score, f.fts_rank, f.fts_score, f.vector_rank, f.similarity, f.blend_score,
-        coalesce(coverage.share, 0), scope.source_count, scope.chunk_count, c.markdown
+        coalesce(coverage.share, 0), scope.source_count, scope.chunk_count, c.markdown, f.blend_rank
     from fused f
     join rag.chunks c on c.id = f.chunk_id
     join rag.generations g on g.id = c.generation
@@ -109,12 +121,8 @@ begin
     join rag.chunk_terms t on t.chunk_id = f.chunk_id
     -- Coverage: the idf-weighted share of the question's terms that this very passage holds.
     left join lateral (
-        select sum(q.idf) filter (where t.terms <#> ('{' || q.term || ':1}/268435456')::sparsevec < 0)
-            / nullif(sum(q.idf), 0) as share
-        from unnest(
-            array(select jsonb_array_elements_text(coverage_terms -> c.lang -> 'terms')::int),
-            array(select jsonb_array_elements_text(coverage_terms -> c.lang -> 'idf')::float8)
-        ) as q (term, idf)
+        select sum(q.idf) filter (where t.terms <#> q.direction < 0) / nullif(sum(q.idf), 0) as share
+        from question_terms q where q.lang = c.lang
     ) coverage on true
     order by f.score desc, f.chunk_id;
 end

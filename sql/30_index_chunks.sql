@@ -7,22 +7,30 @@ language sql volatile security invoker
 set search_path = pg_catalog, extensions, pg_temp
 as $$
     with lexemes as materialized (
-        select c.id, c.generation, c.owner_id, c.lang, l.term, l.frequency,
-            sum(l.frequency) over (partition by c.id) as length
-        from rag.chunks c left join lateral rag.lexemes(c.lang, c.search_text) l on true
+        select c.id, c.generation, c.owner_id, c.lang, l.terms, l.frequencies, l.length
+        from rag.chunks c
+        cross join lateral (
+            select array_agg(x.term) as terms, array_agg(x.frequency) as frequencies, sum(x.frequency) as length
+            from rag.lexemes(c.lang, c.search_text) x
+        ) l
         where c.id = any (chunk_ids)
     ), counted as (
         insert into rag.generation_terms as g (generation, owner_id, term, chunk_frequency)
-        select l.generation, l.owner_id, l.term, count(*) from lexemes l where l.term is not null group by 1, 2, 3
+        select l.generation, l.owner_id, t.term, count(*) from lexemes l, unnest(l.terms) as t (term) group by 1, 2, 3
         order by 1, 3 -- one lock order for all writers
         on conflict (generation, term) do update set chunk_frequency = g.chunk_frequency + excluded.chunk_frequency
     ), indexed as (
         insert into rag.chunk_terms (chunk_id, generation, owner_id, lang, terms)
-        select l.id, l.generation, l.owner_id, l.lang,
-            (coalesce('{' || string_agg(
-                l.term || ':' || round((l.frequency * 1.9 / (l.frequency + 0.9 * (0.4 + 0.6 * l.length / 100.0)))::numeric, 5), ',')
-                || '}', '{}') || '/268435456')::sparsevec
-        from lexemes l group by l.id, l.generation, l.owner_id, l.lang order by l.id
+        select l.id, l.generation, l.owner_id, l.lang, (coalesce(weights.list, '{}') || '/268435456')::sparsevec
+        from lexemes l
+        cross join lateral (
+            -- Four decimals are more than a ranking needs; arithmetic in numeric would take three times as long.
+            select '{' || string_agg(t.term || ':' || round(
+                1.9e4::float8 * t.frequency / (t.frequency + 0.9::float8 * (0.4::float8 + 0.006::float8 * l.length))) / 1e4::float8,
+                ',') || '}' as list
+            from unnest(l.terms, l.frequencies) as t (term, frequency)
+        ) weights
+        order by l.id
         returning 1
     )
     select count(*)::int from indexed

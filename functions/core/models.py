@@ -132,7 +132,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """One passage found, with its place in the source and its rank and score in each arm of the search."""
+    """One passage found, with its place in the source and its rank and score in each arm of the search.
+
+    `score` is that of the fusion; the reranker's rank and score stand beside it where one was asked, on its own scale.
+    """
 
     chunk_id: int
     source: Literal["document", "note"]
@@ -156,6 +159,9 @@ class SearchHit:
     blend_score: float | None = None
     coverage: float = 0.0
     markdown: str | None = None
+    blend_rank: int | None = None
+    rerank_rank: int | None = None
+    rerank_score: float | None = None
 
     @property
     def segment_id(self) -> str:
@@ -236,12 +242,16 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a question is asked of. `kind` is what was decided, the ids say which."""
+    """What a question is asked of. `kind` is what was decided, the ids say which.
+
+    `filters` say what a source must be like besides; sql/10_search_scope.sql names them.
+    """
 
     kind: Literal["documents", "conversation", "notebook", "note", "library"]
     document_ids: tuple[str, ...] = ()
     notebook_id: str | None = None
     note_id: str | None = None
+    filters: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

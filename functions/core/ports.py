@@ -94,6 +94,17 @@ class ChatModel(Protocol):
         ...
 
 
+class Reranker(Protocol):
+    """Reads question and passage together, which is slower than comparing vectors and mostly tells more."""
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """One finite score for each text, in their order; only their order means anything.
+
+        Raises ModelUnavailableError, ModelRateLimitedError or ModelRejectedError.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class SignedUpload:
     """Where and how a client puts the bytes of one object."""

@@ -1,18 +1,23 @@
-"""A question becomes passages: embed it once per embedding server, search once, choose what the model will read."""
+"""A question becomes passages: embed it once per embedding server, search once, rerank, choose what is read."""
 
 from __future__ import annotations
 
+import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
-from functions.core import errors, models, ports
+from functions.core import errors, models, ports, reranking
+from functions.core.context import choose_context
 from functions.core.settings import Settings
 
 if TYPE_CHECKING:
     from functions.core.ports import Matrix
+
+RERANKER = "reranker"
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +39,10 @@ class Query:
     scope: models.Scope
     settings: Settings
     blend_alpha: float
-    filters: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def filters(self) -> Mapping[str, str]:
+        return self.scope.filters
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +62,18 @@ class Search(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What was found, what of it goes to the model, how long it took; `degraded` names servers that did not answer."""
+    """What was found, what of it goes to the model, how long it took.
+
+    `degraded` names the embedding servers that did not answer, and "reranker" where the fused order had to do.
+    `rerank_ms` is None where no reranker is set up.
+    """
 
     found: Found
     context: tuple[models.SearchHit, ...]
     embed_ms: float
     search_ms: float
     degraded: tuple[str, ...] = ()
+    rerank_ms: float | None = None
 
 
 def retrieve(
@@ -72,23 +85,51 @@ def retrieve(
     embedder_of: Callable[[models.EmbeddingServer], ports.Embedder],
     search: Search,
     settings: Settings,
-    filters: Mapping[str, Any] | None = None,
+    reranker: ports.Reranker | None = None,
 ) -> Retrieval:
-    """Finds the passages for a question.
+    """Finds the passages for a question: `hybrid_top_k` of them, after a reranker has seen `rerank_count`.
 
-    An embedding server that does not answer is left out (the other arms still answer), not fatal.
+    An embedding server that does not answer is left out (the other arms still answer), not fatal; nor is a reranker.
     """
     started = time.perf_counter()
     vectors, degraded = _embed_question(question, lang, servers, embedder_of, settings)
     embedded = time.perf_counter()
     share = max((v.weight for v in vectors), default=0.0)
-    query = Query(question, lang, tuple(vectors), scope, settings, settings.blend_alpha * share, filters or {})
+    count = settings.hybrid_top_k if reranker is None else max(settings.hybrid_top_k, settings.rerank_count)
+    query = Query(
+        text=question,
+        lang=lang,
+        vectors=tuple(vectors),
+        scope=scope,
+        settings=replace(settings, hybrid_top_k=count),
+        blend_alpha=settings.blend_alpha * share,
+    )
     found = search(query)
     searched = time.perf_counter()
-    context = choose_context(found.hits, settings)
+    hits, has_failed = _rerank(question, found.hits, reranker, settings.rerank_count)
+    reranked = time.perf_counter()
+    hits = hits[: settings.hybrid_top_k]
     return Retrieval(
-        found, context, (embedded - started) * 1000, (searched - embedded) * 1000, tuple(s.name for s in degraded)
+        found=replace(found, hits=hits),
+        context=choose_context(hits, settings),
+        embed_ms=(embedded - started) * 1000,
+        search_ms=(searched - embedded) * 1000,
+        degraded=(*(server.name for server in degraded), *([RERANKER] if has_failed else [])),
+        rerank_ms=None if reranker is None else (reranked - searched) * 1000,
     )
+
+
+def _rerank(
+    question: str, hits: tuple[models.SearchHit, ...], reranker: ports.Reranker | None, count: int
+) -> tuple[tuple[models.SearchHit, ...], bool]:
+    """The hits in the reranker's order, or as they were; and whether it was asked in vain."""
+    if reranker is None:
+        return hits, False
+    try:
+        return reranking.rerank(question, hits, reranker, count), False
+    except errors.UnavailableError as exc:
+        _log.warning("the reranker gave no order: %s", exc.message)
+        return hits, True
 
 
 def find_passages(
@@ -126,26 +167,3 @@ def _embed_question(
             continue
         vectors.append(QueryVector(server.id, tuple(row.tolist()), _weigh(server, lang, settings)))
     return vectors, degraded
-
-
-def choose_context(hits: Sequence[models.SearchHit], settings: Settings) -> tuple[models.SearchHit, ...]:
-    """The best `context_passages` hits, at most `passages_per_source` of one source, none mostly inside another."""
-    chosen: list[models.SearchHit] = []
-    per_source: Counter[str] = Counter()
-    for hit in hits:
-        if len(chosen) == settings.context_passages:
-            break
-        if per_source[hit.source_id] < settings.passages_per_source and not any(_overlap(hit, c) > 0.5 for c in chosen):
-            chosen.append(hit)
-            per_source[hit.source_id] += 1
-    return tuple(chosen)
-
-
-def _overlap(a: models.SearchHit, b: models.SearchHit) -> float:
-    """The share of the shorter passage that both cover; the same words in two sources count as well."""
-    if a.text == b.text:
-        return 1.0
-    if a.source_id != b.source_id or a.page_start != b.page_start or a.page_end != b.page_end:
-        return 0.0
-    shared = min(a.end_offset, b.end_offset) - max(a.start_offset, b.start_offset)
-    return shared / max(1, min(a.end_offset - a.start_offset, b.end_offset - b.start_offset))

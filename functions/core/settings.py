@@ -58,6 +58,12 @@ class Settings:
     rrf_k: int = _setting(10, "Constant k of reciprocal rank fusion.", minimum=1, maximum=200)
     hybrid_top_k: int = _setting(24, "Passages taken from the fused ranking.", minimum=5, maximum=100)
     arm_count: int = _setting(50, "Passages each ranking hands to the fusion.", minimum=10, maximum=200)
+    rerank_count: int = _setting(
+        20,
+        "Best passages of the fused ranking that a reranker puts in order, where one is set up.",
+        minimum=2,
+        maximum=100,
+    )
     context_passages: int = _setting(8, "Passages given to the model.", minimum=1, maximum=50)
     passages_per_source: int = _setting(4, "Passages at most from one document or note.", minimum=1, maximum=50)
     chunk_tokens: int = _setting(

@@ -56,7 +56,7 @@ def _run(options: argparse.Namespace) -> int:
         from functions.local import worker
         from functions.runtime.wiring import Services
 
-        worker.work(Services(config), parent=options.parent)
+        worker.work(Services(config, model_threads=worker.MODEL_THREADS), parent=options.parent)
         return 0
     from functions.local import terminal
 

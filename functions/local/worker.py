@@ -1,4 +1,4 @@
-"""The laptop's worker: takes jobs from the database as they come, sweeps every minute, purges once a day.
+"""The laptop's worker: takes jobs from the database as they come, sweeps every minute, purges and indexes once a day.
 
 A process of its own, because PDFium is not thread-safe and a crash of a parser must not take the server down. On AWS
 the queue, the sweeper's and the retention's schedules do the same.
@@ -17,14 +17,16 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 
-from functions import retention, sweeper
+from functions import retention, sweeper, vector_indexes
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, scratch
 from functions.runtime.wiring import Services
 
 IDLE_SECONDS = 0.3
 SWEEP_SECONDS = 60.0
-PURGE_SECONDS = 24 * 3600.0
+DAY_SECONDS = 24 * 3600.0
+MODEL_THREADS = min(8, os.cpu_count() or 1)
+NICENESS = 5  # a question asked meanwhile comes first
 
 _log = logging.getLogger(__name__)
 
@@ -36,16 +38,19 @@ def work(services: Services, *, parent: int | None = None) -> None:
     def stop(signum: int, frame: FrameType | None) -> None:
         stopping.set()
 
+    os.nice(NICENESS)
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the server says when to stop
     release = _every(SWEEP_SECONDS, lambda: release_lost_jobs(services))
     sweep = _every(SWEEP_SECONDS, lambda: sweeper.sweep(services))
-    purge = _every(PURGE_SECONDS, lambda: retention.purge(services))
+    purge = _every(DAY_SECONDS, lambda: retention.purge(services))
+    build_indexes = _every(DAY_SECONDS, lambda: vector_indexes.build(services))
     while not stopping.is_set() and (parent is None or os.getppid() == parent):
         try:
             release()
             sweep()
             purge()
+            build_indexes()
             if services.make_worker().ingest_next() is None:
                 stopping.wait(IDLE_SECONDS)
         except errors.IbidError as exc:

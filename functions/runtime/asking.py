@@ -11,6 +11,7 @@ from typing import Any
 
 from functions.adapters.postgres import conversations, documents, search
 from functions.core import answering, errors, guard, languages, models, retrieval
+from functions.core.context import order_for_reading
 from functions.runtime.wiring import Policy, Services
 
 TITLE_LENGTH = 80
@@ -107,7 +108,7 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
     saver = _Saver(services, user, opened)
     try:
         yield opened
-        found = retrieve(services, user, policy, question.text, lang, opened.scope, question.filters)
+        found = retrieve(services, user, policy, question.text, lang, opened.scope)
         _log_retrieval(user, opened, found)
         if guard.is_answerable(found.found.hits, policy.settings.similarity_threshold):
             answer = yield from _answer(services, question, lang, found, history, saver)
@@ -128,7 +129,6 @@ def retrieve(
     text: str,
     lang: str,
     scope: models.Scope,
-    filters: Mapping[str, str] | None = None,
 ) -> retrieval.Retrieval:
     """Finds passages as this user; the database is asked once."""
     return retrieval.retrieve(
@@ -139,7 +139,7 @@ def retrieve(
         embedder_of=services.embedder_of,
         search=partial(search.hybrid_search, services.database, user),
         settings=policy.settings,
-        filters=filters,
+        reranker=services.reranker,
     )
 
 
@@ -151,8 +151,10 @@ def _answer(
     history: list[models.Turn],
     saver: _Saver,
 ) -> Generator[Wrote, None, models.Answer]:
+    # A model reads passages that follow each other better side by side; what is quoted without one comes best first.
+    passages = found.context if services.chat_model is None else order_for_reading(found.context)
     stream = answering.answer_question(
-        question.text, found.context, lang=lang, history=history, chat_model=services.chat_model
+        question.text, passages, lang=lang, history=history, chat_model=services.chat_model
     )
     with closing(stream):
         for event in stream:
@@ -191,19 +193,20 @@ def _open(
 
 def _choose_scope(question: Question, attached: tuple[str, ...], conversation: dict[str, Any]) -> models.Scope:
     """Explicit ids, then documents attached to the conversation, then its notebook or note, then the whole library."""
+    filters = question.filters
     if question.document_ids:
-        return models.Scope("documents", document_ids=question.document_ids)
+        return models.Scope("documents", document_ids=question.document_ids, filters=filters)
     if question.note_id or question.notebook_id:
         kind: Any = "note" if question.note_id else "notebook"
-        return models.Scope(kind, notebook_id=question.notebook_id, note_id=question.note_id)
+        return models.Scope(kind, notebook_id=question.notebook_id, note_id=question.note_id, filters=filters)
     if attached:
-        return models.Scope("conversation", document_ids=attached)
+        return models.Scope("conversation", document_ids=attached, filters=filters)
     note_id, notebook_id = conversation.get("note_id"), conversation.get("notebook_id")
     if note_id:
-        return models.Scope("note", note_id=str(note_id))
+        return models.Scope("note", note_id=str(note_id), filters=filters)
     if notebook_id:
-        return models.Scope("notebook", notebook_id=str(notebook_id))
-    return models.Scope("library")
+        return models.Scope("notebook", notebook_id=str(notebook_id), filters=filters)
+    return models.Scope("library", filters=filters)
 
 
 def _make_title(text: str) -> str:
@@ -226,5 +229,7 @@ def _log_retrieval(user: models.User, opened: Opened, found: retrieval.Retrieval
             "min_score": min(scores, default=None),
             "embed_latency_ms": round(found.embed_ms, 1),
             "search_latency_ms": round(found.search_ms, 1),
+            "rerank_latency_ms": None if found.rerank_ms is None else round(found.rerank_ms, 1),
+            "degraded": list(found.degraded),
         },
     )

@@ -30,6 +30,9 @@ class Config(BaseSettings):
     embedding_max_input_tokens: int = 8191
     embedding_languages: str = ""
     embedding_token_url: str | None = None
+    rerank_base_url: str | None = None
+    rerank_model: str | None = None
+    rerank_api_key: SecretStr | None = None
     ocr_languages: str = "eng+fra"
     ingest_queue_url: str | None = None
     chat_stream_url: str | None = None

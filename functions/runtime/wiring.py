@@ -48,10 +48,11 @@ class Policy:
 
 
 class Services:
-    """Every adapter of one process, made on first use."""
+    """Every adapter of one process, made on first use; `model_threads` are those of the local embedding model."""
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, model_threads: int = 1) -> None:
         self.config = config
+        self._model_threads = model_threads
         self._policy: Policy | None = None
         self._embedders: dict[str, ports.Embedder] = {}
         self._lock = threading.Lock()
@@ -118,6 +119,17 @@ class Services:
 
         key = config.openai_api_key.get_secret_value() if config.openai_api_key else "none"
         return OpenAIChatModel(model=config.chat_model, api_key=key, base_url=config.openai_base_url)
+
+    @cached_property
+    def reranker(self) -> ports.Reranker | None:
+        """None when no server is configured: the fused order is final then."""
+        config = self.config
+        if config.rerank_base_url is None:
+            return None
+        from functions.adapters.reranker import RerankServer
+
+        key = config.rerank_api_key.get_secret_value() if config.rerank_api_key else None
+        return RerankServer(base_url=config.rerank_base_url, model=config.rerank_model, api_key=key)
 
     @cached_property
     def recognizer(self) -> ports.TextRecognizer | None:
@@ -219,7 +231,7 @@ class Services:
         if server.kind == "local":
             from functions.adapters.local_embedder import LocalEmbedder
 
-            return LocalEmbedder()
+            return LocalEmbedder(threads=self._model_threads)
         from functions.adapters.openai_api import OpenAIEmbedder
 
         api_key = os.environ.get(server.api_key_env or "", "") or "none"

@@ -29,7 +29,7 @@ def ask(body: schemas.Question, user: CurrentUser, services: ServicesDep) -> Res
         document_ids=tuple(str(i) for i in dict.fromkeys(body.document_ids)),
         notebook_id=_text(body.notebook_id),
         note_id=_text(body.note_id),
-        filters=body.filters.model_dump(exclude_none=True),
+        filters=body.filters.given(),
     )
     events = asking.ask(services, user, question)
     # The first step saves the question: what is wrong with the request is still answered with a status of its own.

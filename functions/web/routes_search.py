@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from typing import Annotated, Any
-from uuid import UUID
 
 from fastapi import APIRouter, Query
 
 from functions.adapters.postgres import documents
-from functions.core import errors, guard, languages, models
+from functions.core import errors, guard, languages, models, retrieval
 from functions.runtime import asking
 from functions.runtime.wiring import Services
+from functions.web import schemas
 from functions.web.deps import CurrentUser, ServicesDep
 from functions.web.routes_chat import describe_scope
 
@@ -19,41 +19,40 @@ router = APIRouter(prefix="/api/rag/search")
 
 
 @router.get("")
-def search(
-    user: CurrentUser,
-    services: ServicesDep,
-    q: Annotated[str, Query(min_length=1, max_length=4000)],
-    limit: Annotated[int, Query(ge=1, le=100)] = 10,
-    document_id: Annotated[list[UUID] | None, Query(max_length=100)] = None,
-    notebook_id: UUID | None = None,
-    note_id: UUID | None = None,
-    debug: bool = False,
-) -> dict[str, Any]:
-    """The fused ranking; with `debug`, ranks and scores per arm, evidence and timings."""
-    if not q.strip():
+def search(user: CurrentUser, services: ServicesDep, asked: Annotated[schemas.Search, Query()]) -> dict[str, Any]:
+    """The fused ranking, reranked where a reranker is set up; with `debug`, ranks, scores, evidence and timings."""
+    if not asked.q.strip():
         raise errors.InvalidInputError("q: Say what to search for.")
-    scope = _describe_request(tuple(str(i) for i in document_id or ()), notebook_id, note_id)
+    scope = _read_scope(asked)
     if scope.kind != "library":
         _check_scope(services, user, scope)
     policy = services.policy()
-    settings = replace(policy.settings, hybrid_top_k=limit, arm_count=max(limit, policy.settings.arm_count))
-    lang = languages.detect_language(q)
-    found = asking.retrieve(services, user, replace(policy, settings=settings), q, lang, scope)
+    wide = max(asked.limit, policy.settings.arm_count)
+    settings = replace(policy.settings, hybrid_top_k=asked.limit, arm_count=wide)
+    lang = languages.detect_language(asked.q)
+    found = asking.retrieve(services, user, replace(policy, settings=settings), asked.q, lang, scope)
     body: dict[str, Any] = {
-        "query": q,
+        "query": asked.q,
         "lang": lang,
         "scope": describe_scope(scope),
-        "hits": [_describe_hit(hit, debug) for hit in found.found.hits],
+        "hits": [_describe_hit(hit, asked.debug) for hit in found.found.hits],
+        "degraded": list(found.degraded),
     }
-    if debug:
-        body["debug"] = {
-            "candidate_sources": found.found.candidate_sources,
-            "candidate_chunks": found.found.candidate_chunks,
-            "embed_ms": round(found.embed_ms, 2),
-            "search_ms": round(found.search_ms, 2),
-            "degraded": list(found.degraded),
-        }
+    if asked.debug:
+        body["debug"] = _describe_retrieval(found)
     return body
+
+
+def _describe_retrieval(found: retrieval.Retrieval) -> dict[str, Any]:
+    return {
+        "candidate_sources": found.found.candidate_sources,
+        "candidate_chunks": found.found.candidate_chunks,
+        "context": [hit.segment_id for hit in found.context],
+        "embed_ms": round(found.embed_ms, 2),
+        "search_ms": round(found.search_ms, 2),
+        "rerank_ms": None if found.rerank_ms is None else round(found.rerank_ms, 2),
+        "degraded": list(found.degraded),
+    }
 
 
 def _check_scope(services: Services, user: models.User, scope: models.Scope) -> None:
@@ -63,22 +62,24 @@ def _check_scope(services: Services, user: models.User, scope: models.Scope) -> 
         documents.check_place(connection, scope.notebook_id, scope.note_id)
 
 
-_ARMS = ("fts_rank", "fts_score", "vector_rank", "similarity", "blend_score", "coverage")
+_RANKS = ("fts_rank", "vector_rank", "blend_rank", "rerank_rank")
+_SCORES = ("fts_score", "similarity", "blend_score", "coverage", "rerank_score")
 
 
 def _describe_hit(hit: models.SearchHit, debug: bool) -> dict[str, Any]:
     row = asdict(hit)
     row["document_id"] = row.pop("source_id")
     del row["chunk_id"]
-    arms = {key: row.pop(key) for key in _ARMS}
+    arms = {key: row.pop(key) for key in (*_RANKS, *_SCORES)}
     return row | {"arms": arms, "evidence": guard.weigh_evidence(hit)} if debug else row
 
 
-def _describe_request(document_ids: tuple[str, ...], notebook_id: UUID | None, note_id: UUID | None) -> models.Scope:
-    if document_ids:
-        return models.Scope("documents", document_ids=document_ids)
-    if note_id:
-        return models.Scope("note", note_id=str(note_id))
-    if notebook_id:
-        return models.Scope("notebook", notebook_id=str(notebook_id))
-    return models.Scope("library")
+def _read_scope(asked: schemas.Search) -> models.Scope:
+    filters = asked.given()
+    if asked.document_id:
+        return models.Scope("documents", document_ids=tuple(map(str, asked.document_id)), filters=filters)
+    if asked.note_id:
+        return models.Scope("note", note_id=str(asked.note_id), filters=filters)
+    if asked.notebook_id:
+        return models.Scope("notebook", notebook_id=str(asked.notebook_id), filters=filters)
+    return models.Scope("library", filters=filters)

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+import re
+from datetime import date, datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 
 from functions.core.text_extraction import clean_text
+
+
+def check_date(value: str) -> str:
+    """YYYY, YYYY-MM or YYYY-MM-DD."""
+    if not re.fullmatch(r"[0-9]{4}(-[0-9]{2}){0,2}", value):
+        raise ValueError("give a year, a month or a day: 2021, 2021-05 or 2021-05-17")
+    date.fromisoformat(value + "0001-01-01"[len(value) :])
+    return value
+
+
+def check_words(value: str) -> str:
+    if not any(map(str.isalnum, value)):
+        raise ValueError("name at least one word")
+    return value
 
 
 class Request(BaseModel):
@@ -40,11 +55,43 @@ class DocumentChanges(Request):
     note_id: UUID | None = None
 
 
-class Filters(Request):
-    """What a source must be like; what is left out does not matter."""
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+PartialDate = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(check_date)]
 
+
+class Filters(Request):
+    """What a source must be like; what is left out does not matter. Dates may be a year, a month or a day."""
+
+    author: Annotated[Words, AfterValidator(check_words)] | None = None
+    journal: Annotated[Words, AfterValidator(check_words)] | None = None
+    doi: Words | None = None
+    published_from: PartialDate | None = None
+    published_to: PartialDate | None = None
     file_type: Literal["pdf", "docx", "txt", "md"] | None = None
     lang: Literal["en", "fr", "simple"] | None = None
+
+    @field_validator("published_to")
+    @classmethod
+    def check_order(cls, value: str | None, info: ValidationInfo) -> str | None:
+        first = info.data.get("published_from")
+        if value and first and value + "9999-12-31"[len(value) :] < first:
+            raise ValueError("this is before the beginning of the range")
+        return value
+
+    def given(self) -> dict[str, str]:
+        """The filters by name, as the search takes them."""
+        return self.model_dump(include=set(Filters.model_fields), exclude_none=True)
+
+
+class Search(Filters):
+    """The parameters of a search; one that is not known is refused, not ignored."""
+
+    q: Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+    limit: Annotated[int, Field(ge=1, le=100)] = 10
+    document_id: Annotated[list[UUID], Field(max_length=100)] = []
+    notebook_id: UUID | None = None
+    note_id: UUID | None = None
+    debug: bool = False
 
 
 class Question(Request):

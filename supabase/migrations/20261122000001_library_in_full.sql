@@ -26,7 +26,7 @@ alter table rag.pages
 
 -- What a model reads in place of `text` where that does not say it all: rows of a table under their header.
 alter table rag.chunks add column markdown text;
-alter type rag.search_hit add attribute markdown text;
+alter type rag.search_hit add attribute markdown text, add attribute blend_rank int;
 
 alter table rag.ingest_jobs
     alter column document_id drop not null,

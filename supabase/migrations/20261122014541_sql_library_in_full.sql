@@ -12,10 +12,54 @@ $$;
 revoke all on function rag.fold(text) from public;
 grant execute on function rag.fold(text) to authenticated, rag_worker;
 
--- from sql/10_search_scope.sql sha256:24cea5e96b245181eb204b3cec01aa5da1fb02a27becee33ebd0614e51760603
+-- from sql/04_lexemes.sql sha256:4503e4532631c17e2b91bede7014cd280611ca55c1c86141e143ab04c2e38b7d
+-- The terms of a text in a language, with their frequencies. Accents are folded before stemming, not after, so that a text
+-- and a question meet in the same stems whether or not either has its accents. French stop words that fold into other words
+-- (à, été, était, même …) are known to the stemmer with their accents only, so their stems are left out here.
+-- It has no `set`, which would keep it from being inlined: that is a quarter of the time it takes for a chunk.
+create or replace function rag.lexemes(lang text, content text) returns table (term int, frequency int)
+language sql immutable parallel safe
+as $$
+    select rag.term_id(l.lexeme), sum(coalesce(cardinality(l.positions), 1))::int
+    from unnest(to_tsvector(rag.text_config(lang), rag.fold(content))) as l
+    where lang is distinct from 'fr'
+        or l.lexeme <> all ('{a,ete,etant,etais,etait,etaient,etion,eti,mem,fum,eum}')
+    group by 1
+$$;
+revoke all on function rag.lexemes(text, text) from public;
+grant execute on function rag.lexemes(text, text) to authenticated, rag_worker;
+
+-- from sql/05_content_words.sql sha256:a1c9dbef5019f31abb402610837e4d26bcb91b949e4b346add64c24b24ab7e64
+-- A question without the stop words of its own language, at most 2,000 characters of it. Other languages' stop word lists
+-- would leave « quelle » or "which" in, as the rarest term of all. When nothing else is left, the words are kept.
+create or replace function rag.content_words(query_text text, query_lang text) returns text
+language plpgsql stable parallel safe -- plpgsql keeps the plan for the session, sql plans anew for every question
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+    return (
+        with words as (
+            select p.token,
+                -- ts_lexize gives an empty array for a stop word. Token types 9–14 are parts of compounds, blanks and tags.
+                query_lang in ('en', 'fr') and ts_lexize(
+                    case query_lang when 'fr' then 'pg_catalog.french_stem' else 'pg_catalog.english_stem' end::regdictionary,
+                    lower(p.token)) = '{}' as is_stop_word
+            from ts_parse('default', left(normalize(query_text, NFKC), 2000)) as p
+            where p.tokid not between 9 and 14
+        )
+        select coalesce(string_agg(token, ' ') filter (where not is_stop_word), string_agg(token, ' '), '') from words);
+end
+$$;
+revoke all on function rag.content_words(text, text) from public;
+grant execute on function rag.content_words(text, text) to authenticated, rag_worker;
+
+-- from sql/10_search_scope.sql sha256:20c1991c75cc21bb58344de544b24ca291840fafaacf33766a204f4c8282c4a0
 -- The live generations a search may look at, under the caller's row level security, and how much they hold.
 -- A notebook holds the attachments of its notes. Superseded versions, trashed notes and the attachments of trashed notes are
 -- out of scope; who names an older version, or a duplicate, means the document that took its place.
+-- `filters` may hold file_type, lang, author, journal, doi, published_from and published_to. Authors and journals match by the
+-- words they contain, whatever their case and accents. Dates are YYYY, YYYY-MM or YYYY-MM-DD on either side; a year or a month
+-- stands for all of its days. A note has a language and nothing else that could be asked for.
 create or replace function rag.search_scope(
     document_ids uuid[],
     notebook_id uuid,
@@ -25,10 +69,22 @@ create or replace function rag.search_scope(
     out source_count int,
     out chunk_count bigint
 )
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan -- one plan for every scope: making it takes longer than most scopes do
 as $$
-    with sources as (
+begin
+    with wanted as materialized (
+        select f.asked, f.asked ->> 'file_type' as file_type, f.asked ->> 'lang' as lang,
+            array(select '\m' || m[1] || '\M'
+                from regexp_matches(rag.fold(lower(left(f.asked ->> 'author', 300))), '\w+', 'g') m) as author,
+            array(select '\m' || m[1] || '\M'
+                from regexp_matches(rag.fold(lower(left(f.asked ->> 'journal', 300))), '\w+', 'g') m) as journal,
+            regexp_replace(lower(btrim(f.asked ->> 'doi')), '^((https?://)?((dx|www)\.)?doi\.org/|doi:?\s*)', '') as doi,
+            f.asked ->> 'published_from' as published_from,
+            (f.asked ->> 'published_to') || substr('9999-99-99', length(f.asked ->> 'published_to') + 1) as published_to
+        from jsonb_strip_nulls(filters) as f (asked)
+    ), sources as (
         select d.generation, d.chunk_count
         from rag.documents d
         where d.generation is not null and d.superseded_by is null
@@ -38,25 +94,181 @@ as $$
                 select from rag.notes n where n.id = d.note_id and n.notebook_id = search_scope.notebook_id))
             and (search_scope.note_id is null or d.note_id = search_scope.note_id)
             and not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null)
-            and (filters ->> 'file_type' is null or d.file_type = filters ->> 'file_type')
-            and (filters ->> 'lang' is null or d.lang = filters ->> 'lang')
+            -- A subquery of its own is evaluated once: without filters a row costs the look at one boolean.
+            and ((select coalesce(filters, '{}') = '{}') or exists (
+                select from wanted w
+                where (w.file_type is null or d.file_type = w.file_type) and (w.lang is null or d.lang = w.lang)
+                    and (w.doi is null or lower(d.ingestion_log ->> 'doi_extracted') = w.doi)
+                    and (w.published_from is null or d.ingestion_log ->> 'published_at_extracted'
+                        || substr('9999-99-99', length(d.ingestion_log ->> 'published_at_extracted') + 1)
+                        >= w.published_from collate "C")
+                    and (w.published_to is null
+                        or d.ingestion_log ->> 'published_at_extracted' <= w.published_to collate "C")
+                    and (w.asked ->> 'author' is null or w.author <> '{}'
+                        and rag.fold(lower(d.ingestion_log ->> 'authors_extracted')) ~ all (w.author))
+                    and (w.asked ->> 'journal' is null or w.journal <> '{}'
+                        and rag.fold(lower(d.ingestion_log ->> 'journal_extracted')) ~ all (w.journal))))
         union all
         select n.generation, n.chunk_count
         from rag.notes n
         where n.generation is not null and n.trashed_at is null and search_scope.document_ids is null
             and (search_scope.notebook_id is null or n.notebook_id = search_scope.notebook_id)
             and (search_scope.note_id is null or n.id = search_scope.note_id)
-            and filters ->> 'file_type' is null
-            and (filters ->> 'lang' is null or n.lang = filters ->> 'lang')
+            and ((select coalesce(filters, '{}') = '{}') or exists (
+                select from wanted w where w.asked - 'lang' = '{}' and (w.lang is null or n.lang = w.lang)))
     )
-    select coalesce(array_agg(s.generation), '{}'), count(*)::int, coalesce(sum(s.chunk_count), 0)::bigint from sources s
+    select coalesce(array_agg(s.generation), '{}'), count(*)::int, coalesce(sum(s.chunk_count), 0)::bigint
+    into generations, source_count, chunk_count
+    from sources s;
+end
 $$;
 revoke all on function rag.search_scope(uuid[], uuid, uuid, jsonb) from public;
 grant execute on function rag.search_scope(uuid[], uuid, uuid, jsonb) to authenticated, rag_worker;
 
--- from sql/20_hybrid_search.sql sha256:18156a0f007e6e808a00d0575e1fae228c0f131240d5ae46e6509fe4e3a4edae
+-- from sql/11_lexical_queries.sql sha256:423b86d0c15aa20a27368c68bdaeebfc458db54c4873855a89186df90a5b754d
+-- The question as one BM25 query vector per chunk language. The idf of each term is computed here, over the scope.
+-- `terms` and `idf` are all of its terms, found or not (for coverage).
+-- idf = ln(1 + (n - df + 0.5) / (df + 0.5)), as in Lucene; at most the 64 rarest terms are searched.
+create or replace function rag.lexical_queries(
+    query_text text, query_lang text, generations bigint[], chunk_count bigint
+) returns table (lang text, query extensions.sparsevec, terms int[], idf real[])
+language plpgsql stable
+set search_path = pg_catalog, extensions, pg_temp
+set plan_cache_mode = force_generic_plan -- planning for each question would take longer than counting
+as $$
+#variable_conflict use_column
+declare
+    words constant text := rag.content_words(query_text, query_lang);
+    distinct_terms constant int[] := array(
+        select distinct t.term from unnest(array['en', 'fr', 'simple']) as l (lang), rag.lexemes(l.lang, words) t);
+    frequencies jsonb;
+begin
+    -- Two statements, because each has one right plan: a probe for each generation and term, or, where there are many
+    -- generations, the owner's index by term. `+ 0` keeps the planner from the first where the second is meant.
+    if cardinality(generations) <= 20 then
+        select jsonb_object_agg(f.term, f.df) into frequencies from (
+            select g.term, sum(g.chunk_frequency) as df from rag.generation_terms g
+            where g.generation = any (generations) and g.term = any (distinct_terms) group by 1) f;
+    else
+        select jsonb_object_agg(f.term, f.df) into frequencies from (
+            select g.term, sum(g.chunk_frequency) as df from rag.generation_terms g
+            where g.term = any (distinct_terms) and g.generation + 0 in (select unnest(generations)) group by 1) f;
+    end if;
+    return query
+    with weighted as (
+        select l.lang, t.term, coalesce(f.df, 0) as df,
+            ln(1 + (chunk_count - coalesce(f.df, 0) + 0.5::float8) / (coalesce(f.df, 0) + 0.5::float8))::real as idf,
+            row_number() over (partition by l.lang order by coalesce(f.df, 0) = 0, f.df, t.term) as rarity
+        from unnest(array['en', 'fr', 'simple']) as l (lang)
+        cross join lateral rag.lexemes(l.lang, words) t
+        cross join lateral (select (frequencies ->> t.term::text)::float8 as df) f
+    )
+    select w.lang,
+        (coalesce('{' || string_agg(w.term || ':' || w.idf, ',') filter (where w.df > 0 and w.rarity <= 64) || '}', '{}')
+            || '/268435456')::sparsevec,
+        array_agg(w.term),
+        array_agg(w.idf)
+    from weighted w
+    group by w.lang;
+end
+$$;
+revoke all on function rag.lexical_queries(text, text, bigint[], bigint) from public;
+grant execute on function rag.lexical_queries(text, text, bigint[], bigint) to authenticated, rag_worker;
+
+-- from sql/12_prefers_vector_index.sql sha256:90b257491de99d01e5f0ff2c42e9c27893a87d5a85236396f52fda7931fe1cbb
+-- Whether an approximate index would find the nearest chunks of a scope sooner than a comparison with each of them.
+-- The exact search takes 0.6 µs a chunk in scope. The index has to look at about 50 · total / scope of its rows, at 10 µs
+-- each, to find 50 in scope: so the scope must be large by itself and as a share of all that the index holds.
+create or replace function rag.prefers_vector_index(scope_count bigint, total_count bigint) returns boolean
+language sql immutable parallel safe
+as $$
+    select scope_count > 10000 and scope_count::float8 * scope_count > 800.0::float8 * total_count
+$$;
+revoke all on function rag.prefers_vector_index(bigint, bigint) from public;
+grant execute on function rag.prefers_vector_index(bigint, bigint) to authenticated, rag_worker;
+
+-- from sql/13_nearest_chunks_exact.sql sha256:51a476e5f21eee9e6b4c44ee4b73ba2c2c7f0d384eab2b063d9984b838a30610
+-- The chunks of a scope nearest to a question: each is compared, so that none is missed however small the scope is.
+create or replace function rag.nearest_chunks_exact(
+    server_id uuid, embedding extensions.halfvec, generations bigint[], match_count int
+) returns table (chunk_id bigint, distance float8)
+language plpgsql stable
+set search_path = pg_catalog, extensions, pg_temp
+set plan_cache_mode = force_generic_plan -- planning for thousands of generations would take longer than the search
+as $$
+#variable_conflict use_column
+begin
+    return query
+    select v.chunk_id, v.embedding <#> nearest_chunks_exact.embedding
+    from rag.chunk_vectors v
+    where v.generation = any (generations) and v.server_id = nearest_chunks_exact.server_id
+    order by 2, 1
+    limit match_count;
+end
+$$;
+revoke all on function rag.nearest_chunks_exact(uuid, extensions.halfvec, bigint[], int) from public;
+grant execute on function rag.nearest_chunks_exact(uuid, extensions.halfvec, bigint[], int) to authenticated, rag_worker;
+
+-- from sql/14_nearest_chunks_hnsw.sql sha256:5a253a4b9193b4106b66059a007851cec74a4928db756fe0192f32ef026d2da4
+-- The chunks of a large scope nearest to a question, by the index of their embedding server (see 12_prefers_vector_index).
+-- The scan goes on until enough rows in scope are found (iterative_scan); their order is then put right.
+-- The index is partial and on an expression, so the statement must repeat both as constants: it is made for the server.
+create or replace function rag.nearest_chunks_hnsw(
+    server_id uuid, embedding extensions.halfvec, generations bigint[], match_count int
+) returns table (chunk_id bigint, distance float8)
+language plpgsql stable
+set search_path = pg_catalog, extensions, pg_temp
+set enable_seqscan = off -- these leave one plan only: the index by distance, the generations as a filter
+set enable_bitmapscan = off
+set enable_sort = off
+as $$
+begin
+    perform set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '200', true),
+        set_config('hnsw.max_scan_tuples', '100000', true), set_config('hnsw.scan_mem_multiplier', '4', true);
+    return query execute format(
+        'with nearest as materialized (
+            select v.chunk_id, v.embedding::halfvec(%1$s) <#> $1::halfvec(%1$s) as distance
+            from rag.chunk_vectors v
+            where v.server_id = %2$L::uuid and v.generation + 0 = any ($2)
+            order by v.embedding::halfvec(%1$s) <#> $1::halfvec(%1$s)
+            limit $3
+        )
+        select n.chunk_id, n.distance from nearest n', vector_dims(embedding), server_id)
+        using embedding, generations, match_count;
+end
+$$;
+revoke all on function rag.nearest_chunks_hnsw(uuid, extensions.halfvec, bigint[], int) from public;
+grant execute on function rag.nearest_chunks_hnsw(uuid, extensions.halfvec, bigint[], int) to authenticated, rag_worker;
+
+-- from sql/15_nearest_chunks.sql sha256:3cae069c9a7b45d5be33fe666d51eba6372837b5ca78f9caa570126cd308c63d
+-- The chunks of a scope nearest to a question, in no order: exact, or by an index where there is one and it pays.
+create or replace function rag.nearest_chunks(
+    server_id uuid, embedding extensions.halfvec, generations bigint[], chunk_count bigint, match_count int
+) returns table (chunk_id bigint, distance float8)
+language plpgsql stable
+set search_path = pg_catalog, extensions, pg_temp
+as $$
+declare
+    total_count bigint;
+begin
+    if rag.prefers_vector_index(chunk_count, 0) then
+        select c.reltuples into total_count
+        from pg_class c join pg_index i on i.indexrelid = c.oid
+        where c.oid = to_regclass('rag.chunk_vectors_hnsw_' || replace(server_id::text, '-', '')) and i.indisvalid;
+        if rag.prefers_vector_index(chunk_count, total_count) then
+            return query select * from rag.nearest_chunks_hnsw(server_id, embedding, generations, match_count);
+            return;
+        end if;
+    end if;
+    return query select * from rag.nearest_chunks_exact(server_id, embedding, generations, match_count);
+end
+$$;
+revoke all on function rag.nearest_chunks(uuid, extensions.halfvec, bigint[], bigint, int) from public;
+grant execute on function rag.nearest_chunks(uuid, extensions.halfvec, bigint[], bigint, int) to authenticated, rag_worker;
+
+-- from sql/20_hybrid_search.sql sha256:687910bc414265fbe7497c381eaa42a7b04ba953ae1a4a3a095d887a3d6f343e
 -- Searches by words and by meaning in one statement, fused by weighted reciprocal rank fusion (Cormack et al. 2009).
--- Three rankings are fused: BM25 (a sparse dot product), the cosine similarity (exact, a ranking per embedding server) and
+-- Three rankings are fused: BM25 (a sparse dot product), the cosine similarity (a ranking per embedding server) and
 -- the blend of the two scores, because ranks alone forget how sure each arm was. Ties are broken by chunk id.
 -- `embeddings` are unit vectors of the question, one for each of `server_ids`, weighted by `server_weights`.
 -- An empty question leaves the lexical arm out, no embeddings leave the dense arm out. Called by core/retrieval.py.
@@ -80,7 +292,7 @@ create or replace function rag.hybrid_search(
 ) returns setof rag.search_hit
 language plpgsql stable security invoker
 set search_path = pg_catalog, extensions, pg_temp
-set plan_cache_mode = force_custom_plan -- a generic plan would be made for no scope in particular
+set plan_cache_mode = force_generic_plan -- one plan is right for every scope, and planning takes longer than a small search
 as $$
 declare
     scope record;
@@ -88,7 +300,9 @@ declare
     query_en sparsevec := '{}/268435456';
     query_fr sparsevec := '{}/268435456';
     query_simple sparsevec := '{}/268435456';
-    coverage_terms jsonb := '{}';
+    term_langs text[] := '{}';
+    terms int[] := '{}';
+    idfs real[] := '{}';
 begin
     select * into scope from rag.search_scope(document_ids, notebook_id, note_id, filters);
     for question in select * from rag.lexical_queries(query_text, query_lang, scope.generations, scope.chunk_count) loop
@@ -97,25 +311,24 @@ begin
             when 'fr' then query_fr := question.query;
             else query_simple := question.query;
         end case;
-        coverage_terms := coverage_terms || jsonb_build_object(
-            question.lang, jsonb_build_object('terms', question.terms, 'idf', question.idf));
+        term_langs := term_langs || array_fill(question.lang, array[cardinality(question.terms)]);
+        terms := terms || question.terms;
+        idfs := idfs || question.idf;
     end loop;
     return query
     with servers as materialized (
         select s.server_id, s.embedding, s.weight from unnest(server_ids, embeddings, server_weights)
             as s (server_id, embedding, weight)
+    ), question_terms as materialized (
+        select q.lang, ('{' || q.term || ':1}/268435456')::sparsevec as direction, q.idf::float8 as idf
+        from unnest(term_langs, terms, idfs) as q (lang, term, idf)
     ), dense as materialized (
-        select n.chunk_id, s.weight, row_number() over (partition by s.server_id order by n.distance, n.chunk_id)::int as rank
+        select n.chunk_id, s.weight, - n.distance as similarity,
+            row_number() over (partition by s.server_id order by n.distance, n.chunk_id)::int as rank
         from servers s
-        cross join lateral (
-            select v.chunk_id, v.embedding <#> s.embedding as distance
-            from rag.chunk_vectors v
-            where v.generation = any (scope.generations) and v.server_id = s.server_id
-            order by 2, 1
-            limit arm_count
-        ) n
+        cross join lateral rag.nearest_chunks(s.server_id, s.embedding, scope.generations, scope.chunk_count, arm_count) n
     ), lexical as materialized (
-        select m.chunk_id, row_number() over (order by m.distance, m.chunk_id)::int as rank
+        select m.chunk_id, - m.distance as score, row_number() over (order by m.distance, m.chunk_id)::int as rank
         from (
             select t.chunk_id,
                 t.terms <#> case t.lang when 'en' then query_en when 'fr' then query_fr else query_simple end as distance
@@ -126,30 +339,41 @@ begin
         ) m
         where m.distance < 0
     ), candidates as materialized (
-        select u.chunk_id, min(u.fts_rank) as fts_rank, min(u.vector_rank) as vector_rank, max(u.weight) as weight
+        select u.chunk_id, min(u.fts_rank) as fts_rank, min(u.fts_score) as fts_score,
+            min(u.vector_rank) as vector_rank, min(u.similarity) as similarity, max(u.weight) as weight
         from (
-            select l.chunk_id, l.rank as fts_rank, null::int as vector_rank, null::real as weight from lexical l
+            select l.chunk_id, l.rank as fts_rank, l.score as fts_score,
+                null::int as vector_rank, null::float8 as similarity, null::real as weight from lexical l
             union all
-            select d.chunk_id, null, d.rank, d.weight from dense d
+            select d.chunk_id, null, null, d.rank, d.similarity, d.weight from dense d
         ) u
         group by u.chunk_id
     ), scored as materialized (
-        select c.*,
-            - (t.terms <#> case t.lang when 'en' then query_en when 'fr' then query_fr else query_simple end) as fts_score,
-            - (v.embedding <#> s.embedding) as similarity
+        -- What only one arm found gets its score of the other.
+        select c.chunk_id, c.fts_rank, c.vector_rank, c.weight,
+            coalesce(c.fts_score, words.score) as fts_score, coalesce(c.similarity, meaning.similarity) as similarity
         from candidates c
-        join rag.chunk_terms t on t.chunk_id = c.chunk_id
-        left join (rag.chunk_vectors v join servers s on s.server_id = v.server_id) on v.chunk_id = c.chunk_id
+        left join lateral (
+            select - (t.terms <#> case t.lang when 'en' then query_en when 'fr' then query_fr else query_simple end) as score
+            from rag.chunk_terms t where t.chunk_id = c.chunk_id and c.fts_score is null
+        ) words on true
+        left join lateral (
+            select - (v.embedding <#> s.embedding) as similarity
+            from rag.chunk_vectors v join servers s on s.server_id = v.server_id
+            where v.chunk_id = c.chunk_id and c.similarity is null
+        ) meaning on true
     ), blended as materialized (
         select s.*, blend_alpha * coalesce(s.similarity, 0)
             + (1 - blend_alpha) * coalesce(s.fts_score / nullif(max(s.fts_score) over (), 0), 0) as blend_score
         from scored s
+    ), ranked as materialized (
+        select b.*, row_number() over (order by b.blend_score desc, b.chunk_id)::int as blend_rank from blended b
     ), fused as materialized (
-        select b.*, coalesce(fts_weight / (rrf_k + b.fts_rank), 0)
-            + coalesce(vector_weight * b.weight / (rrf_k + b.vector_rank), 0)
-            + blend_weight / (rrf_k + row_number() over (order by b.blend_score desc, b.chunk_id)) as score
-        from blended b
-        order by score desc, b.chunk_id
+        select r.*, coalesce(fts_weight / (rrf_k + r.fts_rank), 0)
+            + coalesce(vector_weight * r.weight / (rrf_k + r.vector_rank), 0)
+            + blend_weight / (rrf_k + r.blend_rank) as score
+        from ranked r
+        order by score desc, r.chunk_id
         limit match_count
     )
     select f.chunk_id, case when g.note_id is null then 'document' else 'note' end, coalesce(g.document_id, g.note_id),
@@ -157,7 +381,7 @@ begin
         coalesce(d.title, nullif(n.title, '')), coalesce(d.file_type, 'md'),
         c.page_start, c.page_end, c.start_offset, c.end_offset, c.section_title, c.text, c.lang,
         f.score, f.fts_rank, f.fts_score, f.vector_rank, f.similarity, f.blend_score,
-        coalesce(coverage.share, 0), scope.source_count, scope.chunk_count, c.markdown
+        coalesce(coverage.share, 0), scope.source_count, scope.chunk_count, c.markdown, f.blend_rank
     from fused f
     join rag.chunks c on c.id = f.chunk_id
     join rag.generations g on g.id = c.generation
@@ -166,12 +390,8 @@ begin
     join rag.chunk_terms t on t.chunk_id = f.chunk_id
     -- Coverage: the idf-weighted share of the question's terms that this very passage holds.
     left join lateral (
-        select sum(q.idf) filter (where t.terms <#> ('{' || q.term || ':1}/268435456')::sparsevec < 0)
-            / nullif(sum(q.idf), 0) as share
-        from unnest(
-            array(select jsonb_array_elements_text(coverage_terms -> c.lang -> 'terms')::int),
-            array(select jsonb_array_elements_text(coverage_terms -> c.lang -> 'idf')::float8)
-        ) as q (term, idf)
+        select sum(q.idf) filter (where t.terms <#> q.direction < 0) / nullif(sum(q.idf), 0) as share
+        from question_terms q where q.lang = c.lang
     ) coverage on true
     order by f.score desc, f.chunk_id;
 end
@@ -182,6 +402,47 @@ revoke all on function rag.hybrid_search(
 grant execute on function rag.hybrid_search(
     text, text, uuid[], extensions.halfvec[], real[], uuid[], uuid, uuid, jsonb, int, int, real, real, real, real, real)
     to authenticated, rag_worker;
+
+-- from sql/30_index_chunks.sql sha256:168bf887e85f558b79e68d66fb017aa7b4eafa6fed326e15c258c3fd6d9cb140
+-- Builds the lexical index of freshly saved chunks: BM25 term weights per chunk, chunk frequencies per generation.
+-- tf part = tf (k1 + 1) / (tf + k1 (1 - b + b dl / 100)), k1 0.9, b 0.6. The length is held against a fixed 100 terms, about
+-- one default chunk, so that a chunk's vector depends on nothing but the chunk. Called by the worker, in the same
+-- transaction as the chunks.
+create or replace function rag.index_chunks(chunk_ids bigint[]) returns int
+language sql volatile security invoker
+set search_path = pg_catalog, extensions, pg_temp
+as $$
+    with lexemes as materialized (
+        select c.id, c.generation, c.owner_id, c.lang, l.terms, l.frequencies, l.length
+        from rag.chunks c
+        cross join lateral (
+            select array_agg(x.term) as terms, array_agg(x.frequency) as frequencies, sum(x.frequency) as length
+            from rag.lexemes(c.lang, c.search_text) x
+        ) l
+        where c.id = any (chunk_ids)
+    ), counted as (
+        insert into rag.generation_terms as g (generation, owner_id, term, chunk_frequency)
+        select l.generation, l.owner_id, t.term, count(*) from lexemes l, unnest(l.terms) as t (term) group by 1, 2, 3
+        order by 1, 3 -- one lock order for all writers
+        on conflict (generation, term) do update set chunk_frequency = g.chunk_frequency + excluded.chunk_frequency
+    ), indexed as (
+        insert into rag.chunk_terms (chunk_id, generation, owner_id, lang, terms)
+        select l.id, l.generation, l.owner_id, l.lang, (coalesce(weights.list, '{}') || '/268435456')::sparsevec
+        from lexemes l
+        cross join lateral (
+            -- Four decimals are more than a ranking needs; arithmetic in numeric would take three times as long.
+            select '{' || string_agg(t.term || ':' || round(
+                1.9e4::float8 * t.frequency / (t.frequency + 0.9::float8 * (0.4::float8 + 0.006::float8 * l.length))) / 1e4::float8,
+                ',') || '}' as list
+            from unnest(l.terms, l.frequencies) as t (term, frequency)
+        ) weights
+        order by l.id
+        returning 1
+    )
+    select count(*)::int from indexed
+$$;
+revoke all on function rag.index_chunks(bigint[]) from public;
+grant execute on function rag.index_chunks(bigint[]) to rag_worker;
 
 -- from sql/35_describe_generation.sql sha256:1b92c0ec7f45a85bba128b2b9fc388c7fd7073249461b805df7802f342d045c8
 -- What an indexing run found, for the health report: pages without text, read by OCR, with tables or with hidden text, and

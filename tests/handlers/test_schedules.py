@@ -1,4 +1,4 @@
-"""The functions that run by the clock: retention, also over HTTP, and the sweeper."""
+"""The functions that run by the clock: retention, also over HTTP, the sweeper, and the builder of indexes."""
 
 from __future__ import annotations
 
@@ -135,3 +135,8 @@ def test_a_sweep_with_nothing_to_do_does_nothing(fresh_services: Services, nudge
     report = events.invoke("sweeper", events.load("schedule"))
     assert report == {"dead": 0, "enqueued": 0, "expired": 0, "orphans": 0, "due": [], "objects": []}
     assert nudges == []
+
+
+def test_no_index_is_built_for_small_libraries(fresh_services: Services) -> None:
+    """RET-3: tests/sql/test_nearest_chunks.py has a large one."""
+    assert events.invoke("vector_indexes", events.load("schedule")) == {"built": []}

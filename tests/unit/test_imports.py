@@ -14,7 +14,13 @@ from tests import service
 from tests.requirements import REPOSITORY
 
 HANDLERS = sorted(service.python_handlers().values())
-WORKERS = ["functions.ingest", "functions.retention", "functions.storage_event", "functions.sweeper"]
+WORKERS = [
+    "functions.ingest",
+    "functions.retention",
+    "functions.storage_event",
+    "functions.sweeper",
+    "functions.vector_indexes",
+]
 READERS = {"pdfplumber", "pypdfium2", "docx", "PIL", "lxml"}
 CLIENTS = {"openai", "supabase", "storage3", "boto3"}
 MODELS = {"onnxruntime", "onnx", "tokenizers"}

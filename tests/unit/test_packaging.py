@@ -170,12 +170,13 @@ def test_the_streaming_url_may_be_called(template: dict[str, Resource]) -> None:
     assert actions == {"lambda:InvokeFunctionUrl", "lambda:InvokeFunction"}
 
 
-def test_the_schedules_are_every_minute_and_daily_at_four(template: dict[str, Resource]) -> None:
-    """OPS-1, OPS-2"""
+def test_the_schedules_are_every_minute_and_nightly(template: dict[str, Resource]) -> None:
+    """OPS-1, OPS-2, RET-3"""
     rules = of_type(template, "Events::Rule")
     assert {name: rule["ScheduleExpression"] for name, rule in rules.items()} == {
         "SweeperEventsRuleSchedule1": "rate(1 minute)",
         "RetentionEventsRuleSchedule1": "cron(0 4 * * ? *)",
+        "VectorIndexesEventsRuleSchedule1": "cron(30 4 * * ? *)",
     }
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from functions.core import errors, guard, models, retrieval
-from functions.core.retrieval import Found, Query, choose_context
+from functions.core import errors, guard, models, reranking, retrieval
+from functions.core.retrieval import Found, Query
 from functions.core.settings import Settings
 from tests.fakes.search_hits import make_hit
 
@@ -77,27 +77,81 @@ def test_a_server_that_does_not_answer_is_left_out_and_named() -> None:
     assert ([v.server_id for v in query.vectors], result.degraded) == (["any"], ("en",))
 
 
-def test_one_source_gets_no_more_than_its_share() -> None:
-    """RET-4"""
-    hits = [make_hit(f"text {n}", document=f"d{n // 4}", index=n, page=n + 1) for n in range(12)]
-    chosen = choose_context(hits, Settings(passages_per_source=2, context_passages=5))
-    assert [(h.source_id, h.chunk_index) for h in chosen] == [("d0", 0), ("d0", 1), ("d1", 4), ("d1", 5), ("d2", 8)]
+class ByText:
+    """Likes the text at the end of the alphabet best, or fails."""
+
+    def __init__(self, error: errors.IbidError | None = None) -> None:
+        self.error = error
+        self.asked: list[str] = []
+
+    def score(self, question: str, texts: Any) -> list[float]:
+        self.asked = list(texts)
+        if self.error:
+            raise self.error
+        return [float(ord(text[-1])) for text in texts]
 
 
-def test_a_passage_mostly_inside_a_better_one_is_dropped() -> None:
-    """RET-4"""
-    whole = make_hit("a" * 100, index=0)
-    inside = replace(
-        make_hit("a" * 60, index=1), start_offset=whole.start_offset + 30, end_offset=whole.start_offset + 90
+def find(texts: str, reranker: ByText, **settings: Any) -> retrieval.Retrieval:
+    hits = tuple(make_hit(text, document=text) for text in texts)
+    return retrieval.retrieve(
+        "question",
+        "en",
+        models.Scope("library"),
+        servers=(),
+        embedder_of=lambda _: Embedder(),
+        search=lambda query: Found(hits[: query.settings.hybrid_top_k], 9, 99),
+        settings=Settings(**settings),
+        reranker=reranker,
     )
-    beside = replace(make_hit("b" * 60, index=2), start_offset=whole.end_offset - 20, end_offset=whole.end_offset + 40)
-    assert choose_context([whole, inside, beside], Settings()) == (whole, beside)
 
 
-def test_the_same_words_in_two_documents_are_read_once() -> None:
-    """RET-4"""
-    one, other = make_hit("same", document="d1"), make_hit("same", document="d2")
-    assert choose_context([one, other], Settings()) == (one,)
+def texts_of(hits: Any) -> str:
+    return "".join(hit.text for hit in hits)
+
+
+def test_the_reranker_orders_the_best_hits_and_leaves_the_others_behind_them() -> None:
+    """RET-9"""
+    result = find("bacfed", ByText(), rerank_count=3, context_passages=2)
+    assert (texts_of(result.found.hits), texts_of(result.context)) == ("cbafed", "cb")
+    assert [(h.rerank_rank, h.rerank_score) for h in result.found.hits[2:4]] == [(3, 97.0), (None, None)]
+    assert (result.degraded, result.rerank_ms is not None) == ((), True)
+
+
+def test_the_reranker_sees_more_than_is_returned() -> None:
+    """RET-9"""
+    assert texts_of(find("abcdefgh", ByText(), hybrid_top_k=5, rerank_count=7).found.hits) == "gfedc"
+
+
+def test_passages_the_reranker_likes_as_much_stay_in_order() -> None:
+    """RET-9"""
+    assert texts_of(find("abab", ByText()).found.hits) == "bbaa"
+
+
+def test_a_reranker_that_fails_leaves_the_fused_order_and_is_named() -> None:
+    """RET-9"""
+    result = find("bac", ByText(errors.ModelRejectedError()), hybrid_top_k=5)
+    assert (texts_of(result.found.hits), result.degraded) == ("bac", ("reranker",))
+    assert (result.found.candidate_sources, texts_of(result.context)) == (9, "bac")
+
+
+@pytest.mark.parametrize("texts", ["", "a"])
+def test_with_nothing_to_order_no_reranker_is_asked(texts: str) -> None:
+    reranker = ByText(errors.ModelUnavailableError())
+    result = find(texts, reranker)
+    assert (reranker.asked, texts_of(result.found.hits), result.degraded) == ([], texts, ())
+
+
+def test_the_reranker_reads_title_section_and_rows_with_their_header() -> None:
+    """RET-9"""
+    reranker = ByText()
+    table = replace(make_hit("1 2"), title="Report", section_title="Results", markdown="| x | 1 |")
+    reranking.rerank("q", [table, make_hit("plain")], reranker, 20)
+    assert reranker.asked == ["Report\nResults\n| x | 1 |", "plain"]
+
+
+def test_without_a_reranker_no_time_of_it_is_told() -> None:
+    _, result = ask("en", {})
+    assert result.rerank_ms is None
 
 
 def test_evidence_must_come_from_one_passage() -> None:

@@ -1,0 +1,84 @@
+"""Builds the approximate index of an embedding server once a library has grown so large that it pays.
+
+Below that size the exact search is faster, finds everything, and ingestion is not slowed by an index.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+
+from psycopg import sql
+
+from functions.adapters.postgres.connection import Database
+
+LOCK_TIMEOUT = "20s"
+MEMORY = "256MB"  # a graph that does not fit takes three times as long
+
+_MISSING = """
+select s.id::text, s.dimensions
+from rag.embedding_servers s
+where to_regclass('rag.chunk_vectors_hnsw_' || replace(s.id::text, '-', '')) is null and exists (
+    select from (
+        select d.owner_id, sum(d.chunk_count) as owned, sum(sum(d.chunk_count)) over () as total
+        from rag.documents d where d.embedding_server_id = s.id group by 1
+    ) l where rag.prefers_vector_index(l.owned::bigint, l.total::bigint))
+order by 1
+"""
+# By inner product, because all vectors are unit vectors. The statement in sql/14_nearest_chunks_hnsw.sql repeats the
+# expression and the predicate.
+_CREATE = """
+create index if not exists {name} on rag.chunk_vectors
+    using hnsw ((embedding::extensions.halfvec({dimensions})) extensions.halfvec_ip_ops) where server_id = {server_id}
+"""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class VectorIndex:
+    """The index of one embedding server; see sql/12_prefers_vector_index.sql for when there is one."""
+
+    server_id: str
+    dimensions: int
+
+    @property
+    def name(self) -> str:
+        return "chunk_vectors_hnsw_" + self.server_id.replace("-", "")
+
+
+def build_vector_indexes(database: Database) -> list[str]:
+    """Builds what is missing and returns the names; writers wait meanwhile, searches do not.
+
+    The connection's own role must own the tables. Raises DatabaseUnavailableError, also when writers hold on to the
+    table; the next run tries again.
+    """
+    built = []
+    for index in list_missing(database):
+        started = time.monotonic()
+        _build(database, index)
+        _log.info("built %s in %.1f s", index.name, time.monotonic() - started)
+        built.append(index.name)
+    return built
+
+
+def list_missing(database: Database) -> list[VectorIndex]:
+    with database.as_worker() as connection:
+        return [VectorIndex(row["id"], row["dimensions"]) for row in connection.execute(_MISSING).fetchall()]
+
+
+def _build(database: Database, index: VectorIndex) -> None:
+    """In one transaction, so that nothing is left of a build that fails, and the settings end with it."""
+    statement = sql.SQL(_CREATE).format(
+        name=sql.Identifier(index.name),
+        dimensions=sql.Literal(index.dimensions),
+        server_id=sql.Literal(index.server_id),
+    )
+    with database.autocommit() as connection, connection.transaction():
+        connection.execute(
+            "select set_config('statement_timeout', '0', true), set_config('lock_timeout', %s, true),"
+            " set_config('maintenance_work_mem', %s, true)",
+            (LOCK_TIMEOUT, MEMORY),
+        )
+        connection.execute(statement)

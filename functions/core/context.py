@@ -1,0 +1,84 @@
+"""Chooses what of a ranking a model will read: no source too often, nothing twice."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from functions.core import models
+from functions.core.settings import Settings
+
+MAX_OVERLAP = 0.5
+"""The share of the shorter of two passages of one source from which on it says nothing new."""
+MAX_LIKENESS = 0.9
+"""The Jaccard similarity of the shingles of two passages from which on they are the same text."""
+SHINGLE_WORDS = 3
+
+_WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+
+Shingles = frozenset[tuple[str, ...]]
+
+
+def choose_context(hits: Sequence[models.SearchHit], settings: Settings) -> tuple[models.SearchHit, ...]:
+    """The best `context_passages` hits, at most `passages_per_source` of one source, none that repeats a better one.
+
+    A passage repeats another when it lies mostly inside it, or has nearly the same words and the same figures. Hits and
+    their order are kept as they are: citations point into single passages.
+    """
+    chosen: list[models.SearchHit] = []
+    shingles: list[Shingles] = []
+    per_source: Counter[str] = Counter()
+    for hit in hits:
+        if len(chosen) == settings.context_passages:
+            break
+        if per_source[hit.source_id] >= settings.passages_per_source:
+            continue
+        if any(_overlap(hit, other) > MAX_OVERLAP for other in chosen):
+            continue
+        own = _cut_shingles(hit.text)
+        if any(_is_alike(own, other) for other in shingles):
+            continue
+        chosen.append(hit)
+        shingles.append(own)
+        per_source[hit.source_id] += 1
+    return tuple(chosen)
+
+
+def order_for_reading(hits: Sequence[models.SearchHit]) -> tuple[models.SearchHit, ...]:
+    """Passages that follow each other in a source, side by side in its order, where the best of them stood."""
+    left = {(hit.source_id, hit.chunk_index): hit for hit in hits}
+    ordered: list[models.SearchHit] = []
+    for hit in hits:
+        first = hit.chunk_index
+        while (hit.source_id, first - 1) in left:
+            first -= 1
+        while (hit.source_id, first) in left:
+            ordered.append(left.pop((hit.source_id, first)))
+            first += 1
+    return tuple(ordered)
+
+
+def _overlap(a: models.SearchHit, b: models.SearchHit) -> float:
+    """The share of the shorter passage that both cover."""
+    if a.source_id != b.source_id or a.page_start != b.page_start or a.page_end != b.page_end:
+        return 0.0
+    shared = min(a.end_offset, b.end_offset) - max(a.start_offset, b.start_offset)
+    return shared / max(1, min(a.end_offset - a.start_offset, b.end_offset - b.start_offset))
+
+
+def _cut_shingles(text: str) -> Shingles:
+    """Every run of three words, and every figure by itself, whatever case, punctuation and white space are."""
+    words = _WORD.findall(text.casefold())
+    runs = zip(*(words[at:] for at in range(min(SHINGLE_WORDS, len(words)))), strict=False)
+    return frozenset((*runs, *((word,) for word in words if any(map(str.isdigit, word)))))
+
+
+def _is_alike(a: Shingles, b: Shingles) -> bool:
+    """Nearly the same shingles, but exactly the same figures: this year's report is not last year's."""
+    shared = len(a & b)
+    return shared >= MAX_LIKENESS * (len(a) + len(b) - shared) and _figures(a) == _figures(b)
+
+
+def _figures(shingles: Shingles) -> Shingles:
+    return frozenset(shingle for shingle in shingles if len(shingle) == 1)

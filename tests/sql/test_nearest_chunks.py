@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import psycopg
+import pytest
+
+from functions.adapters.postgres import vector_indexes
+from functions.adapters.postgres.connection import Database
+from functions.core import models
+from tests.database import Clusters
+from tests.library import ADA, BOB, add_server
+
+LARGE, SMALL = 11_000, 300
+DIMENSIONS = 16
+PLAN_STATES = ("auto", "force_custom_plan", "force_generic_plan")
+
+_LOAD = """
+with made as (
+    insert into rag.documents (owner_id, file_name, file_type, size_bytes, object_path, status, page_count, chunk_count,
+        lang, generation, embedding_server_id)
+    values (%(owner)s::uuid, 'large.txt', 'txt', 1, gen_random_uuid()::text, 'indexed', 1, %(count)s, 'en',
+        nextval('rag.generations_id_seq'), %(server)s)
+    returning id, generation
+)
+insert into rag.generations (id, owner_id, document_id) overriding system value
+select generation, %(owner)s::uuid, id from made returning id
+"""
+
+
+def make_vectors(count: int, seed: int) -> npt.NDArray[np.float32]:
+    rows = np.random.default_rng(seed).normal(size=(count, DIMENSIONS))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16).astype(np.float32)
+
+
+VECTORS = {ADA.id: make_vectors(LARGE, 1), BOB.id: make_vectors(SMALL, 2)}
+
+
+@pytest.fixture(scope="module")
+def large(clusters: Clusters, postgres_major: int) -> Iterator[str]:
+    """The DSN of a database in which Ada has a large library and Bob a small one."""
+    cluster = clusters.get(postgres_major)
+    dsn = cluster.clone()
+    with closing(Database(dsn)) as store, psycopg.connect(dsn) as connection:
+        server = add_server(store, "sixteen", DIMENSIONS)
+        connection.execute("set row_security = off")
+        for owner, vectors in VECTORS.items():
+            load_library(connection, server, owner, vectors)
+        connection.execute("analyze rag.chunk_vectors")
+    yield dsn
+    cluster.drop(dsn)
+
+
+@pytest.fixture(scope="module")
+def indexed(large: str) -> Iterator[str]:
+    """The same, with the index that the large library has come to need."""
+    with closing(Database(large)) as store:
+        (name,) = vector_indexes.build_vector_indexes(store)
+    yield f"rag.{name}"
+    with psycopg.connect(large) as connection:
+        connection.execute(f"drop index rag.{name}")
+
+
+@pytest.fixture
+def session(large: str) -> Iterator[psycopg.Connection[Any]]:
+    with psycopg.connect(large, autocommit=True) as connection:
+        yield connection
+
+
+def load_library(
+    connection: psycopg.Connection[Any], server: models.EmbeddingServer, owner: str, vectors: npt.NDArray[np.float32]
+) -> None:
+    """One document; the ids of its chunks, modulo a million, are the rows of `vectors`."""
+    (generation,) = connection.execute(
+        _LOAD, {"owner": owner, "server": server.id, "count": len(vectors)}
+    ).fetchone() or (0,)
+    columns = "chunk_id, generation, owner_id, server_id, embedding"
+    with connection.cursor().copy(f"copy rag.chunk_vectors ({columns}) from stdin") as copy:
+        for row, vector in enumerate(vectors.tolist()):
+            copy.write_row((generation * 1_000_000 + row, generation, owner, server.id, str(vector)))
+
+
+def find_nearest(
+    connection: psycopg.Connection[Any], user: models.User, query: npt.NDArray[np.float32], count: int = 50
+) -> tuple[list[int], dict[str, int]]:
+    """The rows found, nearest first, and how often each index of the table was scanned."""
+    with connection.transaction():
+        connection.execute(
+            "select set_config('role', 'authenticated', true), set_config('request.jwt.claims', %s, true)",
+            (json.dumps({"sub": user.id, "role": "authenticated"}),),
+        )
+        rows = connection.execute(
+            "select n.chunk_id %% 1000000 from rag.search_scope(null, null, null, '{}') s,"
+            " rag.nearest_chunks((select id from rag.embedding_servers where name = 'sixteen'),"
+            " %s::text::extensions.halfvec, s.generations, s.chunk_count, %s) n order by n.distance, 1",
+            (str(query.tolist()), count),
+        ).fetchall()
+        connection.execute("reset role")
+        scans = connection.execute(
+            "select coalesce(i.indexrelid::regclass::text, 'none'), pg_stat_get_xact_numscans(r.oid)"
+            " from (select 'rag.chunk_vectors'::regclass::oid as oid union all"
+            " select indexrelid from pg_index where indrelid = 'rag.chunk_vectors'::regclass) r"
+            " left join pg_index i on i.indexrelid = r.oid where pg_stat_get_xact_numscans(r.oid) > 0"
+        ).fetchall()
+    return [row[0] for row in rows], dict(scans)
+
+
+def recall(user: models.User, query: npt.NDArray[np.float32], found: list[int], count: int = 20) -> float:
+    exact = np.argsort(-(VECTORS[user.id] @ query), kind="stable")[:count]
+    return len(set(exact.tolist()) & set(found)) / count
+
+
+def ask(
+    session: psycopg.Connection[Any], user: models.User, queries: npt.NDArray[np.float32]
+) -> tuple[set[tuple[str, ...]], list[float]]:
+    """The indexes that served the queries, and the recall of each among the first 20."""
+    answers = [find_nearest(session, user, query) for query in queries]
+    return (
+        {tuple(scans) for _, scans in answers},
+        [recall(user, query, found[:20]) for query, (found, _) in zip(queries, answers, strict=True)],
+    )
+
+
+def test_without_an_index_a_large_scope_is_searched_exactly(session: psycopg.Connection[Any]) -> None:
+    """RET-3"""
+    assert ask(session, ADA, make_vectors(3, 5)) == ({("rag.chunk_vectors_generation",)}, [1.0] * 3)
+
+
+def test_an_index_is_built_once_it_pays(large: str, indexed: str) -> None:
+    """RET-3"""
+    with closing(Database(large)) as store:
+        assert vector_indexes.build_vector_indexes(store) == []
+
+
+@pytest.mark.parametrize("plan_state", PLAN_STATES)
+def test_a_large_scope_uses_the_index_in_every_plan_state(
+    session: psycopg.Connection[Any], indexed: str, plan_state: str
+) -> None:
+    """RET-3: the first calls of a session, the twelfth, and after ANALYZE."""
+    session.execute(f"set plan_cache_mode = {plan_state}")
+    first = ask(session, ADA, make_vectors(12, 6))
+    session.execute("analyze rag.chunk_vectors")
+    later = ask(session, ADA, make_vectors(8, 7))
+    assert first[0] | later[0] == {(indexed,)}
+    assert np.mean(first[1] + later[1]) >= 0.97
+
+
+@pytest.mark.usefixtures("indexed")
+@pytest.mark.parametrize("plan_state", PLAN_STATES)
+def test_a_small_scope_is_exact_beside_a_large_one(session: psycopg.Connection[Any], plan_state: str) -> None:
+    """RET-3: fill rate and recall are 1 whatever the others hold."""
+    session.execute(f"set plan_cache_mode = {plan_state}")
+    assert ask(session, BOB, make_vectors(12, 8)) == ({("rag.chunk_vectors_generation",)}, [1.0] * 12)
+
+
+@pytest.mark.usefixtures("indexed")
+def test_a_large_scope_is_filled(session: psycopg.Connection[Any]) -> None:
+    """RET-3"""
+    found, _ = find_nearest(session, ADA, make_vectors(1, 9)[0], count=200)
+    assert len(set(found)) == 200
