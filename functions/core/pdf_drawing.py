@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from functions.core import pdf_objects
-from functions.core.pdf_objects import ADDRESS, addresses_in, plain_call, pointer_to
+from functions.core.pdf_objects import ADDRESS, cells_in, plain_call
 
 if TYPE_CHECKING:
     import pypdfium2
@@ -54,21 +54,22 @@ class Drawing:
     def _read(self, items: Iterable[int], outer: pdf_objects.Matrix | None, depth: int) -> None:
         """Notes what may hide among `items`, which stand in a form placed by `outer`, or on the page itself."""
         get_mode = plain_call("FPDFTextObj_GetTextRenderMode", ADDRESS)
-        get_fill = plain_call("FPDFPageObj_GetFillColor", *[ADDRESS] * 5)
-        get_size = plain_call("FPDFTextObj_GetFontSize", ADDRESS, ADDRESS)
-        get_matrix = plain_call("FPDFPageObj_GetMatrix", ADDRESS, ADDRESS)
-        sides, places = addresses_in(self._sides), self._places
-        at_size, at_places = ctypes.addressof(self._size), ctypes.addressof(places)
+        get_fill = plain_call("FPDFPageObj_GetFillColor", ADDRESS)
+        get_size = plain_call("FPDFTextObj_GetFontSize", ADDRESS)
+        get_matrix = plain_call("FPDFPageObj_GetMatrix", ADDRESS)
+        sides, cells, places = self._sides, cells_in(self._sides), self._places
+        at_size, at_places = ctypes.byref(self._size), ctypes.byref(places)
         least = MIN_SIZE / (outer.scale or 1e-9) if outer else MIN_SIZE
         others: list[int] = []
         texts: dict[Colour, list[int]] = defaultdict(list)
         judged: dict[tuple[int, Colour | None], Doubt | None] = {}
+        size, unpack, hypot = self._size, _FOUR_INTEGERS.unpack, math.hypot
         for item in items:
             mode = get_mode(item)
             if mode < 0:
                 others.append(item)
                 continue
-            colour = _FOUR_INTEGERS.unpack(self._sides) if get_fill(item, *sides) else None
+            colour = unpack(sides) if get_fill(item, *cells) else None
             look = mode, self._read_stroke(item) if mode in _STROKES else colour
             if look not in judged:
                 judged[look] = _judge(*look)
@@ -76,7 +77,7 @@ class Drawing:
             if doubt is None:
                 get_size(item, at_size)
                 get_matrix(item, at_places)
-                if abs(self._size.value) * math.hypot(places[2], places[3]) < least:
+                if abs(size.value) * hypot(places[2], places[3]) < least:
                     doubt = "tiny"
                 elif colour:
                     texts[colour].append(item)
@@ -85,15 +86,16 @@ class Drawing:
         self._read_others(others, texts, outer, depth)
 
     def _read_stroke(self, item: int) -> Colour | None:
-        get_stroke = plain_call("FPDFPageObj_GetStrokeColor", *[ADDRESS] * 5)
-        return _FOUR_INTEGERS.unpack(self._sides) if get_stroke(item, *addresses_in(self._sides)) else None
+        get_stroke = plain_call("FPDFPageObj_GetStrokeColor", ADDRESS)
+        return _FOUR_INTEGERS.unpack(self._sides) if get_stroke(item, *cells_in(self._sides)) else None
 
     def _read_others(
         self, items: Sequence[int], texts: Mapping[Colour, Sequence[int]], outer: pdf_objects.Matrix | None, depth: int
     ) -> None:
         paths: list[int] = []
+        get_type = plain_call("FPDFPageObj_GetType", ADDRESS)
         for item in items:
-            kind = pdf_objects.read_type(item)
+            kind = get_type(item)
             if kind == self.pdfium.FPDF_PAGEOBJ_PATH:
                 paths.append(item)
             elif kind == self.pdfium.FPDF_PAGEOBJ_IMAGE:
@@ -101,26 +103,34 @@ class Drawing:
             elif kind == self.pdfium.FPDF_PAGEOBJ_FORM and depth < _MAX_DEPTH:
                 place = pdf_objects.read_matrix(item)
                 self._read(pdf_objects.list_form(item), place.within(outer) if outer else place, depth + 1)
-        areas = list(itertools.islice(self._find_areas(paths[:_MAX_PATHS], texts), _MAX_AREAS))
+        areas = list(itertools.islice(self._find_areas(paths[:_MAX_PATHS], texts), _MAX_AREAS)) if texts else []
         for colour, drawn in texts.items():
             under = [area for filled, area in areas if _are_alike(colour, filled)]
-            for item in drawn if under else ():
-                box = pdf_objects.read_bounds(item)
+            boxes = pdf_objects.read_all_bounds(drawn) if under else ()
+            for item, box in zip(drawn, boxes, strict=False):  # no boxes where nothing is under the text
                 if any(pdf_objects.stands_on(box, area) for area in under):
                     self.doubts[item] = "pale"
 
     def _find_areas(self, paths: Iterable[int], texts: Iterable[Colour]) -> Iterator[tuple[Colour, Rectangle]]:
         """Areas filled with the colour of some text."""
-        get_fill = plain_call("FPDFPageObj_GetFillColor", *[ADDRESS] * 5)
-        sides = addresses_in(self._sides)
+        get_fill = plain_call("FPDFPageObj_GetFillColor", ADDRESS)
+        get_mode = plain_call("FPDFPath_GetDrawMode", ADDRESS)
+        sides, cells = self._sides, cells_in(self._sides)
         filled, stroked = ctypes.c_int(), ctypes.c_int()
+        at_filled, at_stroked = ctypes.byref(filled), ctypes.byref(stroked)
+        alike: dict[Colour, bool] = {}
         for path in paths:
-            colour = _FOUR_INTEGERS.unpack(self._sides) if get_fill(path, *sides) else None
-            if colour and any(_are_alike(colour, other) for other in texts):
-                area = pdf_objects.read_bounds(path)
-                self.pdfium.FPDFPath_GetDrawMode(pointer_to(path), filled, stroked)
-                if filled.value and min(area[2] - area[0], area[3] - area[1]) > MIN_SIZE:
-                    yield colour, area
+            if not get_fill(path, *cells):
+                continue
+            colour = _FOUR_INTEGERS.unpack(sides)
+            if colour not in alike:
+                alike[colour] = any(_are_alike(colour, other) for other in texts)
+            if alike[colour]:
+                get_mode(path, at_filled, at_stroked)
+                if filled.value:
+                    area = pdf_objects.read_bounds(path)
+                    if min(area[2] - area[0], area[3] - area[1]) > MIN_SIZE:
+                        yield colour, area
 
 
 def _judge(mode: int, colour: Colour | None) -> Doubt | None:

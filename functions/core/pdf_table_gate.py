@@ -53,21 +53,23 @@ def _read_runs(text_page: pypdfium2.PdfTextPage) -> list[Box]:
 
 def _join_lines(runs: Sequence[Box], frame: Frame) -> list[tuple[Box, bool]]:
     """The lines of a page in the order of the file, and whether they have a wide gap."""
+    boxes = iter(frame.place_all(runs))
+    first = next(boxes, None)
+    if first is None:
+        return []
     lines: list[tuple[Box, bool]] = []
-    for run in runs:
-        box = frame.place(*run)
-        if lines:
-            before, gapped = lines[-1]
-            height = min(max(before[3] - before[1], box[3] - box[1]), _HIGHEST)
-            gap = box[0] - before[2]
-            if gap > -height and box[1] < before[3] - 0.2 * height and box[3] > before[1] + 0.2 * height:
-                joined = min(before[0], box[0]), min(before[1], box[1]), max(before[2], box[2]), max(before[3], box[3])
-                lines[-1] = joined, gapped or gap > height
-                continue
-            if gap > height and before[1] > box[3] > before[1] - 8 * height:  # up again: the next cell of a row
-                lines[-1] = before, True
-        lines.append((box, False))
-    return lines
+    (west, north, east, south), gapped = first, False  # the last line so far
+    for left, top, right, bottom in boxes:
+        height = min(max(south - north, bottom - top), _HIGHEST)
+        gap = left - east
+        if gap > -height and top < south - 0.2 * height and bottom > north + 0.2 * height:
+            west, north, east, south = min(west, left), min(north, top), max(east, right), max(south, bottom)
+            gapped = gapped or gap > height
+            continue
+        goes_up = gap > height and north > bottom > north - 8 * height  # the next cell of a row
+        lines.append(((west, north, east, south), gapped or goes_up))
+        (west, north, east, south), gapped = (left, top, right, bottom), False
+    return [*lines, ((west, north, east, south), gapped)]
 
 
 def _find_sparse(text_page: pypdfium2.PdfTextPage, frame: Frame) -> list[bool]:

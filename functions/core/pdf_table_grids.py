@@ -6,17 +6,11 @@ import itertools
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from functions.core import pdf_table_columns
+from functions.core import pdf_table_boxes, pdf_table_columns
 from functions.core.pdf_table_rows import ReadRow, Row, is_number, join_rows
 from functions.core.pdf_table_rules import SNAP, Rule
 from functions.core.pdf_table_text import Band, Box, Glyph, Piece, find_blocks, font_size, join_pieces, join_words
-
-_MAX_POINTS = 6_000  # pdfplumber's time grows with their square: a second here
-
-Edge = dict[str, Any]
-"""A line as pdfplumber's functions take it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +54,7 @@ def find_grids(rules: Sequence[Rule]) -> list[Grid]:
     """The grids of two and more columns that `rules` make, from the top of the page down; none inside another."""
     if sum(rule.level for rule in rules) < 2 or sum(not rule.level for rule in rules) < 2:
         return []
-    from pdfplumber import table as plumber
-
-    def merge(edges: list[Edge]) -> list[Edge]:
-        merged: list[Edge] = plumber.merge_edges(edges, SNAP, SNAP, SNAP, SNAP)
-        return merged
-
-    edges = merge([_as_edge(rule) for rule in rules])
-    edges = merge(edges + _far_sides(edges))
-    edges = merge(edges + _outer_sides(edges))
-    points = plumber.edges_to_intersections(edges, SNAP, SNAP)
-    if len(points) > _MAX_POINTS:
-        return []
-    grids = [_as_grid(boxes) for boxes in plumber.cells_to_tables(plumber.intersections_to_cells(points))]
+    grids = [_as_grid(boxes) for boxes in pdf_table_boxes.find_boxes(rules)]
     return [
         replace(grid, nested=any(_is_inside(other, grid) for other in grids))
         for grid in grids
@@ -84,81 +66,19 @@ def fill_grid(grid: Grid, glyphs: Sequence[Glyph]) -> list[GridRow]:
     """The characters of each cell: those whose centre is in it."""
     where = {(row, column): cell for cell in grid.cells for row in range(*cell.rows) for column in range(*cell.columns)}
     places: dict[GridCell, list[int]] = {cell: [] for cell in grid.cells}
-    for glyph in glyphs:
-        row = bisect_right(grid.ys, (glyph.top + glyph.bottom) / 2) - 1
-        column = bisect_right(grid.xs, (glyph.x0 + glyph.x1) / 2) - 1
-        cell = where.get((row, column))
-        if cell is not None:
-            places[cell].append(glyph.at)
+    left, upper, right, lower = grid.box
+    for at, x0, top, x1, bottom in glyphs:
+        x, y = (x0 + x1) / 2, (top + bottom) / 2
+        if left <= x < right and upper <= y < lower:
+            cell = where.get((bisect_right(grid.ys, y) - 1, bisect_right(grid.xs, x) - 1))
+            if cell is not None:
+                places[cell].append(at)
     rows = [GridRow([[] for _ in grid.xs[1:]], []) for _ in grid.ys[1:]]
     for cell, found in places.items():
         rows[cell.rows[0]].cells[cell.columns[0]] = found
         if cell.columns[1] - cell.columns[0] > 1:
             rows[cell.rows[0]].spans.append(cell.columns)
     return rows
-
-
-# Lines to boxes
-
-
-def _as_edge(rule: Rule) -> Edge:
-    along, across = ("x0", "x1"), ("top", "bottom")
-    if not rule.level:
-        along, across = across, along
-    edge: Edge = {along[0]: rule.start, along[1]: rule.end, across[0]: rule.at, across[1]: rule.at}
-    sizes = {"width": edge["x1"] - edge["x0"], "height": edge["bottom"] - edge["top"]}
-    return edge | sizes | {"orientation": "h" if rule.level else "v"}
-
-
-def _split_edges(edges: Sequence[Edge]) -> tuple[list[Edge], list[Edge]]:
-    """Level and upright ones."""
-    level = [edge for edge in edges if edge["orientation"] == "h"]
-    return level, [edge for edge in edges if edge["orientation"] == "v"]
-
-
-def _far_sides(edges: Sequence[Edge]) -> list[Edge]:
-    """The lower (or upper) line of a table without: as wide as the level rule that several upright ones hang from."""
-    level, upright = _split_edges(edges)
-    found = []
-    by_place = sorted(upright, key=lambda edge: (round(edge["top"] / SNAP), round(edge["bottom"] / SNAP)))
-    for _, group in itertools.groupby(by_place, lambda edge: (round(edge["top"] / SNAP), round(edge["bottom"] / SNAP))):
-        sides = list(group)
-        xs, top, bottom = [edge["x0"] for edge in sides], sides[0]["top"], sides[0]["bottom"]
-        if len(sides) < 2:
-            continue
-        hung = [rule for rule in level if rule["x0"] < max(xs) and rule["x1"] > min(xs)]
-        ends = [[rule for rule in hung if abs(rule["top"] - end) <= SNAP] for end in (top, bottom)]
-        for rules, others, end in ((ends[0], ends[1], bottom), (ends[1], ends[0], top)):
-            wide = [rule for rule in rules if rule["x0"] < min(xs) - SNAP and rule["x1"] > max(xs) + SNAP]
-            if wide and not others:
-                found.append(_as_edge(Rule(True, end, wide[0]["x0"], wide[0]["x1"])))
-    return found
-
-
-def _outer_sides(edges: Sequence[Edge]) -> list[Edge]:
-    """The outer lines of tables without: from end to end of two equal lines that a third between joins."""
-    level, upright = _split_edges(edges)
-    across = _join_ends(level, upright, ("x0", "x1"), ("top", "bottom"))
-    down = _join_ends(upright, level, ("top", "bottom"), ("x0", "x1"))
-    return [*across, *down]
-
-
-def _join_ends(
-    sides: Sequence[Edge], rungs: Sequence[Edge], along: tuple[str, str], across: tuple[str, str]
-) -> Iterator[Edge]:
-    (start, end), (at, to) = along, across
-    ordered = sorted(sides, key=lambda edge: (round(edge[start] / SNAP), round(edge[end] / SNAP), edge[at]))
-    for one, two in itertools.pairwise(ordered):
-        if abs(one[start] - two[start]) > SNAP or abs(one[end] - two[end]) > SNAP:
-            continue
-        if any(
-            one[start] + SNAP < rung[start] < one[end] - SNAP
-            and rung[at] <= one[at] + SNAP
-            and rung[to] >= two[at] - SNAP
-            for rung in rungs
-        ):
-            for place in (one[start], one[end]):
-                yield _as_edge(Rule(at == "x0", place, one[at], two[at]))
 
 
 def _as_grid(boxes: Sequence[Box]) -> Grid:
@@ -178,9 +98,6 @@ def _is_inside(grid: Grid, other: Grid) -> bool:
     return grid is not other and left >= x0 - 1 and top >= y0 - 1 and right <= x1 + 1 and bottom <= y1 + 1
 
 
-# Text in boxes
-
-
 def split_columns(
     grid: Grid, rows: list[GridRow], words: Sequence[Piece], glyphs: Sequence[Glyph]
 ) -> tuple[list[float], list[GridRow]]:
@@ -195,7 +112,7 @@ def split_columns(
     if not any(found):
         return list(grid.xs), rows
     borders = sorted({*grid.xs, *itertools.chain.from_iterable(found)})
-    middles = {glyph.at: (glyph.x0 + glyph.x1) / 2 for glyph in glyphs}
+    middles = {at: (x0 + x1) / 2 for at, x0, _, x1, _ in glyphs}
     by_start = {word.start: word for word in words}
     return borders, [_split_row(row, grid.xs, borders, by_start, middles) for row in rows]
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
+from functions.core import pdf_objects
+from functions.core.pdf_objects import ADDRESS, Matrix, cells_in, plain_call
 from functions.core.pdf_table_text import Box, Frame
 
 if TYPE_CHECKING:
@@ -21,13 +24,12 @@ _MAX_SEGMENTS = 2_000
 _THICK = 4.0
 _SHORTEST = 6.0
 _WHOLE_PAGE = 0.9
+_PATH, _FORM = 2, 5  # PDFium's types of page objects
+_INEXACT = 0.01
+"""So far may the same length be from itself, seen from one place or another."""
 
-Matrix = tuple[float, float, float, float, float, float]
-Point = tuple[float, float]
 
-
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(NamedTuple):
     """A straight line, level or upright: at `at`, from `start` to `end`."""
 
     level: bool
@@ -44,13 +46,19 @@ def read_rules(page: pypdfium2.PdfPage, frame: Frame) -> list[Rule]:
 def stack_rules(rules: Sequence[Rule]) -> list[list[Rule]]:
     """Level rules of one width below each other, each stack from its top down; only stacks of two and more."""
     stacks: list[list[Rule]] = []
+    near: dict[tuple[int, int], list[int]] = defaultdict(list)  # the numbers of the stacks hereabouts
     for rule in sorted((rule for rule in rules if rule.level), key=lambda rule: rule.at):
-        for stack in stacks:
-            if abs(stack[0].start - rule.start) <= SNAP and abs(stack[0].end - rule.end) <= SNAP:
-                if rule.at - stack[-1].at > SNAP:
-                    stack.append(rule)
+        _, at, start, end = rule
+        across, along = int(start // SNAP), int(end // SNAP)
+        for number in near[across, along]:
+            _, _, first, last = stacks[number][0]
+            if abs(first - start) <= SNAP and abs(last - end) <= SNAP:
+                if at - stacks[number][-1].at > SNAP:
+                    stacks[number].append(rule)
                 break
         else:
+            for place in itertools.product(range(across - 1, across + 2), range(along - 1, along + 2)):
+                near[place].append(len(stacks))
             stacks.append([rule])
     return [stack for stack in stacks if len(stack) > 1]
 
@@ -59,113 +67,92 @@ class _Reader:
     """Walks over the objects of a page; holds the cells that PDFium writes into."""
 
     def __init__(self, frame: Frame) -> None:
-        from pypdfium2 import raw as pdfium
-
-        self._pdfium: Any = pdfium
         self._frame, (self._width, self._height) = frame, frame.size
-        self._sides = [ctypes.c_float() for _ in range(4)]
-        self._x, self._y = ctypes.c_float(), ctypes.c_float()
-        self._filled, self._stroked = ctypes.c_int(), ctypes.c_int()
+        self._sides, self._modes, self._places = (ctypes.c_float * 4)(), (ctypes.c_int * 2)(), (ctypes.c_float * 6)()
+        self._at_sides, self._at_modes = cells_in(self._sides), cells_in(self._modes, (0, 1))
+        self._get_type = plain_call("FPDFPageObj_GetType", ADDRESS)
+        self._get_bounds = plain_call("FPDFPageObj_GetBounds", ADDRESS)
+        self._get_matrix = plain_call("FPDFPageObj_GetMatrix", ADDRESS)
+        self._get_mode = plain_call("FPDFPath_GetDrawMode", ADDRESS)
+        self._count_segments = plain_call("FPDFPath_CountSegments", ADDRESS)
+        self._lines = pdf_objects.LineReader()
+        self._last_seen: tuple[bytes, Matrix | None] = b"", None
+        self._last_place = Matrix()
 
     def read(self, page: pypdfium2.PdfPage) -> list[Rule]:
-        pdfium, rules = self._pdfium, list[Rule]()
-        found = self._paths(page.raw, pdfium.FPDFPage_CountObjects, pdfium.FPDFPage_GetObject)
-        for number, (path, form) in enumerate(found):
+        rules: list[Rule] = []
+        for number, (path, form) in enumerate(self._paths(pdf_objects.list_objects(page))):
             rules += self._rules_of(path, form)
             if number > _MAX_PATHS or len(rules) > _MAX_RULES:
                 return []
         return rules
 
     def _paths(
-        self,
-        holder: Any,
-        count: Callable[..., int],
-        get: Callable[..., Any],
-        form: Matrix | None = None,
-        depth: int = 0,
-    ) -> Iterator[tuple[Any, Matrix | None]]:
+        self, items: Iterable[int], form: Matrix | None = None, depth: int = 0
+    ) -> Iterator[tuple[int, Matrix | None]]:
         """Path objects with the matrix of the form object they stand in."""
-        pdfium = self._pdfium
-        kind_of, path, group = pdfium.FPDFPageObj_GetType, pdfium.FPDF_PAGEOBJ_PATH, pdfium.FPDF_PAGEOBJ_FORM
-        for index in range(count(holder)):
-            item = get(holder, index)
-            kind = kind_of(item)
-            if kind == path:
+        get_type = self._get_type
+        for item in items:
+            kind = get_type(item)
+            if kind == _PATH:
                 yield item, form
-            elif kind == group and depth < _MAX_DEPTH:
-                inner = _multiply(self._matrix_of(item), form)
-                counts, gets = pdfium.FPDFFormObj_CountObjects, pdfium.FPDFFormObj_GetObject
-                yield from self._paths(item, counts, gets, inner, depth + 1)
+            elif kind == _FORM and depth < _MAX_DEPTH:
+                yield from self._paths(pdf_objects.list_form(item), self._place(item, form), depth + 1)
 
-    def _rules_of(self, path: Any, form: Matrix | None) -> Iterator[Rule]:
-        pdfium = self._pdfium
-        pdfium.FPDFPath_GetDrawMode(path, self._filled, self._stroked)
-        drawn = self._filled.value or self._stroked.value
-        if not drawn or not pdfium.FPDFPageObj_GetBounds(path, *self._sides):
-            return
-        left, bottom, right, top = (side.value for side in self._sides)
-        box = self._frame.place(*_transform_box(left, bottom, right, top, form))
+    def _place(self, item: int, form: Matrix | None) -> Matrix:
+        """How points of an object that stands in a form, or on the page itself, become points of the page."""
+        self._get_matrix(item, ctypes.byref(self._places))
+        seen = bytes(self._places), form
+        if seen != self._last_seen:  # most objects stand where the one before does
+            own = Matrix(*self._places)
+            self._last_seen, self._last_place = seen, own if form is None else own.within(form)
+        return self._last_place
+
+    def _rules_of(self, path: int, form: Matrix | None) -> Sequence[Rule]:
+        if not self._get_bounds(path, *self._at_sides):
+            return ()
+        left, bottom, right, top = self._sides if form is None else _transform_box(self._sides, form)
+        if right - left < _SHORTEST - _INEXACT and top - bottom < _SHORTEST - _INEXACT:
+            return ()
+        self._get_mode(path, *self._at_modes)
+        if not any(self._modes):
+            return ()
+        box = self._frame.place(left, bottom, right, top)
         width, height = box[2] - box[0], box[3] - box[1]
         if min(width, height) <= _THICK:
-            yield from _rule_of(box)
-        elif width < _WHOLE_PAGE * self._width or height < _WHOLE_PAGE * self._height:
-            for start, end in self._strokes(path, form):
-                yield from _rule_of(self._frame.place(*_box_around(start, end)))
+            rule = _rule_of(box)
+            return () if rule is None else (rule,)
+        if width < _WHOLE_PAGE * self._width or height < _WHOLE_PAGE * self._height:
+            place = self._frame.place
+            return [rule for box in self._strokes(path, form) if (rule := _rule_of(place(*box))) is not None]
+        return ()
 
-    def _strokes(self, path: Any, form: Matrix | None) -> Iterator[tuple[Point, Point]]:
-        """The straight segments of a path in page space, the closing ones too; none of a large drawing."""
-        pdfium, matrix = self._pdfium, _multiply(self._matrix_of(path), form)
-        count = pdfium.FPDFPath_CountSegments(path)
-        first = last = (0.0, 0.0)
-        for index in range(count if count <= _MAX_SEGMENTS else 0):
-            segment = pdfium.FPDFPath_GetPathSegment(path, index)
-            pdfium.FPDFPathSegment_GetPoint(segment, self._x, self._y)
-            point = _transform(self._x.value, self._y.value, matrix)
-            kind = pdfium.FPDFPathSegment_GetType(segment)
-            if kind == pdfium.FPDF_SEGMENT_MOVETO:
-                first = point
-            elif kind == pdfium.FPDF_SEGMENT_LINETO:
-                yield last, point
-            last = point
-            if pdfium.FPDFPathSegment_GetClose(segment):
-                yield last, first
-                last = first
-
-    def _matrix_of(self, item: Any) -> Matrix:
-        found = self._pdfium.FS_MATRIX()
-        self._pdfium.FPDFPageObj_GetMatrix(item, found)
-        return found.a, found.b, found.c, found.d, found.e, found.f
+    def _strokes(self, path: int, form: Matrix | None) -> Iterator[Box]:
+        """The boxes, on the page, around straight lines of a path that may be rules; none of a large drawing."""
+        count, thickest, shortest = self._count_segments(path), _THICK + _INEXACT, _SHORTEST - _INEXACT
+        if count > _MAX_SEGMENTS:
+            return
+        for (x0, y0), (x1, y1) in self._lines.read(path, self._place(path, form), count, closing=True):
+            left, right = (x0, x1) if x0 < x1 else (x1, x0)
+            bottom, top = (y0, y1) if y0 < y1 else (y1, y0)
+            width, height = right - left, top - bottom
+            if (width < thickest or height < thickest) and (width > shortest or height > shortest):
+                yield left, bottom, right, top
 
 
-def _rule_of(box: Box) -> Iterator[Rule]:
+def _rule_of(box: Box) -> Rule | None:
     """The rule that a long and thin box is."""
     left, top, right, bottom = box
     if right - left >= _SHORTEST and bottom - top <= _THICK:
-        yield Rule(True, (top + bottom) / 2, left, right)
-    elif bottom - top >= _SHORTEST and right - left <= _THICK:
-        yield Rule(False, (left + right) / 2, top, bottom)
+        return Rule(True, (top + bottom) / 2, left, right)
+    if bottom - top >= _SHORTEST and right - left <= _THICK:
+        return Rule(False, (left + right) / 2, top, bottom)
+    return None
 
 
-def _multiply(inner: Matrix, outer: Matrix | None) -> Matrix:
-    if outer is None:
-        return inner
-    a, b, c, d, e, f = inner
-    u, v, w, x, y, z = outer
-    return a * u + b * w, a * v + b * x, c * u + d * w, c * v + d * x, e * u + f * w + y, e * v + f * x + z
-
-
-def _transform(x: float, y: float, matrix: Matrix) -> Point:
+def _transform_box(box: Iterable[float], matrix: Matrix) -> Box:
+    left, bottom, right, top = box
     a, b, c, d, e, f = matrix
-    return a * x + c * y + e, b * x + d * y + f
-
-
-def _transform_box(left: float, bottom: float, right: float, top: float, matrix: Matrix | None) -> Box:
-    if matrix is None:
-        return left, bottom, right, top
-    corners = [_transform(x, y, matrix) for x in (left, right) for y in (bottom, top)]
-    xs, ys = [x for x, _ in corners], [y for _, y in corners]
-    return min(xs), min(ys), max(xs), max(ys)
-
-
-def _box_around(start: Point, end: Point) -> Box:
-    return min(start[0], end[0]), min(start[1], end[1]), max(start[0], end[0]), max(start[1], end[1])
+    across = a * left + c * bottom + e, a * left + c * top + e, a * right + c * bottom + e, a * right + c * top + e
+    up = b * left + d * bottom + f, b * left + d * top + f, b * right + d * bottom + f, b * right + d * top + f
+    return min(across), min(up), max(across), max(up)

@@ -7,9 +7,12 @@ import ctypes
 import math
 import re
 import statistics
+import struct
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
+
+from functions.core.pdf_objects import ADDRESS, address_of, cells_in, plain_call
 
 if TYPE_CHECKING:
     import pypdfium2
@@ -27,11 +30,15 @@ _NARROW_SPACE, _BEARING = 0.6, 0.4
 _FARTHEST_LINE = 8.0
 _TALLEST_ROW = 10.0
 _HIGHEST_START = 5.0
+_FOUR_DOUBLES = struct.Struct("4d")
 _LEADERS = re.compile(r"(?:\s?[.…·_]){4,}")
 _LAST_DOTS = re.compile(r"\s\.{2,}$")
 
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom in a frame whose y grows downwards."""
+
+Glyph = tuple[int, float, float, float, float]
+"""Where a visible character is in the text, and its box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +62,13 @@ class Frame:
             return east - right, bottom - south, east - left, top - south
         return north - top, east - right, north - bottom, east - left
 
+    def place_all(self, boxes: Sequence[Box]) -> list[Box]:
+        """Boxes (left, bottom, right, top) of page space in this frame, of which a page may have thousands."""
+        if self.turns:
+            return [self.place(*box) for box in boxes]
+        west, _, _, north = self.bounds
+        return [(left - west, north - top, right - west, north - bottom) for left, bottom, right, top in boxes]
+
     @property
     def size(self) -> tuple[float, float]:
         """Width and height."""
@@ -62,18 +76,7 @@ class Frame:
         return (east - west, north - south) if self.turns % 2 == 0 else (north - south, east - west)
 
 
-class Glyph(NamedTuple):
-    """A visible character at text[at] and its box."""
-
-    at: int
-    x0: float
-    top: float
-    x1: float
-    bottom: float
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A word, or words of one line with no wide gap between: page text [start, end), on the base line `base`."""
 
     start: int
@@ -100,11 +103,11 @@ class Band:
 
     @property
     def first_base(self) -> float:
-        return min(piece.base for piece in self.pieces)
+        return min([piece.base for piece in self.pieces])
 
     @property
     def last_base(self) -> float:
-        return max(piece.base for piece in self.pieces)
+        return max([piece.base for piece in self.pieces])
 
     @property
     def words(self) -> Iterator[Piece]:
@@ -122,74 +125,88 @@ def find_leaders(text: str) -> set[int]:
 
 def find_frame(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage) -> Frame:
     """The frame in which most characters of the page stand upright."""
-    from pypdfium2 import raw as pdfium
-
-    count = text_page.count_chars()
-    samples = range(0, count, max(1, count // _ANGLE_SAMPLES))
-    angles = [pdfium.FPDFText_GetCharAngle(text_page, index) for index in samples]
+    get_angle = plain_call("FPDFText_GetCharAngle", ADDRESS, result=ctypes.c_float)
+    handle, count = address_of(text_page.raw), text_page.count_chars()
+    angles = [get_angle(handle, index) for index in range(0, count, max(1, count // _ANGLE_SAMPLES))]
+    if angles and min(angles) == max(angles) >= 0:  # on most pages
+        return Frame(-round(angles[0] / (math.pi / 2)) % 4, page.get_bbox())
     turns = collections.Counter(-round(angle / (math.pi / 2)) % 4 for angle in angles if angle >= 0)
     return Frame(turns.most_common(1)[0][0] if turns else 0, page.get_bbox())
 
 
 def read_glyphs(
-    text_page: pypdfium2.PdfTextPage, text: str, indices: Sequence[int | None], frame: Frame, *, spaces: bool = False
+    text_page: pypdfium2.PdfTextPage, text: str, indices: Sequence[int | None], frame: Frame
 ) -> list[Glyph]:
-    """The visible characters of a text in its order, or all; one without a box stands where the one before does."""
-    from pypdfium2 import raw as pdfium
-
-    read, page, place = pdfium.FPDFText_GetCharBox, text_page.raw, frame.place
-    left, right, bottom, top = (ctypes.c_double() for _ in range(4))
-    glyphs: list[Glyph] = []
+    """The visible characters of a text in its order; one without a box stands where the one before does."""
+    get_box, handle = plain_call("FPDFText_GetCharBox", ADDRESS), address_of(text_page.raw)
+    sides = (ctypes.c_double * 4)()
+    left, right, bottom, top = cells_in(sides, (0, 2, 1, 3))
+    unpack, visible = _FOUR_DOUBLES.unpack, {character for character in set(text) if is_visible(character)}
+    places: list[int] = []
+    boxes: list[Box] = []
     for at, (character, index) in enumerate(zip(text, indices, strict=True)):
-        if not spaces and not is_visible(character):
+        if character not in visible:
             continue
-        if index is not None and read(page, index, left, right, bottom, top):
-            glyphs.append(Glyph(at, *place(left.value, bottom.value, right.value, top.value)))
-        elif glyphs and glyphs[-1].at == at - 1:
-            glyphs.append(glyphs[-1]._replace(at=at))
-    return glyphs
+        if index is not None and get_box(handle, index, left, right, bottom, top):
+            boxes.append(unpack(sides))
+            places.append(at)
+        elif places and places[-1] == at - 1:
+            boxes.append(boxes[-1])
+            places.append(at)
+    return [(at, *box) for at, box in zip(places, frame.place_all(boxes), strict=True)]
 
 
 def find_words(
     text_page: pypdfium2.PdfTextPage, text: str, glyphs: Iterable[Glyph], indices: Sequence[int | None], frame: Frame
 ) -> list[Piece]:
     """Words in the order of the text, without leader dots."""
-    from pypdfium2 import raw as pdfium
-
-    leaders = find_leaders(text)
-    x, y = ctypes.c_double(), ctypes.c_double()
+    handle, get_origin = address_of(text_page.raw), plain_call("FPDFText_GetCharOrigin", ADDRESS)
+    leaders, point = find_leaders(text), (ctypes.c_double * 2)()
+    x, y = cells_in(point, (0, 1))
     words: list[Piece] = []
-    for run in _runs(glyph for glyph in glyphs if glyph.at not in leaders):
-        start, end = run[0].at, run[-1].at + 1
-        x0, top = min(glyph.x0 for glyph in run), min(glyph.top for glyph in run)
-        x1, bottom = max(glyph.x1 for glyph in run), max(glyph.bottom for glyph in run)
+    for start, end, x0, top, x1, bottom in _runs(glyphs, leaders):
         base, index = bottom, indices[start]
-        if index is not None and pdfium.FPDFText_GetCharOrigin(text_page.raw, index, x, y):
-            base = frame.place(x.value, y.value, x.value, y.value)[1]
+        if index is not None and get_origin(handle, index, x, y):
+            base = frame.place(point[0], point[1], point[0], point[1])[1]
         tied = False
         if words and words[-1].end == start - 1 and x0 - words[-1].x1 > _NARROW_SPACE * (bottom - top):
-            space = read_glyphs(text_page, text[start - 1], indices[start - 1 : start], frame, spaces=True)
-            tied = any(
-                max(box.x0 - words[-1].x1, x0 - box.x1) < _BEARING * (bottom - top) for box in space if box.x1 > box.x0
-            )
+            space = _read_box(text_page, indices[start - 1], frame)
+            if space is not None and space[2] > space[0]:
+                tied = max(space[0] - words[-1].x1, x0 - space[2]) < _BEARING * (bottom - top)
         words.append(Piece(start, end, x0, top, x1, bottom, base, tied=tied))
     return words
 
 
-def _runs(glyphs: Iterable[Glyph]) -> Iterator[list[Glyph]]:
-    """Characters that follow each other in text and on the page."""
-    run: list[Glyph] = []
-    for glyph in glyphs:
-        if run:
-            last = run[-1]
-            height = max(last.bottom - last.top, glyph.bottom - glyph.top)
-            near = -height < glyph.x0 - last.x1 < _TOUCHING * height and abs(glyph.bottom - last.bottom) < height
-            if glyph.at != last.at + 1 or not near:
-                yield run
-                run = []
-        run.append(glyph)
-    if run:
-        yield run
+def _read_box(text_page: pypdfium2.PdfTextPage, index: int | None, frame: Frame) -> Box | None:
+    sides = (ctypes.c_double * 4)()
+    get_box, cells = plain_call("FPDFText_GetCharBox", ADDRESS), cells_in(sides, (0, 2, 1, 3))
+    if index is None or not get_box(address_of(text_page.raw), index, *cells):
+        return None
+    return frame.place(*sides)
+
+
+def _runs(glyphs: Iterable[Glyph], leaders: set[int]) -> Iterator[tuple[int, int, float, float, float, float]]:
+    """Characters that follow each other in text and on the page: start, end, left, top, right, bottom."""
+    start = end = -1
+    left = top = right = bottom = 0.0
+    last_x1 = last_bottom = last_height = 0.0
+    for at, x0, y0, x1, y1 in glyphs:
+        if at in leaders:
+            continue
+        height = y1 - y0
+        if at == end:
+            tallest = height if height > last_height else last_height
+            if -tallest < x0 - last_x1 < _TOUCHING * tallest and abs(y1 - last_bottom) < tallest:
+                end, last_x1, last_bottom, last_height = at + 1, x1, y1, height
+                left, top = x0 if x0 < left else left, y0 if y0 < top else top
+                right, bottom = x1 if x1 > right else right, y1 if y1 > bottom else bottom
+                continue
+        if start >= 0:
+            yield start, end, left, top, right, bottom
+        start, end, left, top, right, bottom = at, at + 1, x0, y0, x1, y1
+        last_x1, last_bottom, last_height = x1, y1, height
+    if start >= 0:
+        yield start, end, left, top, right, bottom
 
 
 def font_size(words: Iterable[Piece]) -> float:
@@ -201,27 +218,31 @@ def font_size(words: Iterable[Piece]) -> float:
 def join_words(words: Iterable[Piece], size: float) -> list[Piece]:
     """Pieces of lines: neighbouring words with no wide gap between, in the order of the text."""
     pieces: list[list[Piece]] = []
+    right = base = float("-inf")
     for word in words:
-        last = pieces[-1][-1] if pieces else None
         widest = 2 * WIDE if word.tied else WIDE
-        if last is not None and _on_one_line(last, word, size) and -0.5 * size < word.x0 - last.x1 < widest * size:
+        if abs(base - word.base) <= _SAME_LINE * size and -0.5 * size < word.x0 - right < widest * size:
             pieces[-1].append(word)
         else:
             pieces.append([word])
+        right, base = word.x1, word.base
     return [join_pieces(words) for words in pieces]
 
 
 def join_pieces(words: Sequence[Piece]) -> Piece:
     """One piece of words that follow each other in the text."""
+    first, words = words[0], tuple(words)
+    if len(words) == 1:
+        return Piece(first.start, first.end, first.x0, first.top, first.x1, first.bottom, first.base, words)
     return Piece(
-        words[0].start,
+        first.start,
         words[-1].end,
-        min(word.x0 for word in words),
-        min(word.top for word in words),
-        max(word.x1 for word in words),
-        max(word.bottom for word in words),
+        min([word.x0 for word in words]),
+        min([word.top for word in words]),
+        max([word.x1 for word in words]),
+        max([word.bottom for word in words]),
         statistics.median_low([word.base for word in words]),
-        tuple(words),
+        words,
     )
 
 

@@ -72,7 +72,8 @@ def find_tables(
     frame = pdf_table_text.find_frame(page, text_page)
     rules = pdf_table_rules.read_rules(page, frame)
     grids = pdf_table_grids.find_grids(rules)
-    needed = 2 if pdf_table_rules.stack_rules(rules) else 3
+    stacks = pdf_table_rules.stack_rules(rules)
+    needed = 2 if stacks else 3
     has_columns = pdf_table_gate.has_columns(text_page, text, frame, needed, runs)
     if not grids and not has_columns:
         return ()
@@ -85,7 +86,7 @@ def find_tables(
             rules = [rule for rule in rules if not grid.holds(rule)]
     if has_columns:
         taken = {at for draft in drafts for row in draft.rows for cell in row for at in cell}
-        drafts += _draft_sheets(found, pdf_table_rules.stack_rules(rules), taken)
+        drafts += _draft_sheets(found, pdf_table_rules.stack_rules(rules) if drafts else stacks, taken)
     tables = [table for draft in drafts if (table := _finish(draft, text)) is not None]
     return tuple(_apart(sorted(tables, key=lambda table: table.start)))
 

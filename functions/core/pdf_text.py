@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from functions.core import errors, pdf_objects, reading_order, text_columns, text_extraction
-from functions.core.pdf_objects import ADDRESS, NUMBER
+from functions.core.pdf_objects import ADDRESS
 
 if TYPE_CHECKING:  # loading PDFium costs 50 ms; only functions that read a PDF pay for it
     import pypdfium2
@@ -77,8 +77,10 @@ def level_rotation(text_page: pypdfium2.PdfTextPage, seen: int, samples: int = 3
     from pypdfium2 import raw as pdfium
 
     handle, count = pdf_objects.address_of(text_page.raw), pdfium.FPDFText_CountChars(text_page.raw)
-    get_angle = pdf_objects.plain_call("FPDFText_GetCharAngle", ADDRESS, NUMBER, result=ctypes.c_float)
+    get_angle = pdf_objects.plain_call("FPDFText_GetCharAngle", ADDRESS, result=ctypes.c_float)
     angles = [get_angle(handle, index) for index in range(0, count, max(1, count // samples))]
+    if min(angles, default=-1.0) == max(angles, default=1.0) >= 0:  # on most pages
+        return int(-round(angles[0] / (math.pi / 2)) % 4 * 90)
     turns = collections.Counter(-round(angle / (math.pi / 2)) % 4 * 90 for angle in angles if angle >= 0)
     level, votes = turns.most_common(1)[0] if turns else (seen, 0)
     return level if votes > 0.6 * turns.total() else seen
@@ -143,8 +145,8 @@ def read_runs(text_page: pypdfium2.PdfTextPage) -> list[Rectangle]:
     from pypdfium2 import raw as pdfium
 
     handle, sides = pdf_objects.address_of(text_page.raw), (ctypes.c_double * 4)()
-    left, top, right, bottom = pdf_objects.addresses_in(sides, (0, 3, 2, 1))
-    get_rect = pdf_objects.plain_call("FPDFText_GetRect", ADDRESS, NUMBER, *[ADDRESS] * 4)
+    left, top, right, bottom = pdf_objects.cells_in(sides, (0, 3, 2, 1))
+    get_rect = pdf_objects.plain_call("FPDFText_GetRect", ADDRESS)
     found = []
     for index in range(pdfium.FPDFText_CountRects(text_page.raw, 0, -1)):
         get_rect(handle, index, left, top, right, bottom)
@@ -213,7 +215,7 @@ def _split_pieces(
     Every character but white space is in one of the stretches; one without a place is with the one before it.
     """
     spans: list[list[int]] = []
-    pieces: list[Piece] = []
+    places: list[Rectangle] = []
     boxes = [_turn(box, level) if box else None for box in _read_boxes(text_page, raw)]
     lines = list(_LINE.finditer(raw))
     around = ((boxes[match.start() - 1], boxes[match.end()]) for match in _WORD_GAP.finditer(raw))
@@ -226,30 +228,26 @@ def _split_pieces(
                 if spans and not raw[place].isspace():
                     spans[-1][1] = place + 1
                 continue
-            piece = text_columns.Piece(*box)
-            if is_open and pieces[-1].goes_on(piece, gap):
-                pieces[-1] = pieces[-1].join(piece)
+            if is_open and text_columns.goes_on(places[-1], box, gap):
+                places[-1] = text_columns.join_boxes(places[-1], box)
                 spans[-1][1] = place + 1
             else:
-                pieces.append(piece)
+                places.append(box)
                 spans.append([place if spans else len(raw) - len(raw.lstrip()), place + 1])
             is_open = True
-    texts = (raw[start:end] for start, end in spans)
-    return [(start, end) for start, end in spans], [
-        piece._replace(text=text) for piece, text in zip(pieces, texts, strict=True)
-    ]
+    pieces = [text_columns.Piece(*box, raw[start:end]) for box, (start, end) in zip(places, spans, strict=True)]
+    return [(start, end) for start, end in spans], pieces
 
 
 def _read_boxes(text_page: pypdfium2.PdfTextPage, raw: str) -> list[Rectangle | None]:
     """The bounds of each character of `raw`; None for white space and what has none."""
-    from pypdfium2 import raw as pdfium
-
-    sides = (ctypes.c_double * 4)()
-    left, bottom, right, top = (ctypes.byref(ctypes.c_double.from_buffer(sides, 8 * side)) for side in range(4))
+    handle, sides = pdf_objects.address_of(text_page.raw), (ctypes.c_double * 4)()
+    left, right, bottom, top = pdf_objects.cells_in(sides, (0, 2, 1, 3))
+    get_box = pdf_objects.plain_call("FPDFText_GetCharBox", ADDRESS)
     boxes: list[Rectangle | None] = []
     for character, index in zip(raw, _indices(text_page, raw), strict=True):
         seen = index is not None and not character.isspace()
-        if seen and pdfium.FPDFText_GetCharBox(text_page.raw, index, left, right, bottom, top):
+        if seen and get_box(handle, index, left, right, bottom, top):
             box = _FOUR_DOUBLES.unpack(sides)
             boxes.append(box if box[0] < box[2] and box[1] < box[3] else None)
         else:
@@ -284,14 +282,15 @@ def _indices(text_page: pypdfium2.PdfTextPage, raw: str) -> list[int | None]:
     Index and unit grow apart where characters are left out of the text, and never come nearer again.
     """
     handle, units = pdf_objects.address_of(text_page.raw), unit_positions(raw)
-    get_index = pdf_objects.plain_call("FPDFText_GetCharIndexFromTextIndex", ADDRESS, NUMBER)
-    apart = [0] * len(units)
+    get_index = pdf_objects.plain_call("FPDFText_GetCharIndexFromTextIndex", ADDRESS)
+    found: list[int | None] = []
     for low, high, distance in pdf_objects.find_stretches(
         len(units), lambda place: get_index(handle, units[place]) - units[place]
     ):
-        apart[low : high + 1] = [distance] * (high + 1 - low)
-    found = map(int.__add__, units, apart)
-    return [index if index >= 0 else None for index in found]
+        first = max(low, len(found))  # stretches may share an end
+        indices = [unit + distance for unit in units[first : high + 1]]
+        found += indices if first > high or indices[0] >= 0 else [index if index >= 0 else None for index in indices]
+    return found
 
 
 def _clear_unmapped(text: str, text_page: pypdfium2.PdfTextPage) -> str:

@@ -8,6 +8,7 @@ PDFium.
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
 import struct
 from collections import defaultdict
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from functions.core import models, pdf_objects, pdf_text
 from functions.core.pdf_drawing import MIN_CONTRAST, MIN_SIZE, Drawing
-from functions.core.pdf_objects import ADDRESS, NUMBER, address_of, addresses_in, plain_call, pointer_to
+from functions.core.pdf_objects import ADDRESS, address_of, cells_in, plain_call, pointer_to
 
 if TYPE_CHECKING:  # loading PDFium costs 50 ms and Pillow 40 ms
     import pypdfium2
@@ -26,6 +27,7 @@ if TYPE_CHECKING:  # loading PDFium costs 50 ms and Pillow 40 ms
     from functions.core.text_columns import Rectangle
 
 _MAX_PIXELS, _MAX_SCALE = 400_000, 2.0
+_NEARBY, _MAX_DRAWINGS = 10_000.0, 10
 _FOUR_DOUBLES = struct.Struct("4d")
 
 
@@ -53,7 +55,7 @@ def find_hidden(
         return ()
     paper = page.get_bbox()
     drawing = Drawing(page)
-    within = all(_is_within(run, paper) for run in (pdf_text.read_runs(text_page) if runs is None else runs))
+    within = _are_within(pdf_text.read_runs(text_page) if runs is None else runs, paper)
     if within and not drawing.doubts:
         return ()
     glyphs = list(_read_glyphs(text_page, text, indices(), drawing.doubts.keys() if within else None))
@@ -79,17 +81,17 @@ def _read_glyphs(
     from pypdfium2 import raw as pdfium
 
     handle, sides = address_of(text_page.raw), (ctypes.c_double * 4)()
-    left, right, bottom, top = addresses_in(sides, (0, 2, 1, 3))
-    get_object = plain_call("FPDFText_GetTextObject", ADDRESS, NUMBER, result=ADDRESS)
-    get_box = plain_call("FPDFText_GetCharBox", ADDRESS, NUMBER, *[ADDRESS] * 4)
+    left, right, bottom, top = cells_in(sides, (0, 2, 1, 3))
+    get_object = plain_call("FPDFText_GetTextObject", ADDRESS, result=ADDRESS)
+    get_box = plain_call("FPDFText_GetCharBox", ADDRESS)
     drawn: dict[int, int] = {}
     count = pdfium.FPDFText_CountChars(text_page.raw)
     # An object draws its characters one after the other.
-    for first, last, item in pdf_objects.find_stretches(count, lambda index: get_object(handle, index) or 0):
+    for first, last, item in pdf_objects.find_stretches(count, functools.partial(get_object, handle)):
         if item and (wanted is None or item in wanted):
             drawn.update(dict.fromkeys(range(first, last + 1), item))
-    for place, index in enumerate(indices):
-        if index in drawn and not text[place].isspace() and get_box(handle, index, left, right, bottom, top):
+    for place, index in [(place, index) for place, index in enumerate(indices) if index in drawn]:
+        if not text[place].isspace() and get_box(handle, index, left, right, bottom, top):
             yield Glyph(place, _FOUR_DOUBLES.unpack(sides), drawn[index])
 
 
@@ -113,24 +115,49 @@ def _find_unseen(
 def _find_without_trace(page: pypdfium2.PdfPage, boxes: Mapping[int, Rectangle], paper: Rectangle) -> set[int]:
     """The addresses of objects without which their part of the page looks the same."""
     import pypdfium2
-    from PIL import ImageChops
 
     on_paper = {item: box for item, box in boxes.items() if _touches(box, paper)}
     if not on_paper:
         return set()
-    area = _bound(on_paper.values(), paper)
-    scale = min(_MAX_SCALE, math.sqrt(_MAX_PIXELS / ((area[2] - area[0]) * (area[3] - area[1]))))
-    pixels = {item: _find_pixels(box, area, scale) for item, box in on_paper.items()}
+    scale = min(_MAX_SCALE, math.sqrt(_MAX_PIXELS / _area_of(_bound(on_paper.values(), paper))))
     try:
         with _level(page):
-            picture = _draw(page, area, paper, scale)
-            plain = {item for item, part in pixels.items() if _is_plain(picture, part)}
-            if len(plain) == len(pixels):
-                return plain
-            with _left_out(pixels):
-                difference = ImageChops.difference(picture, _draw(page, area, paper, scale))
+            return {item for near in _split(on_paper) for item in _compare(page, near, paper, scale)}
     except (pypdfium2.PdfiumError, ValueError, MemoryError):  # what cannot be drawn is not known to be hidden
         return set()
+
+
+def _split(boxes: Mapping[int, Rectangle]) -> list[dict[int, Rectangle]]:
+    """Boxes near each other together, so that little else is drawn; all together where there are many such places."""
+    found: list[tuple[Rectangle, dict[int, Rectangle]]] = []
+    for item, box in sorted(boxes.items(), key=lambda pair: pair[1]):
+        for number, (bounds, near) in enumerate(found):
+            joined = min(bounds[0], box[0]), min(bounds[1], box[1]), max(bounds[2], box[2]), max(bounds[3], box[3])
+            if _area_of(joined) < _area_of(bounds) + _area_of(box) + _NEARBY:
+                near[item] = box
+                found[number] = joined, near
+                break
+        else:
+            found.append((box, {item: box}))
+            if len(found) > _MAX_DRAWINGS:
+                return [dict(boxes)]
+    return [near for _, near in found]
+
+
+def _compare(
+    page: pypdfium2.PdfPage, boxes: Mapping[int, Rectangle], paper: Rectangle, scale: float
+) -> Collection[int]:
+    """Which of these objects leave no trace where they are."""
+    from PIL import ImageChops
+
+    area = _bound(boxes.values(), paper)
+    pixels = {item: _find_pixels(box, area, scale) for item, box in boxes.items()}
+    picture = _draw(page, area, paper, scale)
+    plain = {item for item, part in pixels.items() if _is_plain(picture, part)}
+    if len(plain) == len(pixels):
+        return plain
+    with _left_out(pixels):
+        difference = ImageChops.difference(picture, _draw(page, area, paper, scale))
     return {item for item, part in pixels.items() if _is_plain(difference, part)}
 
 
@@ -199,8 +226,15 @@ def _bound(boxes: Iterable[Rectangle], paper: Rectangle) -> Rectangle:
     )
 
 
-def _is_within(box: Rectangle, paper: Rectangle) -> bool:
-    return box[0] >= paper[0] and box[1] >= paper[1] and box[2] <= paper[2] and box[3] <= paper[3]
+def _are_within(boxes: Sequence[Rectangle], paper: Rectangle) -> bool:
+    west, south, east, north = paper
+    return all(
+        left >= west and bottom >= south and right <= east and top <= north for left, bottom, right, top in boxes
+    )
+
+
+def _area_of(box: Rectangle) -> float:
+    return (box[2] - box[0]) * (box[3] - box[1])
 
 
 def _touches(box: Rectangle, paper: Rectangle) -> bool:

@@ -50,8 +50,7 @@ class Piece(NamedTuple):
 
     def goes_on(self, other: Piece, gap: float) -> bool:
         """Whether `other` is of the same line and less than `gap` away."""
-        level = self.bottom - gap < other.middle < self.top + gap
-        return level and -gap < other.left - self.right <= gap
+        return goes_on(self[:4], other[:4], gap)
 
     def overlaps(self, other: Piece) -> bool:
         across = self.left < other.right and other.left < self.right
@@ -65,6 +64,20 @@ class Piece(NamedTuple):
             max(self.top, other.top),
             " ".join(filter(None, (self.text, other.text))),
         )
+
+
+def goes_on(box: Rectangle, other: Rectangle, gap: float) -> bool:
+    """Whether `other` is of the same line and less than `gap` away."""
+    _, y0, x1, y1 = box
+    left, bottom, _, top = other
+    return -gap < left - x1 <= gap and y0 - gap < (bottom + top) / 2 < y1 + gap
+
+
+def join_boxes(box: Rectangle, other: Rectangle) -> Rectangle:
+    """The rectangle around both."""
+    x0, y0, x1, y1 = box
+    left, bottom, right, top = other
+    return min(x0, left), min(y0, bottom), max(x1, right), max(y1, top)
 
 
 def join_pieces(pieces: Iterable[Piece]) -> Piece:
@@ -91,13 +104,13 @@ def join_runs(runs: Sequence[Rectangle]) -> list[Piece]:
     em = measure_em(runs)
     beside = [run[0] - last[2] for last, run in itertools.pairwise(runs) if run[1] < last[3] and last[1] < run[3]]
     gap = wide_gap([gap for gap in beside if gap > _WORD_GAP * em], len(runs) - len(beside), em)
-    pieces: list[Piece] = []
-    for piece in itertools.starmap(Piece, runs):
-        if pieces and pieces[-1].goes_on(piece, gap) and piece.bottom < pieces[-1].middle < piece.top:
-            pieces[-1] = pieces[-1].join(piece)
+    joined: list[Rectangle] = []
+    for run in runs:  # many pages have a run a character
+        if joined and goes_on(joined[-1], run, gap) and run[1] < (joined[-1][1] + joined[-1][3]) / 2 < run[3]:
+            joined[-1] = join_boxes(joined[-1], run)
         else:
-            pieces.append(piece)
-    return pieces
+            joined.append(run)
+    return [*itertools.starmap(Piece, joined)]
 
 
 def measure_width(lines: Sequence[Piece]) -> float:
