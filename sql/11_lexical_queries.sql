@@ -10,29 +10,31 @@ set plan_cache_mode = force_generic_plan -- planning for each question would tak
 as $$
 #variable_conflict use_column
 declare
-    words constant text := rag.content_words(query_text, query_lang);
-    distinct_terms constant int[] := array(
-        select distinct t.term from unnest(array['en', 'fr', 'simple']) as l (lang), rag.lexemes(l.lang, words) t);
+    langs text[];
+    terms_of_langs int[];
     frequencies jsonb;
 begin
+    select array_agg(l.lang), array_agg(t.term) into langs, terms_of_langs
+    from (select rag.content_words(query_text, query_lang) as words offset 0) q
+    cross join unnest(array['en', 'fr', 'simple']) as l (lang)
+    cross join lateral rag.lexemes(l.lang, q.words) t;
     -- Two statements, because each has one right plan: a probe for each generation and term, or, where there are many
     -- generations, the owner's index by term. `+ 0` keeps the planner from the first where the second is meant.
     if cardinality(generations) <= 20 then
         select jsonb_object_agg(f.term, f.df) into frequencies from (
             select g.term, sum(g.chunk_frequency) as df from rag.generation_terms g
-            where g.generation = any (generations) and g.term = any (distinct_terms) group by 1) f;
+            where g.generation = any (generations) and g.term = any (terms_of_langs) group by 1) f;
     else
         select jsonb_object_agg(f.term, f.df) into frequencies from (
             select g.term, sum(g.chunk_frequency) as df from rag.generation_terms g
-            where g.term = any (distinct_terms) and g.generation + 0 in (select unnest(generations)) group by 1) f;
+            where g.term = any (terms_of_langs) and g.generation + 0 in (select unnest(generations)) group by 1) f;
     end if;
     return query
     with weighted as (
-        select l.lang, t.term, coalesce(f.df, 0) as df,
+        select t.lang, t.term, coalesce(f.df, 0) as df,
             ln(1 + (chunk_count - coalesce(f.df, 0) + 0.5::float8) / (coalesce(f.df, 0) + 0.5::float8))::real as idf,
-            row_number() over (partition by l.lang order by coalesce(f.df, 0) = 0, f.df, t.term) as rarity
-        from unnest(array['en', 'fr', 'simple']) as l (lang)
-        cross join lateral rag.lexemes(l.lang, words) t
+            row_number() over (partition by t.lang order by coalesce(f.df, 0) = 0, f.df, t.term) as rarity
+        from unnest(langs, terms_of_langs) as t (lang, term)
         cross join lateral (select (frequencies ->> t.term::text)::float8 as df) f
     )
     select w.lang,

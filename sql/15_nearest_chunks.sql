@@ -1,11 +1,15 @@
--- The chunks of a scope nearest to a question, in no order: exact, or by an index where there is one and it pays.
+-- The chunks of a scope nearest to a question, in no order: exact, or by an index where there is one and it can be trusted.
+-- An index that filters by scope afterwards misses most of what is nearest when a question is off the subjects of the scope:
+-- its neighbourhood is full of other people's chunks. So the index is believed only where half of what it finds is in scope.
 create or replace function rag.nearest_chunks(
     server_id uuid, embedding extensions.halfvec, generations bigint[], chunk_count bigint, match_count int
 ) returns table (chunk_id bigint, distance float8)
 language plpgsql stable
 set search_path = pg_catalog, extensions, pg_temp
 as $$
+#variable_conflict use_column
 declare
+    row_count constant int := least(1000, greatest(400, 8 * match_count));
     total_count bigint;
 begin
     if rag.prefers_vector_index(chunk_count, 0) then
@@ -13,8 +17,16 @@ begin
         from pg_class c join pg_index i on i.indexrelid = c.oid
         where c.oid = to_regclass('rag.chunk_vectors_hnsw_' || replace(server_id::text, '-', '')) and i.indisvalid;
         if rag.prefers_vector_index(chunk_count, total_count) then
-            return query select * from rag.nearest_chunks_hnsw(server_id, embedding, generations, match_count);
-            return;
+            return query
+            with nearest as materialized (
+                select h.chunk_id, h.distance, count(*) over () as found
+                from rag.nearest_chunks_hnsw(server_id, embedding, generations, row_count) h
+            )
+            select n.chunk_id, n.distance from nearest n where n.found >= row_count / 2
+            order by 2, 1 limit match_count;
+            if found then
+                return;
+            end if;
         end if;
     end if;
     return query select * from rag.nearest_chunks_exact(server_id, embedding, generations, match_count);

@@ -1,6 +1,7 @@
 -- Searches by words and by meaning in one statement, fused by weighted reciprocal rank fusion (Cormack et al. 2009).
 -- Three rankings are fused: BM25 (a sparse dot product), the cosine similarity (a ranking per embedding server) and
--- the blend of the two scores, because ranks alone forget how sure each arm was. Ties are broken by chunk id.
+-- the blend of the two scores, because ranks alone forget how sure each arm was. Ties are broken by chunk id. What holds the
+-- phrases that the question has in quotation marks comes before what does not.
 -- `embeddings` are unit vectors of the question, one for each of `server_ids`, weighted by `server_weights`.
 -- An empty question leaves the lexical arm out, no embeddings leave the dense arm out. Called by core/retrieval.py.
 create or replace function rag.hybrid_search(
@@ -34,6 +35,7 @@ declare
     term_langs text[] := '{}';
     terms int[] := '{}';
     idfs real[] := '{}';
+    quoting bigint[];
 begin
     select * into scope from rag.search_scope(document_ids, notebook_id, note_id, filters);
     for question in select * from rag.lexical_queries(query_text, query_lang, scope.generations, scope.chunk_count) loop
@@ -46,6 +48,7 @@ begin
         terms := terms || question.terms;
         idfs := idfs || question.idf;
     end loop;
+    quoting := array(select rag.find_phrases(query_text, query_lang, scope.generations, scope.chunk_count, arm_count));
     return query
     with servers as materialized (
         select s.server_id, s.embedding, s.weight from unnest(server_ids, embeddings, server_weights)
@@ -77,22 +80,21 @@ begin
                 null::int as vector_rank, null::float8 as similarity, null::real as weight from lexical l
             union all
             select d.chunk_id, null, null, d.rank, d.similarity, d.weight from dense d
+            union all
+            select p.chunk_id, null, null, null, null, null from unnest(quoting) as p (chunk_id)
         ) u
         group by u.chunk_id
     ), scored as materialized (
-        -- What only one arm found gets its score of the other.
+        -- What only one arm found gets its score of the other; the subqueries run for nothing else.
         select c.chunk_id, c.fts_rank, c.vector_rank, c.weight,
-            coalesce(c.fts_score, words.score) as fts_score, coalesce(c.similarity, meaning.similarity) as similarity
+            coalesce(c.fts_score, (
+                select - (t.terms <#> case t.lang when 'en' then query_en when 'fr' then query_fr else query_simple end)
+                from rag.chunk_terms t where t.chunk_id = c.chunk_id)) as fts_score,
+            coalesce(c.similarity, (
+                select - (v.embedding <#> s.embedding)
+                from rag.chunk_vectors v join servers s on s.server_id = v.server_id
+                where v.chunk_id = c.chunk_id)) as similarity
         from candidates c
-        left join lateral (
-            select - (t.terms <#> case t.lang when 'en' then query_en when 'fr' then query_fr else query_simple end) as score
-            from rag.chunk_terms t where t.chunk_id = c.chunk_id and c.fts_score is null
-        ) words on true
-        left join lateral (
-            select - (v.embedding <#> s.embedding) as similarity
-            from rag.chunk_vectors v join servers s on s.server_id = v.server_id
-            where v.chunk_id = c.chunk_id and c.similarity is null
-        ) meaning on true
     ), blended as materialized (
         select s.*, blend_alpha * coalesce(s.similarity, 0)
             + (1 - blend_alpha) * coalesce(s.fts_score / nullif(max(s.fts_score) over (), 0), 0) as blend_score
@@ -102,9 +104,9 @@ begin
     ), fused as materialized (
         select r.*, coalesce(fts_weight / (rrf_k + r.fts_rank), 0)
             + coalesce(vector_weight * r.weight / (rrf_k + r.vector_rank), 0)
-            + blend_weight / (rrf_k + r.blend_rank) as score
+            + blend_weight / (rrf_k + r.blend_rank) as score, r.chunk_id = any (quoting) as is_quoting
         from ranked r
-        order by score desc, r.chunk_id
+        order by is_quoting desc, score desc, r.chunk_id
         limit match_count
     )
     select f.chunk_id, case when g.note_id is null then 'document' else 'note' end, coalesce(g.document_id, g.note_id),
@@ -124,7 +126,7 @@ begin
         select sum(q.idf) filter (where t.terms <#> q.direction < 0) / nullif(sum(q.idf), 0) as share
         from question_terms q where q.lang = c.lang
     ) coverage on true
-    order by f.score desc, f.chunk_id;
+    order by f.is_quoting desc, f.score desc, f.chunk_id;
 end
 $$;
 revoke all on function rag.hybrid_search(

@@ -125,7 +125,7 @@ $$;
 revoke all on function rag.search_scope(uuid[], uuid, uuid, jsonb) from public;
 grant execute on function rag.search_scope(uuid[], uuid, uuid, jsonb) to authenticated, rag_worker;
 
--- from sql/11_lexical_queries.sql sha256:423b86d0c15aa20a27368c68bdaeebfc458db54c4873855a89186df90a5b754d
+-- from sql/11_lexical_queries.sql sha256:cbc0daab016a2b6af87cea1a6a774b76c911bb6f428480e251ba107ff86c8160
 -- The question as one BM25 query vector per chunk language. The idf of each term is computed here, over the scope.
 -- `terms` and `idf` are all of its terms, found or not (for coverage).
 -- idf = ln(1 + (n - df + 0.5) / (df + 0.5)), as in Lucene; at most the 64 rarest terms are searched.
@@ -138,29 +138,31 @@ set plan_cache_mode = force_generic_plan -- planning for each question would tak
 as $$
 #variable_conflict use_column
 declare
-    words constant text := rag.content_words(query_text, query_lang);
-    distinct_terms constant int[] := array(
-        select distinct t.term from unnest(array['en', 'fr', 'simple']) as l (lang), rag.lexemes(l.lang, words) t);
+    langs text[];
+    terms_of_langs int[];
     frequencies jsonb;
 begin
+    select array_agg(l.lang), array_agg(t.term) into langs, terms_of_langs
+    from (select rag.content_words(query_text, query_lang) as words offset 0) q
+    cross join unnest(array['en', 'fr', 'simple']) as l (lang)
+    cross join lateral rag.lexemes(l.lang, q.words) t;
     -- Two statements, because each has one right plan: a probe for each generation and term, or, where there are many
     -- generations, the owner's index by term. `+ 0` keeps the planner from the first where the second is meant.
     if cardinality(generations) <= 20 then
         select jsonb_object_agg(f.term, f.df) into frequencies from (
             select g.term, sum(g.chunk_frequency) as df from rag.generation_terms g
-            where g.generation = any (generations) and g.term = any (distinct_terms) group by 1) f;
+            where g.generation = any (generations) and g.term = any (terms_of_langs) group by 1) f;
     else
         select jsonb_object_agg(f.term, f.df) into frequencies from (
             select g.term, sum(g.chunk_frequency) as df from rag.generation_terms g
-            where g.term = any (distinct_terms) and g.generation + 0 in (select unnest(generations)) group by 1) f;
+            where g.term = any (terms_of_langs) and g.generation + 0 in (select unnest(generations)) group by 1) f;
     end if;
     return query
     with weighted as (
-        select l.lang, t.term, coalesce(f.df, 0) as df,
+        select t.lang, t.term, coalesce(f.df, 0) as df,
             ln(1 + (chunk_count - coalesce(f.df, 0) + 0.5::float8) / (coalesce(f.df, 0) + 0.5::float8))::real as idf,
-            row_number() over (partition by l.lang order by coalesce(f.df, 0) = 0, f.df, t.term) as rarity
-        from unnest(array['en', 'fr', 'simple']) as l (lang)
-        cross join lateral rag.lexemes(l.lang, words) t
+            row_number() over (partition by t.lang order by coalesce(f.df, 0) = 0, f.df, t.term) as rarity
+        from unnest(langs, terms_of_langs) as t (lang, term)
         cross join lateral (select (frequencies ->> t.term::text)::float8 as df) f
     )
     select w.lang,
@@ -175,14 +177,13 @@ $$;
 revoke all on function rag.lexical_queries(text, text, bigint[], bigint) from public;
 grant execute on function rag.lexical_queries(text, text, bigint[], bigint) to authenticated, rag_worker;
 
--- from sql/12_prefers_vector_index.sql sha256:90b257491de99d01e5f0ff2c42e9c27893a87d5a85236396f52fda7931fe1cbb
--- Whether an approximate index would find the nearest chunks of a scope sooner than a comparison with each of them.
--- The exact search takes 0.6 µs a chunk in scope. The index has to look at about 50 · total / scope of its rows, at 10 µs
--- each, to find 50 in scope: so the scope must be large by itself and as a share of all that the index holds.
+-- from sql/12_prefers_vector_index.sql sha256:7d44ae6086e46d725b335a455c3193cbeb86ded1b646d994567c6ce99392eda8
+-- Whether an approximate index could find the nearest chunks of a scope sooner than a comparison with each of them, which
+-- takes about 1 µs a chunk and misses none. The index answers in some 10 ms, if much of what it holds is in scope.
 create or replace function rag.prefers_vector_index(scope_count bigint, total_count bigint) returns boolean
 language sql immutable parallel safe
 as $$
-    select scope_count > 10000 and scope_count::float8 * scope_count > 800.0::float8 * total_count
+    select scope_count > 50000 and scope_count > total_count / 4
 $$;
 revoke all on function rag.prefers_vector_index(bigint, bigint) from public;
 grant execute on function rag.prefers_vector_index(bigint, bigint) to authenticated, rag_worker;
@@ -209,12 +210,12 @@ $$;
 revoke all on function rag.nearest_chunks_exact(uuid, extensions.halfvec, bigint[], int) from public;
 grant execute on function rag.nearest_chunks_exact(uuid, extensions.halfvec, bigint[], int) to authenticated, rag_worker;
 
--- from sql/14_nearest_chunks_hnsw.sql sha256:5a253a4b9193b4106b66059a007851cec74a4928db756fe0192f32ef026d2da4
--- The chunks of a large scope nearest to a question, by the index of their embedding server (see 12_prefers_vector_index).
--- The scan goes on until enough rows in scope are found (iterative_scan); their order is then put right.
--- The index is partial and on an expression, so the statement must repeat both as constants: it is made for the server.
+-- from sql/14_nearest_chunks_hnsw.sql sha256:7232171bfee646d8620d27db92482605c41af22e01b35d0923850209aa45ea37
+-- Of the chunks nearest to a question in the index of an embedding server, those in scope (see 12_prefers_vector_index).
+-- There may be few of them, or none: who asks has to look. The index is partial and on an expression, so the statement must
+-- repeat both as constants: it is made for the server.
 create or replace function rag.nearest_chunks_hnsw(
-    server_id uuid, embedding extensions.halfvec, generations bigint[], match_count int
+    server_id uuid, embedding extensions.halfvec, generations bigint[], row_count int
 ) returns table (chunk_id bigint, distance float8)
 language plpgsql stable
 set search_path = pg_catalog, extensions, pg_temp
@@ -223,32 +224,33 @@ set enable_bitmapscan = off
 set enable_sort = off
 as $$
 begin
-    perform set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', '200', true),
-        set_config('hnsw.max_scan_tuples', '100000', true), set_config('hnsw.scan_mem_multiplier', '4', true);
+    -- Not in the header: who creates the function may not set what the library, not loaded yet, has not declared.
+    perform set_config('hnsw.iterative_scan', 'off', true), set_config('hnsw.ef_search', row_count::text, true);
     return query execute format(
-        'with nearest as materialized (
-            select v.chunk_id, v.embedding::halfvec(%1$s) <#> $1::halfvec(%1$s) as distance
-            from rag.chunk_vectors v
-            where v.server_id = %2$L::uuid and v.generation + 0 = any ($2)
-            order by v.embedding::halfvec(%1$s) <#> $1::halfvec(%1$s)
-            limit $3
-        )
-        select n.chunk_id, n.distance from nearest n', vector_dims(embedding), server_id)
-        using embedding, generations, match_count;
+        'select v.chunk_id, v.embedding::halfvec(%1$s) <#> $1::halfvec(%1$s)
+        from rag.chunk_vectors v
+        where v.server_id = %2$L::uuid and v.generation + 0 = any ($2)
+        order by v.embedding::halfvec(%1$s) <#> $1::halfvec(%1$s)
+        limit $3', vector_dims(embedding), server_id)
+        using embedding, generations, row_count;
 end
 $$;
 revoke all on function rag.nearest_chunks_hnsw(uuid, extensions.halfvec, bigint[], int) from public;
 grant execute on function rag.nearest_chunks_hnsw(uuid, extensions.halfvec, bigint[], int) to authenticated, rag_worker;
 
--- from sql/15_nearest_chunks.sql sha256:3cae069c9a7b45d5be33fe666d51eba6372837b5ca78f9caa570126cd308c63d
--- The chunks of a scope nearest to a question, in no order: exact, or by an index where there is one and it pays.
+-- from sql/15_nearest_chunks.sql sha256:7c16c8b6b340b3aaa2152c75d51c3427f77b66807358d973db267c2fc72e427e
+-- The chunks of a scope nearest to a question, in no order: exact, or by an index where there is one and it can be trusted.
+-- An index that filters by scope afterwards misses most of what is nearest when a question is off the subjects of the scope:
+-- its neighbourhood is full of other people's chunks. So the index is believed only where half of what it finds is in scope.
 create or replace function rag.nearest_chunks(
     server_id uuid, embedding extensions.halfvec, generations bigint[], chunk_count bigint, match_count int
 ) returns table (chunk_id bigint, distance float8)
 language plpgsql stable
 set search_path = pg_catalog, extensions, pg_temp
 as $$
+#variable_conflict use_column
 declare
+    row_count constant int := least(1000, greatest(400, 8 * match_count));
     total_count bigint;
 begin
     if rag.prefers_vector_index(chunk_count, 0) then
@@ -256,8 +258,16 @@ begin
         from pg_class c join pg_index i on i.indexrelid = c.oid
         where c.oid = to_regclass('rag.chunk_vectors_hnsw_' || replace(server_id::text, '-', '')) and i.indisvalid;
         if rag.prefers_vector_index(chunk_count, total_count) then
-            return query select * from rag.nearest_chunks_hnsw(server_id, embedding, generations, match_count);
-            return;
+            return query
+            with nearest as materialized (
+                select h.chunk_id, h.distance, count(*) over () as found
+                from rag.nearest_chunks_hnsw(server_id, embedding, generations, row_count) h
+            )
+            select n.chunk_id, n.distance from nearest n where n.found >= row_count / 2
+            order by 2, 1 limit match_count;
+            if found then
+                return;
+            end if;
         end if;
     end if;
     return query select * from rag.nearest_chunks_exact(server_id, embedding, generations, match_count);
@@ -266,10 +276,57 @@ $$;
 revoke all on function rag.nearest_chunks(uuid, extensions.halfvec, bigint[], bigint, int) from public;
 grant execute on function rag.nearest_chunks(uuid, extensions.halfvec, bigint[], bigint, int) to authenticated, rag_worker;
 
--- from sql/20_hybrid_search.sql sha256:687910bc414265fbe7497c381eaa42a7b04ba953ae1a4a3a095d887a3d6f343e
+-- from sql/16_find_phrases.sql sha256:c6ac9c4c78fa9b789331b4f254de675f3d9516d57878ee781f2e5efab667cd8e
+-- The chunks of a scope that hold every phrase a question has in quotation marks, word for word; none without such phrases.
+-- Case, accents, punctuation and line breaks do not matter. The thousand chunks that BM25 puts first for the phrases' words
+-- are read.
+create or replace function rag.find_phrases(
+    query_text text, query_lang text, generations bigint[], chunk_count bigint, match_count int
+) returns setof bigint
+language plpgsql stable
+set search_path = pg_catalog, extensions, pg_temp
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+    phrases text[];
+    queries jsonb;
+begin
+    if query_text !~ '["“”„«]' then
+        return;
+    end if;
+    phrases := array(
+        select ' ' || btrim(regexp_replace(lower(rag.fold(m[1])), '[^[:alnum:]]+', ' ', 'g')) || ' '
+        from regexp_matches(left(query_text, 2000), '["“”„«]\s*([^"“”„«»]*[[:alnum:]][^"“”„«»]*)["“”»]', 'g') as m);
+    if phrases = '{}' then
+        return;
+    end if;
+    select jsonb_object_agg(q.lang, q.query::text) into queries
+    from rag.lexical_queries(array_to_string(phrases, ''), query_lang, generations, chunk_count) q;
+    return query
+    select n.chunk_id
+    from (
+        select t.chunk_id, t.terms <#> (queries ->> t.lang)::sparsevec as distance
+        from rag.chunk_terms t
+        where t.generation = any (generations)
+        order by 2, 1
+        limit 1000
+    ) n
+    join rag.chunks c on c.id = n.chunk_id
+    where n.distance < 0 and (
+        select bool_and(strpos(' ' || regexp_replace(lower(rag.fold(c.search_text)), '[^[:alnum:]]+', ' ', 'g') || ' ', p) > 0)
+        from unnest(phrases) as p)
+    order by n.distance, n.chunk_id
+    limit match_count;
+end
+$$;
+revoke all on function rag.find_phrases(text, text, bigint[], bigint, int) from public;
+grant execute on function rag.find_phrases(text, text, bigint[], bigint, int) to authenticated, rag_worker;
+
+-- from sql/20_hybrid_search.sql sha256:2cc3ad5e32905b5923fc3197b35deba7a9ed2276ff5ab35d0cb1cfe0d26da435
 -- Searches by words and by meaning in one statement, fused by weighted reciprocal rank fusion (Cormack et al. 2009).
 -- Three rankings are fused: BM25 (a sparse dot product), the cosine similarity (a ranking per embedding server) and
--- the blend of the two scores, because ranks alone forget how sure each arm was. Ties are broken by chunk id.
+-- the blend of the two scores, because ranks alone forget how sure each arm was. Ties are broken by chunk id. What holds the
+-- phrases that the question has in quotation marks comes before what does not.
 -- `embeddings` are unit vectors of the question, one for each of `server_ids`, weighted by `server_weights`.
 -- An empty question leaves the lexical arm out, no embeddings leave the dense arm out. Called by core/retrieval.py.
 create or replace function rag.hybrid_search(
@@ -303,6 +360,7 @@ declare
     term_langs text[] := '{}';
     terms int[] := '{}';
     idfs real[] := '{}';
+    quoting bigint[];
 begin
     select * into scope from rag.search_scope(document_ids, notebook_id, note_id, filters);
     for question in select * from rag.lexical_queries(query_text, query_lang, scope.generations, scope.chunk_count) loop
@@ -315,6 +373,7 @@ begin
         terms := terms || question.terms;
         idfs := idfs || question.idf;
     end loop;
+    quoting := array(select rag.find_phrases(query_text, query_lang, scope.generations, scope.chunk_count, arm_count));
     return query
     with servers as materialized (
         select s.server_id, s.embedding, s.weight from unnest(server_ids, embeddings, server_weights)
@@ -346,22 +405,21 @@ begin
                 null::int as vector_rank, null::float8 as similarity, null::real as weight from lexical l
             union all
             select d.chunk_id, null, null, d.rank, d.similarity, d.weight from dense d
+            union all
+            select p.chunk_id, null, null, null, null, null from unnest(quoting) as p (chunk_id)
         ) u
         group by u.chunk_id
     ), scored as materialized (
-        -- What only one arm found gets its score of the other.
+        -- What only one arm found gets its score of the other; the subqueries run for nothing else.
         select c.chunk_id, c.fts_rank, c.vector_rank, c.weight,
-            coalesce(c.fts_score, words.score) as fts_score, coalesce(c.similarity, meaning.similarity) as similarity
+            coalesce(c.fts_score, (
+                select - (t.terms <#> case t.lang when 'en' then query_en when 'fr' then query_fr else query_simple end)
+                from rag.chunk_terms t where t.chunk_id = c.chunk_id)) as fts_score,
+            coalesce(c.similarity, (
+                select - (v.embedding <#> s.embedding)
+                from rag.chunk_vectors v join servers s on s.server_id = v.server_id
+                where v.chunk_id = c.chunk_id)) as similarity
         from candidates c
-        left join lateral (
-            select - (t.terms <#> case t.lang when 'en' then query_en when 'fr' then query_fr else query_simple end) as score
-            from rag.chunk_terms t where t.chunk_id = c.chunk_id and c.fts_score is null
-        ) words on true
-        left join lateral (
-            select - (v.embedding <#> s.embedding) as similarity
-            from rag.chunk_vectors v join servers s on s.server_id = v.server_id
-            where v.chunk_id = c.chunk_id and c.similarity is null
-        ) meaning on true
     ), blended as materialized (
         select s.*, blend_alpha * coalesce(s.similarity, 0)
             + (1 - blend_alpha) * coalesce(s.fts_score / nullif(max(s.fts_score) over (), 0), 0) as blend_score
@@ -371,9 +429,9 @@ begin
     ), fused as materialized (
         select r.*, coalesce(fts_weight / (rrf_k + r.fts_rank), 0)
             + coalesce(vector_weight * r.weight / (rrf_k + r.vector_rank), 0)
-            + blend_weight / (rrf_k + r.blend_rank) as score
+            + blend_weight / (rrf_k + r.blend_rank) as score, r.chunk_id = any (quoting) as is_quoting
         from ranked r
-        order by score desc, r.chunk_id
+        order by is_quoting desc, score desc, r.chunk_id
         limit match_count
     )
     select f.chunk_id, case when g.note_id is null then 'document' else 'note' end, coalesce(g.document_id, g.note_id),
@@ -393,7 +451,7 @@ begin
         select sum(q.idf) filter (where t.terms <#> q.direction < 0) / nullif(sum(q.idf), 0) as share
         from question_terms q where q.lang = c.lang
     ) coverage on true
-    order by f.score desc, f.chunk_id;
+    order by f.is_quoting desc, f.score desc, f.chunk_id;
 end
 $$;
 revoke all on function rag.hybrid_search(

@@ -112,7 +112,7 @@ class Crowd:
         for _ in range(count):
             topic = self._random.choice(others if off_topic else tenant.topics)
             vector = _normalize(self.topics[[topic]] + self._random.normal(size=(1, DIMENSIONS)) * 0.05)[0]
-            yield " ".join(self._draw(7)), vector
+            yield " ".join(["what", "is", "the", *self._draw_content(5)]), vector
 
     def _stems(self) -> list[str]:
         letters = "bcdfglmnprstvz"
@@ -122,6 +122,10 @@ class Crowd:
         """Words by Zipf's law, the commonest being stop words."""
         ranks = self._random.zipf(1.15, size=count * 4) - 1
         return [self._words[rank] for rank in ranks if rank < len(self._words)][:count]
+
+    def _draw_content(self, count: int) -> list[str]:
+        """Words that are no stop words."""
+        return [word for word in self._draw(count * 10) if word not in COMMON_WORDS.split()][:count]
 
     def _index_pool(self, connection: psycopg.Connection[Any]) -> list[int]:
         owner = str(uuid.uuid4())

@@ -83,6 +83,38 @@ def test_a_question_of_stop_words_alone_is_still_searched(
     assert find_texts(db, "to be or not to be") == ["To be or not to be"]
 
 
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ('Who wrote "the long war"?', "A treaty ended the long war of the north"),
+        ("« La longue guerre » ?", "Ils parlent de la longue\nguerre, encore"),
+        ("“lONG, wár”", "A treaty ended the long war of the north"),
+        ('"war long"', "At war long ago, they were ended"),
+        ('the war "they" have "ended"', "At war long ago, they were ended"),
+    ],
+)
+def test_what_holds_a_quoted_phrase_comes_first(
+    db: Database, database: str, server: models.EmbeddingServer, question: str, first: str
+) -> None:
+    """RET-2"""
+    texts = [
+        "The war was long, the war was cold, the war was lost, and the treaty of war",
+        "At war long ago, they were ended",
+        "A treaty ended the long war of the north",
+        "Ils parlent de la longue\nguerre, encore",
+    ]
+    index_document(db, database, texts, server=server)
+    assert find_texts(db, question)[0] == first
+
+
+@pytest.mark.parametrize("question", ['"unknown phrase" war', '"', '""', '" "', 'the 5" pipe of war', "«»"])
+def test_quotation_marks_that_help_nothing_are_ignored(
+    db: Database, database: str, server: models.EmbeddingServer, question: str
+) -> None:
+    index_document(db, database, ["The war", "The peace"], server=server)
+    assert find_texts(db, question) == (["The war"] if "war" in question else [])
+
+
 def reference_bm25(texts: list[list[str]], query: list[str]) -> list[float]:
     """Lucene's BM25 with the length held against 100 terms, written from the formula."""
     scores = []

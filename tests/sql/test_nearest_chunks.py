@@ -38,17 +38,39 @@ def make_vectors(count: int, seed: int) -> npt.NDArray[np.float32]:
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16).astype(np.float32)
 
 
-VECTORS = {ADA.id: make_vectors(LARGE, 1), BOB.id: make_vectors(SMALL, 2)}
+def make_neighbours(count: int, seed: int) -> npt.NDArray[np.float32]:
+    """Vectors in a corner of the space."""
+    rows = 0.4 * make_vectors(count, seed) + np.eye(1, DIMENSIONS)
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16).astype(np.float32)
+
+
+def make_far(count: int, seed: int) -> npt.NDArray[np.float32]:
+    """Vectors on the other side of it."""
+    rows = make_vectors(count, seed)
+    rows[:, 0] = -np.abs(rows[:, 0])
+    return rows
+
+
+CAROL = models.User("00000000-0000-4000-8000-00000000000c", False, {})
+VECTORS = {
+    ADA.id: make_vectors(LARGE, 1),
+    BOB.id: make_vectors(SMALL, 2),
+    CAROL.id: make_neighbours(LARGE, 3),
+}
+EXACT = "rag.chunk_vectors_generation"
 
 
 @pytest.fixture(scope="module")
 def large(clusters: Clusters, postgres_major: int) -> Iterator[str]:
-    """The DSN of a database in which Ada has a large library and Bob a small one."""
+    """The DSN of a database where Ada and Carol have large libraries, as 10,000 are there, and Bob a small one."""
     cluster = clusters.get(postgres_major)
     dsn = cluster.clone()
     with closing(Database(dsn)) as store, psycopg.connect(dsn) as connection:
         server = add_server(store, "sixteen", DIMENSIONS)
         connection.execute("set row_security = off")
+        row = connection.execute("select pg_get_functiondef('rag.prefers_vector_index'::regproc)").fetchone()
+        assert row is not None
+        connection.execute(row[0].replace("50000", "10000"))
         for owner, vectors in VECTORS.items():
             load_library(connection, server, owner, vectors)
         connection.execute("analyze rag.chunk_vectors")
@@ -128,7 +150,7 @@ def ask(
 
 def test_without_an_index_a_large_scope_is_searched_exactly(session: psycopg.Connection[Any]) -> None:
     """RET-3"""
-    assert ask(session, ADA, make_vectors(3, 5)) == ({("rag.chunk_vectors_generation",)}, [1.0] * 3)
+    assert ask(session, ADA, make_vectors(3, 5)) == ({(EXACT,)}, [1.0] * 3)
 
 
 def test_an_index_is_built_once_it_pays(large: str, indexed: str) -> None:
@@ -143,9 +165,9 @@ def test_a_large_scope_uses_the_index_in_every_plan_state(
 ) -> None:
     """RET-3: the first calls of a session, the twelfth, and after ANALYZE."""
     session.execute(f"set plan_cache_mode = {plan_state}")
-    first = ask(session, ADA, make_vectors(12, 6))
+    first = ask(session, ADA, make_far(12, 6))
     session.execute("analyze rag.chunk_vectors")
-    later = ask(session, ADA, make_vectors(8, 7))
+    later = ask(session, ADA, make_far(8, 7))
     assert first[0] | later[0] == {(indexed,)}
     assert np.mean(first[1] + later[1]) >= 0.97
 
@@ -155,7 +177,17 @@ def test_a_large_scope_uses_the_index_in_every_plan_state(
 def test_a_small_scope_is_exact_beside_a_large_one(session: psycopg.Connection[Any], plan_state: str) -> None:
     """RET-3: fill rate and recall are 1 whatever the others hold."""
     session.execute(f"set plan_cache_mode = {plan_state}")
-    assert ask(session, BOB, make_vectors(12, 8)) == ({("rag.chunk_vectors_generation",)}, [1.0] * 12)
+    assert ask(session, BOB, make_vectors(12, 8)) == ({(EXACT,)}, [1.0] * 12)
+
+
+@pytest.mark.parametrize("plan_state", PLAN_STATES)
+def test_an_index_full_of_neighbours_is_not_believed(
+    session: psycopg.Connection[Any], indexed: str, plan_state: str
+) -> None:
+    """RET-3: what is nearest in the index is Carol's, what is nearest of Ada's is far."""
+    session.execute(f"set plan_cache_mode = {plan_state}")
+    used, recalls = ask(session, ADA, make_neighbours(12, 10))
+    assert ({name for names in used for name in names}, recalls) == ({indexed, EXACT}, [1.0] * 12)
 
 
 @pytest.mark.usefixtures("indexed")

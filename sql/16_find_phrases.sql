@@ -1,0 +1,44 @@
+-- The chunks of a scope that hold every phrase a question has in quotation marks, word for word; none without such phrases.
+-- Case, accents, punctuation and line breaks do not matter. The thousand chunks that BM25 puts first for the phrases' words
+-- are read.
+create or replace function rag.find_phrases(
+    query_text text, query_lang text, generations bigint[], chunk_count bigint, match_count int
+) returns setof bigint
+language plpgsql stable
+set search_path = pg_catalog, extensions, pg_temp
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+    phrases text[];
+    queries jsonb;
+begin
+    if query_text !~ '["“”„«]' then
+        return;
+    end if;
+    phrases := array(
+        select ' ' || btrim(regexp_replace(lower(rag.fold(m[1])), '[^[:alnum:]]+', ' ', 'g')) || ' '
+        from regexp_matches(left(query_text, 2000), '["“”„«]\s*([^"“”„«»]*[[:alnum:]][^"“”„«»]*)["“”»]', 'g') as m);
+    if phrases = '{}' then
+        return;
+    end if;
+    select jsonb_object_agg(q.lang, q.query::text) into queries
+    from rag.lexical_queries(array_to_string(phrases, ''), query_lang, generations, chunk_count) q;
+    return query
+    select n.chunk_id
+    from (
+        select t.chunk_id, t.terms <#> (queries ->> t.lang)::sparsevec as distance
+        from rag.chunk_terms t
+        where t.generation = any (generations)
+        order by 2, 1
+        limit 1000
+    ) n
+    join rag.chunks c on c.id = n.chunk_id
+    where n.distance < 0 and (
+        select bool_and(strpos(' ' || regexp_replace(lower(rag.fold(c.search_text)), '[^[:alnum:]]+', ' ', 'g') || ' ', p) > 0)
+        from unnest(phrases) as p)
+    order by n.distance, n.chunk_id
+    limit match_count;
+end
+$$;
+revoke all on function rag.find_phrases(text, text, bigint[], bigint, int) from public;
+grant execute on function rag.find_phrases(text, text, bigint[], bigint, int) to authenticated, rag_worker;

@@ -1,0 +1,81 @@
+"""Ibid's search beside its peers', on one Postgres with the same vectors: `python -m tests.bench.bench_peers [--long]`.
+
+Prints tables and, as its last line, one JSON object. Quality: nDCG@10 on the question sets of IBID_EVAL_DATA. Latency:
+one tenant among many, every system asked the same questions in turn; the short form has 20,000 chunks and asks 200
+questions of each set, `--long` has 100,000 and asks all. `quality` or `latency` as an argument runs that part alone.
+Peers are installed under .build/peers at the first run; one that cannot be is left out, and said so.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from functions.local import embedded_postgres, evaluation, evaluation_sets
+from functions.runtime.config import Config
+from tests.bench.peers import environments, latency, quality
+from tests.bench.peers.processes import Bench, Databases
+
+SHORT_QUESTIONS = 200
+# The same for everybody: tables stay in memory and an HNSW index is built in it, by one process, because containers
+# seldom have the shared memory for more. Power cuts need not be survived.
+SETTINGS = {
+    **embedded_postgres.FAST_SETTINGS,
+    "shared_buffers": "1GB",
+    "maintenance_work_mem": "512MB",
+    "max_parallel_maintenance_workers": "0",
+}
+
+
+def measure(parts: list[str], *, is_long: bool) -> list[dict[str, Any]]:
+    figures: list[dict[str, Any]] = []
+    with (
+        tempfile.TemporaryDirectory(prefix="ibid-bench-") as name,
+        embedded_postgres.start(Path(name).resolve() / "postgres", settings=SETTINGS) as server,
+        evaluation.open_embedder(Config().home) as embedder,
+    ):
+        folder = Path(name).resolve()
+        if "quality" in parts:
+            systems = environments.list_usable(environments.PEERS)
+            bench = Bench(Databases(server, "quality"), embedder, folder, systems)
+            figures += quality.list_figures(quality.measure(bench, None if is_long else SHORT_QUESTIONS))
+        if "latency" in parts:
+            systems = environments.list_usable((*environments.PEERS, environments.LANGCHAIN_INDEXED))
+            bench = Bench(Databases(server, "latency"), embedder, folder, systems)
+            results = latency.measure(bench, is_long=is_long)
+            latency.print_results(results)
+            figures += latency.list_figures(results, is_long=is_long)
+    return figures
+
+
+def has_sets() -> bool:
+    """Whether the question sets are there; says so aloud if not."""
+    root = evaluation_sets.data_root()
+    missing = [name for name in quality.SETS if not (root / name).is_dir()]
+    if missing:
+        print(f"MISSING: IBID_EVAL_DATA: {', '.join(missing)} not in {root}; nothing was measured", file=sys.stderr)
+        if os.environ.get("IBID_REQUIRE_ALL") == "1":
+            sys.exit("IBID_REQUIRE_ALL=1, and the question sets are missing")
+    return not missing
+
+
+def main() -> None:
+    arguments = sys.argv[1:]
+    parts = [part for part in ("quality", "latency") if part in arguments] or ["quality", "latency"]
+    start, load = time.monotonic(), os.getloadavg()[0]
+    figures = measure(parts, is_long="--long" in arguments) if has_sets() else []
+    print(f"\n{time.monotonic() - start:.0f} s, load average {load:.1f} before and {os.getloadavg()[0]:.1f} after\n")
+    print(f"{'figure':84} {'value':>10} {'baseline':>10} {'ratio':>8} {'goal':>5}  ok")
+    for row in figures:
+        goal = "" if row["goal"] is None else row["goal"]
+        print(f"{row['figure']:84} {row['value']:10} {row['baseline']:10} {row['ratio']:8} {goal:>5}  {row['ok']}")
+    print(json.dumps({"name": "peers", "figures": figures}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,94 @@
+"""The systems compared, and a virtual environment for each that is not ours: made on demand, kept outside git."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.requirements import REPOSITORY
+
+HOME = REPOSITORY / ".build" / "peers"
+IBID = "ibid"
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """A search to be measured: `module` of this package answers for it, with the packages of `requirements-<packages>`.
+
+    It searches the database that `loaded_as` filled, or a copy of that with the statement `index` run on it.
+    """
+
+    name: str
+    module: str
+    packages: str | None = None
+    arguments: tuple[str, ...] = ()
+    loaded_as: str = ""
+    index: str = ""
+
+    @property
+    def is_loader(self) -> bool:
+        return not self.loaded_as
+
+
+SUPABASE = System("supabase function", "supabase_function")
+LANGCHAIN = System("langchain-postgres", "langchain_store", "langchain")
+LLAMA_INDEX = System("llama-index", "llama_index_store", "llama-index")
+LLAMA_INDEX_FUSION = System("llama-index fusion", "llama_index_store", "llama-index", ("fusion",), LLAMA_INDEX.name)
+HAYSTACK = System("haystack", "haystack_store", "haystack")
+# Not documented by the library, but what a database administrator would do next.
+LANGCHAIN_INDEXED = System(
+    "langchain-postgres, owner indexed",
+    "langchain_store",
+    "langchain",
+    (),
+    LANGCHAIN.name,
+    "create index on passages (owner)",
+)
+PEERS = (SUPABASE, LANGCHAIN, LLAMA_INDEX, LLAMA_INDEX_FUSION, HAYSTACK)
+
+
+def list_usable(systems: tuple[System, ...]) -> list[System]:
+    """Those whose packages are or could be installed; the others are named aloud.
+
+    Exits where IBID_REQUIRE_ALL=1 and one cannot be installed.
+    """
+    broken = {name: why for name in {s.packages for s in systems if s.packages} if (why := install(name))}
+    for name, why in sorted(broken.items()):
+        print(f"MISSING: the packages of {name}, so it is left out: {why}", file=sys.stderr)
+    if broken and os.environ.get("IBID_REQUIRE_ALL") == "1":
+        sys.exit("IBID_REQUIRE_ALL=1, and peers are missing")
+    return [system for system in systems if system.packages not in broken]
+
+
+def find_python(system: System) -> Path:
+    return HOME / system.packages / "bin" / "python" if system.packages else Path(sys.executable)
+
+
+def install(name: str) -> str:
+    """Makes the environment `name` unless it is there already; the reason, if that fails."""
+    folder, requirements = HOME / name, Path(__file__).parent / f"requirements-{name}.txt"
+    stamp = hashlib.sha256(sys.version.encode() + requirements.read_bytes()).hexdigest()
+    if _read(folder / "installed") == stamp:
+        return ""
+    print(f"installing {name} into {folder.relative_to(REPOSITORY)} ...", file=sys.stderr)
+    python = str(folder / "bin" / "python")
+    for command in (
+        [sys.executable, "-m", "venv", "--clear", str(folder)],
+        [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", str(requirements)],
+    ):
+        done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            return (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
+    (folder / "installed").write_text(stamp)
+    return ""
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

@@ -1,0 +1,92 @@
+"""Ibid's own search for the latency part: its tables, row level security and one statement, as a user asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+from functions.adapters.postgres import search, vector_indexes
+from functions.adapters.postgres import settings as stored_settings
+from functions.adapters.postgres.connection import Database
+from functions.core import models, retrieval
+from functions.core.settings import Settings
+from functions.local import evaluation_library, evaluation_sets, migrate
+from functions.runtime import wiring
+from tests.bench.peers import datasets, serving
+from tests.bench.peers.supabase_function import format_vector
+
+CHUNKS_OF_A_DOCUMENT = 50
+BETWEEN = "\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitLoader(evaluation_library._PassageLoader):
+    """Makes documents whose chunks are the units as they are, with their own vectors."""
+
+    vectors: Any
+
+    def _chunk(self, passage: evaluation_sets.Passage) -> list[models.Chunk]:
+        chunks, start = [], 0
+        for index, text in enumerate(passage.text.split(BETWEEN)):
+            end = start + len(text)
+            tokens = len(text.split())
+            chunks.append(models.Chunk(index, 1, 1, start, end, text, text, None, "en", tokens))
+            start = end + len(BETWEEN)
+        return chunks
+
+    def _embed(self, chunks: Sequence[models.Chunk]) -> list[str]:
+        return [format_vector(vector) for vector in self.vectors]
+
+
+class IbidSearch:
+    def load(self, dsn: str, dataset: datasets.Dataset, language: str) -> None:
+        migrate.migrate(dsn, with_functions=True)
+        database = Database(dsn)
+        server = stored_settings.ensure_default_server(database, wiring.LOCAL_SERVER)
+        for first, count in list_documents(dataset.units):
+            units, vectors = dataset.units[first : first + count], dataset.vectors[first : first + count]
+            text = BETWEEN.join(unit.text for unit in units)
+            user = models.User.named(units[0].owner)
+            loader = UnitLoader(database, user, server, None, Settings(), vectors)  # type: ignore[arg-type]
+            loader.load([evaluation_sets.Passage(str(first), None, text)])
+        vector_indexes.build_vector_indexes(database)  # as the daily schedule does, where a library is large enough
+        database.close()
+
+    def open(self, dsn: str, dataset: datasets.Dataset, language: str, depth: int) -> None:
+        self._database = Database(dsn)
+        self._server = stored_settings.ensure_default_server(self._database, wiring.LOCAL_SERVER)
+        self._settings = Settings(hybrid_top_k=depth)
+        with self._database.as_worker() as connection:
+            rows = connection.execute("select id::text, file_name from rag.documents").fetchall()
+        self._firsts = {row["id"]: int(row["file_name"]) for row in rows}
+        self._passages = [unit.passage for unit in dataset.units]
+
+    def ask(self, text: str, vector: Any, owner: str | None) -> list[str]:
+        assert owner is not None
+        found = retrieval.find_passages(
+            text,
+            vector,
+            lang="en",
+            server=self._server,
+            search=partial(search.hybrid_search, self._database, models.User.named(owner)),
+            settings=self._settings,
+        )
+        return [self._passages[self._firsts[hit.source_id] + hit.chunk_index] for hit in found.hits]
+
+
+def list_documents(units: Sequence[datasets.Unit]) -> Iterator[tuple[int, int]]:
+    """The first unit of each document and how many it has: runs of one owner, cut at the size of a document."""
+    first = 0
+    for _, run in groupby(units, key=lambda unit: unit.owner):
+        left = len(list(run))
+        while left:
+            count = min(left, CHUNKS_OF_A_DOCUMENT)
+            yield first, count
+            first, left = first + count, left - count
+
+
+if __name__ == "__main__":
+    serving.serve(IbidSearch())

@@ -1,0 +1,51 @@
+"""The other end of `processes`: a system answers lines of JSON on its standard input, in its own environment.
+
+The clock runs around the system's own call only: connections are opened by `open`, warm-up is asked before.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any, Protocol
+
+from tests.bench.peers import datasets
+
+
+class Store(Protocol):
+    """A search system as the benchmark sees it."""
+
+    def load(self, dsn: str, dataset: datasets.Dataset, language: str) -> None:
+        """Fills an empty database; `language` is a text search configuration, "english" or "french"."""
+
+    def open(self, dsn: str, dataset: datasets.Dataset, language: str, depth: int) -> None:
+        """Connects to a filled database; `depth` is how many results a question is asked for."""
+
+    def ask(self, text: str, vector: Any, owner: str | None) -> list[str]:
+        """The passages found, best first, of one owner or of all."""
+
+
+def serve(store: Store) -> None:
+    """Answers until the input ends; whatever the libraries print goes to standard error."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    dataset = None
+    for line in sys.stdin:
+        message = json.loads(line)
+        what, answer = message.pop("do"), {}
+        if what == "ask":
+            assert dataset is not None
+            number = message["question"]
+            text, vector = dataset.questions[number], dataset.question_vectors[number]
+            start = time.perf_counter()
+            passages = store.ask(text, vector, message["owner"])
+            answer = {"ms": 1000 * (time.perf_counter() - start), "passages": passages}
+        else:
+            dataset = datasets.read(Path(message.pop("folder")))
+            getattr(store, what)(message.pop("dsn"), dataset, **message)
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
