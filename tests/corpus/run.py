@@ -21,7 +21,7 @@ FILE_SECONDS = 60.0
 PATIENCE_SECONDS = 180.0
 PEAK_MB = 600.0
 AHEAD = 3
-POLL_SECONDS = 0.05
+POLL_SECONDS = 0.05, 0.5  # at first, and when a file takes long: asking takes processor time from the worker
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,12 +127,12 @@ def _refused(answer: httpx.Response) -> Outcome:
 
 
 def _follow(client: httpx.Client, sent: _Sent) -> Outcome:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while time.monotonic() < deadline:
+    started = time.monotonic()
+    while (elapsed := time.monotonic() - started) < PATIENCE_SECONDS:
         found = client.get(f"/api/rag/documents/{sent.document}").raise_for_status().json()
         if found["status"] in ("indexed", "failed"):
             return _describe(client, sent, found)
-        time.sleep(POLL_SECONDS)
+        time.sleep(min(POLL_SECONDS[1], max(POLL_SECONDS[0], elapsed / 20)))
     return Outcome("unfinished")
 
 
