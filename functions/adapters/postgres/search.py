@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import Any
 
 from functions.adapters.postgres.connection import Database
@@ -25,6 +26,9 @@ select h.* from act, lateral rag.hybrid_search(
     rrf_k => %(rrf_k)s::real
 ) h
 """
+
+
+_COLUMNS = tuple(f.name for f in fields(models.SearchHit) if not f.name.startswith("rerank_"))
 
 
 def hybrid_search(database: Database, user: models.User, query: retrieval.Query) -> retrieval.Found:
@@ -63,5 +67,6 @@ def _format_vector(vector: tuple[float, ...]) -> str:
 
 
 def _read_hit(row: dict[str, Any]) -> models.SearchHit:
-    values = {k: v for k, v in row.items() if not k.startswith("candidate_")}
+    """Columns that a newer function returns besides are left alone: the database is migrated before the code."""
+    values = {name: row[name] for name in _COLUMNS}
     return models.SearchHit(**values | {"source_id": str(row["source_id"])})
