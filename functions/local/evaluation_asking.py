@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
-from functions.core import guard, languages, metrics, models, ports, retrieval
+from functions.core import extractive, guard, languages, metrics, models, ports, retrieval
+from functions.core.context import choose_context
 from functions.core.settings import Settings
 from functions.local import evaluation_sets
 from functions.local.evaluation_library import Library
@@ -34,13 +35,25 @@ limit 1
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question and what came of it; `scores` is None when nothing in the set answers it."""
+    """One question and what came of it; `scores` is None when nothing that was searched answers it.
+
+    `context` are the scores of the passages that a model would read; `evidence` is that of the best passage, and
+    `threshold` what the question takes. `cited` is what the answer without a model cites, where the whole search was
+    asked and found enough.
+    """
 
     question: evaluation_sets.Question
     scores: metrics.RankingScores | None
+    context: metrics.RankingScores | None
     search_ms: float
     is_empty: bool
-    is_refused: bool
+    evidence: float
+    threshold: float
+    cited: frozenset[evaluation_sets.Unit] = frozenset()
+
+    @property
+    def is_refused(self) -> bool:
+        return self.evidence < self.threshold
 
 
 def ask_all(
@@ -52,36 +65,68 @@ def ask_all(
     arm: str,
 ) -> list[Asked]:
     """Asks every question of one arm of the search, or of all of them together ("hybrid")."""
-    return list(_ask(database, library, questions, embedder, replace(settings, hybrid_top_k=HITS, **ARMS[arm]), arm))
+    asker = _Asker(database, library, embedder, replace(settings, **ARMS[arm]), arm)
+    return [asker.ask(question, models.Scope("library"), question.gold) for question in questions]
 
 
-def _ask(
+def ask_without_sources(
     database: Database,
     library: Library,
-    questions: Sequence[evaluation_sets.Question],
+    asked: evaluation_sets.QuestionSet,
     embedder: ports.Embedder,
     settings: Settings,
-    arm: str,
-) -> Iterator[Asked]:
-    for question in questions:
+) -> list[Asked]:
+    """Asks every question that the set answers of all documents but those that do."""
+    asker = _Asker(database, library, embedder, settings, "hybrid")
+    documents = {passage.id: passage.doc_id or passage.id for passage in asked.passages}
+    sources = {id_: documents.get(name, name) for id_, name in library.names.items()}
+    found = []
+    for question in asked.questions:
+        others = tuple(id_ for id_, source in sources.items() if source not in question.documents)
+        if question.gold and others:
+            found.append(asker.ask(question, models.Scope("documents", document_ids=others), frozenset()))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    database: Database
+    library: Library
+    embedder: ports.Embedder
+    settings: Settings
+    arm: str
+
+    def ask(self, question: evaluation_sets.Question, scope: models.Scope, gold: Collection[Hashable]) -> Asked:
+        lang = languages.detect_language(question.text)
+        servers = () if self.arm == "lexical" else (self.library.server,)
         found = retrieval.retrieve(
             question.text,
-            languages.detect_language(question.text),
-            models.Scope("library"),
-            servers=() if arm == "lexical" else (library.server,),
-            embedder_of=lambda _: embedder,
-            search=partial(search.hybrid_search, database, library.user),
-            settings=settings,
+            lang,
+            scope,
+            servers=servers,
+            embedder_of=lambda _: self.embedder,
+            search=partial(search.hybrid_search, self.database, self.library.user),
+            settings=replace(self.settings, hybrid_top_k=HITS),
         )
-        hits = [hit for hit in found.found.hits if arm != "dense" or hit.vector_rank is not None]
-        ranking = [_unit(library, hit) for hit in hits]
-        yield Asked(
+        hits = [hit for hit in found.found.hits if self.arm != "dense" or hit.vector_rank is not None]
+        seen = hits[: self.settings.hybrid_top_k]  # what a user's search would have returned
+        context = choose_context(seen, self.settings)
+        asked = Asked(
             question,
-            metrics.score_ranking(ranking, question.gold) if question.gold else None,
+            self._score(hits, gold),
+            self._score(context, gold),
             found.search_ms,
             is_empty=not hits,
-            is_refused=not guard.is_answerable(hits, settings.similarity_threshold),
+            evidence=guard.find_evidence(seen),
+            threshold=guard.find_threshold(lang, servers, self.settings),
         )
+        if self.arm != "hybrid" or asked.is_refused:
+            return asked
+        extracts = extractive.extract_answer(question.text, context)
+        return replace(asked, cited=frozenset(_unit(self.library, extract.hit) for extract in extracts))
+
+    def _score(self, hits: Sequence[models.SearchHit], gold: Collection[Hashable]) -> metrics.RankingScores | None:
+        return metrics.score_ranking([_unit(self.library, hit) for hit in hits], gold) if gold else None
 
 
 def _unit(library: Library, hit: models.SearchHit) -> evaluation_sets.Unit:

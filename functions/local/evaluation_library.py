@@ -133,15 +133,7 @@ class _PassageLoader:
             with connection.cursor() as cursor:
                 self._copy_documents(cursor, written)
                 chunk_ids = self._copy_chunks(cursor, written)
-                rows = zip(chunk_ids, (row.generation for row in written for _ in row.chunks), vectors, strict=True)
-                self._copy(
-                    cursor,
-                    "chunk_vectors (chunk_id, generation, owner_id, server_id, embedding)",
-                    (
-                        (chunk_id, generation, self.user.id, self.server.id, vector)
-                        for chunk_id, generation, vector in rows
-                    ),
-                )
+                self._copy_vectors(cursor, written, chunk_ids, vectors)
                 cursor.execute("select rag.index_chunks(%s)", (chunk_ids,))
         return {row.document_id: row.passage.id for row in written}
 

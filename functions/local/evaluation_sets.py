@@ -25,11 +25,12 @@ Unit = str | tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text that is found or not found as a whole."""
+    """A text that is found or not found as a whole; `doc_id` is the document it is a part of, if the set says."""
 
     id: str
     title: str | None
     text: str
+    doc_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +43,16 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`gold` are the units that answer it, passage ids or (doc_id, page); none when nothing in the set does."""
+    """`gold` are the units that answer it, passage ids or (doc_id, page); none when nothing in the set does.
+
+    `documents` are those of the units.
+    """
 
     id: str
     text: str
     lang: str
     gold: frozenset[Unit]
+    documents: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +98,11 @@ def _read_folder(folder: Path) -> QuestionSet:
     if corpus is None:
         raise errors.NotFoundError(f"There is no corpus.jsonl in {folder}.")
     rows = list(_read_lines(corpus))
-    passages = [Passage(row["passage_id"], row.get("title"), row["text"]) for row in rows if "text" in row]
+    passages = [
+        Passage(row["passage_id"], row.get("title"), row["text"], row.get("doc_id") or "")
+        for row in rows
+        if "text" in row
+    ]
     files = [SourceFile(row["doc_id"], folder / row["path"]) for row in rows if "path" in row]
     queries = [row for path in sorted(folder.glob("queries*.jsonl*")) for row in _read_lines(path)]
     level = "passage_id" if passages else "page"
@@ -118,7 +127,8 @@ def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
 def _read_question(row: dict[str, Any], level: str) -> Question:
     evidence = [item for item in row["evidence"] if item.get(level) is not None]
     gold = [item[level] if level == "passage_id" else (item["doc_id"], int(item["page"])) for item in evidence]
-    return Question(row["query_id"], row["question"], row.get("lang") or "en", frozenset(gold))
+    documents = frozenset(item["doc_id"] for item in evidence if "doc_id" in item)
+    return Question(row["query_id"], row["question"], row.get("lang") or "en", frozenset(gold), documents)
 
 
 def _sample(questions: Sequence[Question], limit: int | None) -> Iterator[Question]:

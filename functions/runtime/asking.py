@@ -21,13 +21,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was asked, and of what."""
+    """What was asked, and of what; `whole_library` leaves aside what its conversation is about."""
 
     text: str
     conversation_id: str | None = None
     document_ids: tuple[str, ...] = ()
     notebook_id: str | None = None
     note_id: str | None = None
+    whole_library: bool = False
     filters: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -110,7 +111,8 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
         yield opened
         found = retrieve(services, user, policy, question.text, lang, opened.scope)
         _log_retrieval(user, opened, found)
-        if guard.is_answerable(found.found.hits, policy.settings.similarity_threshold):
+        answered = [server for server in policy.servers if server.name not in found.degraded]
+        if guard.is_answerable(found.found.hits, guard.find_threshold(lang, answered, policy.settings)):
             answer = yield from _answer(services, question, lang, found, history, saver)
         else:
             message = policy.settings.guard_message
@@ -186,7 +188,7 @@ def _open(
             scope = _choose_scope(question, attached, row)
         else:
             scope = _choose_scope(question, (), {})
-            conversation_id = str(conversations.create(connection, user, _make_title(question.text), scope)["id"])
+            conversation_id = str(conversations.create(connection, user, make_title(question.text), scope)["id"])
         conversations.add_message(connection, user, conversation_id, "user", question.text, scope=asdict(scope))
         return Opened(conversation_id, scope), history, documents.list_pending(connection)
 
@@ -194,6 +196,8 @@ def _open(
 def _choose_scope(question: Question, attached: tuple[str, ...], conversation: dict[str, Any]) -> models.Scope:
     """Explicit ids, then documents attached to the conversation, then its notebook or note, then the whole library."""
     filters = question.filters
+    if question.whole_library:
+        return models.Scope("library", filters=filters)
     if question.document_ids:
         return models.Scope("documents", document_ids=question.document_ids, filters=filters)
     if question.note_id or question.notebook_id:
@@ -209,7 +213,8 @@ def _choose_scope(question: Question, attached: tuple[str, ...], conversation: d
     return models.Scope("library", filters=filters)
 
 
-def _make_title(text: str) -> str:
+def make_title(text: str) -> str:
+    """The question as a title: one line, cut after a word."""
     line = " ".join(text.split())
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rsplit(" ", 1)[0] + "…"
 

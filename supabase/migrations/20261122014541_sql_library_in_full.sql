@@ -125,9 +125,9 @@ $$;
 revoke all on function rag.search_scope(uuid[], uuid, uuid, jsonb) from public;
 grant execute on function rag.search_scope(uuid[], uuid, uuid, jsonb) to authenticated, rag_worker;
 
--- from sql/11_lexical_queries.sql sha256:cbc0daab016a2b6af87cea1a6a774b76c911bb6f428480e251ba107ff86c8160
+-- from sql/11_lexical_queries.sql sha256:24678a19d788df10aecf0a40cee95cd947bc925f2683f489f97ab1fcb2a6e6aa
 -- The question as one BM25 query vector per chunk language. The idf of each term is computed here, over the scope.
--- `terms` and `idf` are all of its terms, found or not (for coverage).
+-- `terms` and `idf` are all of its terms, found or not (for coverage); that idf is of a scope of at least a hundred chunks.
 -- idf = ln(1 + (n - df + 0.5) / (df + 0.5)), as in Lucene; at most the 64 rarest terms are searched.
 create or replace function rag.lexical_queries(
     query_text text, query_lang text, generations bigint[], chunk_count bigint
@@ -169,7 +169,9 @@ begin
         (coalesce('{' || string_agg(w.term || ':' || w.idf, ',') filter (where w.df > 0 and w.rarity <= 64) || '}', '{}')
             || '/268435456')::sparsevec,
         array_agg(w.term),
-        array_agg(w.idf)
+        -- What a word weighs in coverage must not depend on how little is searched: in a scope of one passage every word that
+        -- stands there is common, and one that does not would outweigh four that do.
+        array_agg(ln(1 + (greatest(chunk_count, 100) - w.df + 0.5::float8) / (w.df + 0.5::float8))::real)
     from weighted w
     group by w.lang;
 end

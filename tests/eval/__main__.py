@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from functions.local import evaluation, evaluation_sets
+from tests.eval import bm25
 
 
 def main() -> int:
@@ -15,7 +16,10 @@ def main() -> int:
             print(f"MISSING: IBID_EVAL_DATA: no question sets in {evaluation_sets.data_root()}", file=sys.stderr)
             return 2
         arguments = [*names, *arguments]
-    return evaluation.main(arguments)
+    if not bm25.is_installed():
+        print("MISSING: bm25s and PyStemmer, which full text search is held against", file=sys.stderr)
+        return evaluation.main(arguments)
+    return evaluation.main(arguments, {"bm25s": bm25.measure_ndcg})
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import extraction, ingestion, metrics, models, ports
 from functions.core.settings import Settings
-from functions.local import evaluation, evaluation_asking, evaluation_library, evaluation_sets
+from functions.local import evaluation, evaluation_asking, evaluation_goals, evaluation_library, evaluation_sets
 from functions.runtime import wiring
 from functions.runtime.config import Config
 from tests import library
@@ -105,7 +105,7 @@ def compare(
     seconds = (_used_seconds() - before) / len(pages)
     words_found = share_of_words(read_pages({doc_id: files[doc_id] for doc_id in twins}, recognizer), pages)
     text, scans = (
-        evaluation.mean_scores(_ask(database, indexed, asked, embedder, recognizer))
+        evaluation_goals.mean_scores(_ask(database, indexed, asked, embedder, recognizer))
         for indexed in (files, files | twins)
     )
     return Comparison(name, len(pages), len(asked), words_found, seconds, text, scans)

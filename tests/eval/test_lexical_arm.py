@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 
 import pytest
@@ -9,9 +10,10 @@ import pytest
 from functions.adapters.local_embedder import LocalEmbedder
 from functions.adapters.postgres.connection import Database
 from functions.core.settings import Settings
-from functions.local import evaluation_asking, evaluation_library, evaluation_sets
+from functions.local import evaluation_asking, evaluation_goals, evaluation_library, evaluation_sets
 from functions.local.evaluation_vectors import BlindEmbedder
-from tests.requirements import need_eval_data
+from tests.eval import bm25
+from tests.requirements import missing, need_eval_data
 
 SETS = (
     "passages/scifact",
@@ -33,3 +35,13 @@ def test_no_question_is_missed_by_words(database: str, name: str):
         asked = evaluation_asking.ask_all(store, library, questions.questions, embedder, Settings(), "lexical")
         assert len(asked) == len(questions.questions) > 0
         assert evaluation_asking.list_missed(store, library, asked) == []
+        if questions.name in evaluation_goals.REFERENCE_SETS:
+            assert_ranks_like_bm25(questions, asked)
+
+
+def assert_ranks_like_bm25(questions: evaluation_sets.QuestionSet, asked: Sequence[evaluation_asking.Asked]) -> None:
+    """RET-2: nDCG@10 is hardly less than that of a reference implementation that ranks whole passages."""
+    if not bm25.is_installed():
+        missing("bm25s and PyStemmer")
+    least = evaluation_goals.REFERENCE * bm25.measure_ndcg(questions)
+    assert evaluation_goals.mean_scores(asked).ndcg >= least

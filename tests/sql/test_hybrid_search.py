@@ -205,7 +205,7 @@ def test_coverage_is_the_share_of_the_question_that_one_passage_holds(
     """RET-8"""
     index_document(db, database, ["alpha beta gamma", "alpha"], server=server)
     both, one = search.hybrid_search(db, ADA, make_query("alpha beta")).hits
-    idf_alpha, idf_beta = math.log(1.2), math.log(2)
+    idf_alpha, idf_beta = math.log(1 + 98.5 / 2.5), math.log(1 + 99.5 / 1.5)
     assert (both.coverage, one.coverage) == pytest.approx((1.0, idf_alpha / (idf_alpha + idf_beta)))
 
 

@@ -1,0 +1,40 @@
+"""Full text search by bm25s, with Snowball stemming: what the lexical arm is held against."""
+
+from __future__ import annotations
+
+from functions.core import metrics
+from functions.local import evaluation_sets
+
+LANGUAGES = {"en": "english", "fr": "french"}
+
+
+def is_installed() -> bool:
+    try:
+        import bm25s  # noqa: F401
+        import Stemmer  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def measure_ndcg(asked: evaluation_sets.QuestionSet) -> float:
+    """nDCG@10 on a set of passages in one language, each indexed with its title."""
+    import bm25s
+    import Stemmer
+
+    language = LANGUAGES[asked.questions[0].lang]
+    stemmer = Stemmer.Stemmer(language)
+
+    def tokenize(texts: list[str]) -> list[list[str]]:
+        return bm25s.tokenize(texts, stopwords=language, stemmer=stemmer, return_ids=False, show_progress=False)
+
+    index = bm25s.BM25()
+    texts = ["\n".join(filter(None, (passage.title, passage.text))) for passage in asked.passages]
+    index.index(tokenize(texts), show_progress=False)
+    questions = [question for question in asked.questions if question.gold]
+    places, _ = index.retrieve(tokenize([one.text for one in questions]), k=metrics.DEPTH, show_progress=False)
+    ids = [passage.id for passage in asked.passages]
+    rankings = [[ids[place] for place in row] for row in places]
+    return metrics.mean_scores(
+        [metrics.score_ranking(row, question.gold) for row, question in zip(rankings, questions, strict=True)]
+    ).ndcg

@@ -1,0 +1,116 @@
+"""A question set in a folder of its own, measured in every way there is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from functions.adapters.postgres.connection import Database
+from functions.core import ports
+from functions.core.settings import Settings
+from functions.local import (
+    evaluation,
+    evaluation_ablation,
+    evaluation_calibration,
+    evaluation_goals,
+    evaluation_sets,
+)
+
+PASSAGES = {
+    "sun": ("Astronomy", "The Sun is a star of spectral type G. Its light takes eight minutes to reach the Earth."),
+    "moon": ("Astronomy", "The Moon has no atmosphere. Apollo astronauts brought 382 kilograms of rock home."),
+    "bread": ("Kitchen", "Bread rises because yeast turns sugar into carbon dioxide. Salt slows the yeast down."),
+    "soup": ("Cuisine", "La soupe à l'oignon se prépare avec des oignons, du bouillon et du fromage râpé."),
+}
+QUESTIONS = {
+    "sun": "How long does the light of the Sun take to reach the Earth?",
+    "moon": "How much rock did the Apollo astronauts bring home?",
+    "bread": "Why does bread rise with yeast?",
+    "soup": "Avec quels ingrédients se prépare la soupe à l'oignon ?",
+}
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> evaluation_sets.QuestionSet:
+    """EVAL-3: the documented format, somewhere."""
+    corpus = [
+        {"passage_id": name, "doc_id": f"{name}.txt", "title": title, "text": text}
+        for name, (title, text) in PASSAGES.items()
+    ]
+    queries = [
+        {
+            "query_id": name,
+            "question": text,
+            "evidence": [{"doc_id": f"{name}.txt", "passage_id": name}],
+            "lang": "fr" if name == "soup" else "en",
+        }
+        for name, text in QUESTIONS.items()
+    ]
+    for path, rows in (("corpus.jsonl", corpus), ("queries.jsonl", queries)):
+        (tmp_path / path).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return evaluation_sets.read_set(str(tmp_path))
+
+
+@pytest.fixture
+def store(database: str) -> Iterator[Database]:
+    with closing(Database(database)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def embedder(tmp_path: Path) -> Iterator[ports.Embedder]:
+    with evaluation.open_embedder(tmp_path) as opened:
+        yield opened
+
+
+def test_a_set_is_read_with_the_documents_of_its_questions(asked: evaluation_sets.QuestionSet):
+    """EVAL-3"""
+    assert [(one.id, one.gold, one.documents) for one in asked.questions] == [
+        (name, frozenset({name}), frozenset({f"{name}.txt"})) for name in PASSAGES
+    ]
+    assert [(one.id, one.title, one.text, one.doc_id) for one in asked.passages] == [
+        (name, *PASSAGES[name], f"{name}.txt") for name in PASSAGES
+    ]
+
+
+def test_a_set_is_measured_in_each_language(
+    store: Database, asked: evaluation_sets.QuestionSet, embedder: ports.Embedder, capsys: pytest.CaptureFixture[str]
+):
+    """EVAL-1, EVAL-3"""
+    found = evaluation.evaluate(store, asked, embedder, Settings())
+    assert evaluation_goals.mean_scores(found.arms["hybrid"]).ndcg == 1.0
+    assert [row["figure"] for row in evaluation_goals.list_figures(found) if not row["ok"]] == []
+    evaluation.print_report(found)
+    evaluation.print_difference(found, found)
+    printed = capsys.readouterr().out
+    assert [line.split()[:3] for line in printed.splitlines() if line.startswith("hybrid  ")] == [
+        ["hybrid", "en", "3"],
+        ["hybrid", "fr", "1"],
+        ["hybrid", "all", "4"],
+    ]
+    assert "fr    +0.0000 [+0.0000, +0.0000]" in printed
+
+
+def test_the_guard_is_calibrated_on_the_set(
+    store: Database, asked: evaluation_sets.QuestionSet, embedder: ports.Embedder
+):
+    """RET-8: without its document, no question has as much evidence as with it."""
+    found = evaluation_calibration.collect_evidence(store, asked, embedder, Settings())
+    assert [len(kind) for kind in (found.answerable, found.left_out, found.unanswerable)] == [4, 4, 0]
+    pairs = zip(found.answerable, found.left_out, strict=True)
+    assert all(left_out.evidence < answerable.evidence for answerable, left_out in pairs)
+    assert evaluation_calibration.cross_validate(found).left_out == 1.0
+
+
+def test_every_part_of_the_search_is_left_out_once(
+    store: Database, asked: evaluation_sets.QuestionSet, embedder: ports.Embedder
+):
+    """EVAL-1"""
+    figures = evaluation_ablation.run(store, asked, embedder, Settings())
+    variants = evaluation_ablation.list_variants(asked, Settings())
+    assert [row["figure"] for row in figures] == [f"{asked.name}: ndcg, {variant.name}" for variant in variants]
+    assert (figures[0]["ratio"], all(0 < row["value"] <= 1 for row in figures)) == (1.0, True)
