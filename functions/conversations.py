@@ -1,4 +1,4 @@
-"""HTTP: list, read, rename and delete conversations."""
+"""HTTP: conversations, with their documents, their exports, and answers that become notes."""
 
 from __future__ import annotations
 

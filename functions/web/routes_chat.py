@@ -29,6 +29,7 @@ def ask(body: schemas.Question, user: CurrentUser, services: ServicesDep) -> Res
         document_ids=tuple(str(i) for i in dict.fromkeys(body.document_ids)),
         notebook_id=_text(body.notebook_id),
         note_id=_text(body.note_id),
+        whole_library=body.scope == "library",
         filters=body.filters.given(),
     )
     events = asking.ask(services, user, question)

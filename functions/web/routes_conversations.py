@@ -1,13 +1,18 @@
-"""Conversations and their messages."""
+"""Conversations, their messages and attached documents; a conversation as a file, an answer as a note."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, Query
+from fastapi.responses import Response
 
 from functions.adapters.postgres import conversations
-from functions.web import schemas
+from functions.core import errors, exporting, languages
+from functions.runtime import asking
+from functions.web import library_schemas, routes_notes, schemas
 from functions.web.deps import CurrentUser, ServicesDep, read_id
 
 router = APIRouter(prefix="/api/rag/conversations")
@@ -50,3 +55,94 @@ def rename_conversation(
 def delete_conversation(conversation_id: str, user: CurrentUser, services: ServicesDep) -> None:
     with services.database.as_user(user) as connection:
         conversations.delete(connection, read_id(conversation_id, "conversation"))
+
+
+@router.get("/{conversation_id}/documents")
+def list_documents(conversation_id: str, user: CurrentUser, services: ServicesDep) -> schemas.AttachedDocumentList:
+    with services.database.as_user(user) as connection:
+        rows = conversations.list_documents(connection, read_id(conversation_id, "conversation"))
+    return _describe_documents(rows)
+
+
+@router.put("/{conversation_id}/documents")
+def replace_documents(
+    conversation_id: str, body: schemas.AttachedDocuments, user: CurrentUser, services: ServicesDep
+) -> schemas.AttachedDocumentList:
+    """From now on the questions of this conversation are asked of these documents; of none, of what it began with."""
+    return _attach(conversation_id, body, user, services, replace=True)
+
+
+@router.post("/{conversation_id}/documents")
+def attach_documents(
+    conversation_id: str, body: schemas.AttachedDocuments, user: CurrentUser, services: ServicesDep
+) -> schemas.AttachedDocumentList:
+    return _attach(conversation_id, body, user, services, replace=False)
+
+
+@router.delete("/{conversation_id}/documents/{document_id}", status_code=204)
+def detach_document(conversation_id: str, document_id: str, user: CurrentUser, services: ServicesDep) -> None:
+    """A document that is not attached stays so."""
+    with services.database.as_user(user) as connection:
+        conversations.detach_document(
+            connection, read_id(conversation_id, "conversation"), read_id(document_id, "document")
+        )
+
+
+@router.get("/{conversation_id}/export", response_class=Response)
+def export_conversation(
+    conversation_id: str, user: CurrentUser, services: ServicesDep, lang: exporting.Language = "en"
+) -> Response:
+    """The conversation as a Markdown file; `lang` is that of its headings."""
+    found = read_id(conversation_id, "conversation")
+    with services.database.as_user(user) as connection:
+        conversation = conversations.find(connection, found)
+        rows = conversations.read_all_messages(connection, found)
+        states = conversations.find_source_states(connection, rows)
+    text = exporting.write_conversation(
+        conversation["title"],
+        [_read_message(row) for row in rows],
+        begun_at=conversation["created_at"],
+        exported_at=datetime.now(UTC),
+        states=states,
+        lang=lang,
+    )
+    name = exporting.name_file(conversation["title"])
+    disposition = f"attachment; filename=\"conversation.md\"; filename*=UTF-8''{quote(name, safe='')}"
+    return Response(text, media_type="text/markdown; charset=utf-8", headers={"Content-Disposition": disposition})
+
+
+@router.post("/{conversation_id}/messages/{message_id}/note", status_code=201)
+def save_answer_as_note(
+    conversation_id: str, message_id: str, body: schemas.AnswerNote, user: CurrentUser, services: ServicesDep
+) -> library_schemas.Note:
+    """The answer with its sources, each a link to the conversation, whose citations open the page they stand on."""
+    found = read_id(conversation_id, "conversation")
+    with services.database.as_user(user) as connection:
+        row = conversations.find_answer(connection, found, read_id(message_id, "answer"))
+        states = conversations.find_source_states(connection, [row])
+    lang: exporting.Language = "fr" if languages.detect_language(row["question"] or "") == "fr" else "en"
+    content = exporting.write_answer(_read_message(row), address=f"/#c={found}", states=states, lang=lang)
+    if len(content) > library_schemas.MAX_CONTENT:
+        raise errors.InvalidInputError("The answer is too long for a note.")
+    title = body.title or asking.make_title(row["question"] or "")
+    note = library_schemas.NewNote(title=title, content=content, notebook_id=body.notebook_id)
+    return routes_notes.create_note(note, user, services)
+
+
+def _attach(
+    conversation_id: str, body: schemas.AttachedDocuments, user: CurrentUser, services: ServicesDep, *, replace: bool
+) -> schemas.AttachedDocumentList:
+    found = read_id(conversation_id, "conversation")
+    wanted = [str(document_id) for document_id in dict.fromkeys(body.document_ids)]
+    with services.database.as_user(user) as connection:
+        conversations.attach_documents(connection, user, found, wanted, replace=replace)
+        return _describe_documents(conversations.list_documents(connection, found))
+
+
+def _describe_documents(rows: list[conversations.Row]) -> schemas.AttachedDocumentList:
+    return schemas.AttachedDocumentList(items=[schemas.Document.of(row) for row in rows])
+
+
+def _read_message(row: conversations.Row) -> exporting.Message:
+    names = ("role", "content", "created_at", "status", "mode", "sources")
+    return exporting.Message(**{name: row[name] for name in names})

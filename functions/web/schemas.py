@@ -101,11 +101,30 @@ class Question(Request):
     document_ids: Annotated[list[UUID], Field(max_length=100)] = []
     notebook_id: UUID | None = None
     note_id: UUID | None = None
+    scope: Literal["library"] | None = None
     filters: Filters = Filters()
+
+    @field_validator("scope")
+    @classmethod
+    def check_alone(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value and any(info.data.get(name) for name in ("document_ids", "notebook_id", "note_id")):
+            raise ValueError("the whole library is asked; leave out document_ids, notebook_id and note_id")
+        return value
 
 
 class ConversationTitle(Request):
     title: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
+
+
+class AttachedDocuments(Request):
+    document_ids: Annotated[list[UUID], Field(max_length=100)]
+
+
+class AnswerNote(Request):
+    """Where an answer is kept as a note; without a title it has that of its question."""
+
+    title: Annotated[str, StringConstraints(strip_whitespace=True, max_length=255)] = ""
+    notebook_id: UUID | None = None
 
 
 class Progress(BaseModel):
@@ -165,6 +184,10 @@ class UploadTicket(BaseModel):
 class DocumentPage(BaseModel):
     items: list[Document]
     next_cursor: str | None
+
+
+class AttachedDocumentList(BaseModel):
+    items: list[Document]
 
 
 class Conversation(BaseModel):

@@ -55,6 +55,12 @@ FOREIGN: dict[str, Json | None] = {
     "GET /api/rag/conversations/{conversation_id}/messages": None,
     "PATCH /api/rag/conversations/{conversation_id}": {"title": "mine"},
     "DELETE /api/rag/conversations/{conversation_id}": None,
+    "GET /api/rag/conversations/{conversation_id}/documents": None,
+    "PUT /api/rag/conversations/{conversation_id}/documents": {"document_ids": []},
+    "POST /api/rag/conversations/{conversation_id}/documents": {"document_ids": []},
+    "DELETE /api/rag/conversations/{conversation_id}/documents/{document_id}": None,
+    "GET /api/rag/conversations/{conversation_id}/export": None,
+    "POST /api/rag/conversations/{conversation_id}/messages/{message_id}/note": {},
 }
 # Routes that answer from what the caller has; `test_the_second_user_finds_nothing` looks at each.
 OWN = {
@@ -80,6 +86,7 @@ class Owned:
     person: Person
     document_id: str
     conversation_id: str
+    message_id: str
     notebook_id: str
     note_id: str
 
@@ -99,7 +106,7 @@ def owned(server: LocalServer, tmp_path_factory: pytest.TempPathFactory) -> Iter
         assert document["status"] == "indexed"
         answer = person.ask(QUESTION)
         assert answer["status"] == "complete"
-        yield Owned(person, document["id"], answer["conversation_id"], notebook_id, note_id)
+        yield Owned(person, document["id"], answer["conversation_id"], answer["message_id"], notebook_id, note_id)
 
 
 def operations(server: LocalServer) -> set[str]:
@@ -173,6 +180,26 @@ def test_nothing_can_be_put_into_somebody_elses_things(bob: Person, owned: Owned
     """SEC-3"""
     assert problem_of(bob.announce("a.txt", **{name: getattr(owned, name)})) == (404, "not_found")
     assert bob.get("/documents")["items"] == []
+
+
+def test_nothing_of_somebody_elses_can_be_put_into_a_conversation(bob: Person, owned: Owned) -> None:
+    """SEC-3"""
+    own = bob.ask(QUESTION)
+    address = f"/api/rag/conversations/{own['conversation_id']}"
+    for method in ("PUT", "POST"):
+        answer, nothing = (
+            bob.http.request(method, f"{address}/documents", json={"document_ids": [value]})
+            for value in (owned.document_id, str(uuid4()))
+        )
+        assert problem_of(answer) == (404, "not_found")
+        assert without_id(answer) == without_id(nothing)
+    assert bob.http.delete(f"{address}/documents/{owned.document_id}").status_code == 204
+    for path, body in (
+        (f"{address}/messages/{owned.message_id}/note", {}),
+        (f"{address}/messages/{own['message_id']}/note", {"notebook_id": owned.notebook_id}),
+    ):
+        assert problem_of(bob.http.post(path, json=body)) == (404, "not_found")
+    assert bob.get("/notes")["items"] == []
 
 
 def test_no_note_can_be_put_into_somebody_elses_notebook(bob: Person, owned: Owned) -> None:
@@ -260,7 +287,7 @@ def closed(server: LocalServer) -> list[str]:
 
 def statuses(server: LocalServer, headers: dict[str, str]) -> dict[str, tuple[int, str]]:
     """What every route that is not public answers to somebody with these headers."""
-    ids = {f"{what}_id": str(uuid4()) for what in ("document", "conversation", "notebook", "note")}
+    ids = {f"{what}_id": str(uuid4()) for what in ("document", "conversation", "message", "notebook", "note")}
     with server.open_client(**headers) as http:
         return {operation: problem_of(call(http, operation, **ids)) for operation in closed(server)}
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Final
 
 import psycopg
 
-from functions.adapters.postgres import cursors
+from functions.adapters.postgres import cursors, documents
 from functions.adapters.postgres.connection import Connection
 from functions.adapters.postgres.documents import cut_page
-from functions.core import errors, models
+from functions.core import errors, exporting, models
 
 Row = dict[str, Any]
+
+MAX_ATTACHED: Final = 100
 
 _BAD_CURSOR = "The cursor is not valid: use next_cursor of the page before, unchanged."
 
@@ -115,6 +118,104 @@ def attached_documents(connection: Connection, conversation_id: str) -> tuple[st
         (conversation_id,),
     ).fetchall()
     return tuple(str(row["document_id"]) for row in rows)
+
+
+def list_documents(connection: Connection, conversation_id: str) -> list[Row]:
+    """The documents attached, first the first; a duplicate as the document that it is one of. Raises NotFoundError."""
+    find(connection, conversation_id)
+    return connection.execute(
+        """
+        select d.*
+        from (
+            select coalesce(o.duplicate_of, o.id) as id, min(a.created_at) as attached_at
+            from rag.conversation_documents a join rag.documents o on o.id = a.document_id
+            where a.conversation_id = %s
+            group by 1
+        ) attached join rag.documents d using (id)
+        order by attached.attached_at, d.id
+        """,
+        (conversation_id,),
+    ).fetchall()
+
+
+def attach_documents(
+    connection: Connection, user: models.User, conversation_id: str, document_ids: Sequence[str], *, replace: bool
+) -> None:
+    """Adds documents to those attached, or with `replace` puts them in their place.
+
+    A duplicate stands for the document that it is one of. Raises NotFoundError for another user's conversation or
+    document as for none, and InvalidInputError for more than MAX_ATTACHED in all.
+    """
+    lock = connection.execute("select from rag.conversations where id = %s for update", (conversation_id,)).fetchone()
+    if lock is None:
+        raise errors.NotFoundError("There is no such conversation.")
+    found = [documents.find(connection, document_id)["id"] for document_id in document_ids]
+    if replace:
+        connection.execute(
+            "delete from rag.conversation_documents where conversation_id = %s and not document_id = any (%s)",
+            (conversation_id, found),
+        )
+    connection.execute(
+        "insert into rag.conversation_documents (conversation_id, document_id, owner_id)"
+        " select %s, unnest(%s::uuid[]), %s on conflict do nothing",
+        (conversation_id, found, user.id),
+    )
+    if len(attached_documents(connection, conversation_id)) > MAX_ATTACHED:
+        raise errors.InvalidInputError(f"At most {MAX_ATTACHED} documents can be attached to a conversation.")
+
+
+def detach_document(connection: Connection, conversation_id: str, document_id: str) -> None:
+    """Leaves everything as it is when the document is not attached. Raises NotFoundError for the conversation."""
+    find(connection, conversation_id)
+    connection.execute(
+        """
+        delete from rag.conversation_documents a
+        using rag.documents o, rag.documents d
+        where a.conversation_id = %s and o.id = a.document_id and d.id = %s
+            and coalesce(o.duplicate_of, o.id) = coalesce(d.duplicate_of, d.id)
+        """,
+        (conversation_id, document_id),
+    )
+
+
+def read_all_messages(connection: Connection, conversation_id: str) -> list[Row]:
+    """The whole conversation, oldest first."""
+    return connection.execute(
+        "select * from rag.messages where conversation_id = %s order by position", (conversation_id,)
+    ).fetchall()
+
+
+def find_answer(connection: Connection, conversation_id: str, message_id: str) -> Row:
+    """An answer, with the text of its `question`; raises NotFoundError, also for a question."""
+    row = connection.execute(
+        """
+        select m.*, (
+            select q.content from rag.messages q
+            where q.conversation_id = m.conversation_id and q.role = 'user' and q.position < m.position
+            order by q.position desc limit 1
+        ) as question
+        from rag.messages m
+        where m.conversation_id = %s and m.id = %s and m.role = 'assistant'
+        """,
+        (conversation_id, message_id),
+    ).fetchone()
+    if row is None:
+        raise errors.NotFoundError("There is no such answer.")
+    return row
+
+
+def find_source_states(connection: Connection, messages: Sequence[Row]) -> dict[str, exporting.SourceState]:
+    """What has become of the sources that these messages cite, by id; those that are gone are left out."""
+    cited = list({source["document_id"] for message in messages for source in message["sources"]})
+    rows = connection.execute(
+        """
+        select id, superseded_by is not null as superseded from rag.documents where id = any (%(cited)s::uuid[])
+        union all
+        select id, false from rag.notes where id = any (%(cited)s::uuid[])
+        """,
+        {"cited": cited},
+    ).fetchall()
+    return {str(row["id"]): "superseded" if row["superseded"] else "current" for row in rows}
 
 
 def add_message(
