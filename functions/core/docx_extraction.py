@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from functions.core import docx_tables, errors, file_types, models, text_extraction
+from functions.core import docx_tables, errors, file_types, models, publication_dates, text_extraction
 from functions.core.docx_notes import REFERENCES, Notes
 from functions.core.docx_numbering import BULLET, Numbering
 from functions.core.docx_styles import RunFormat, Style, Styles, is_light, is_shaded, read_styles
@@ -120,7 +120,7 @@ class _Reader:
         """Paragraphs and tables below `parent`, in order; consecutive list items are one block."""
         place = place or self._top
         items: list[str] = []
-        for child in parent if place.depth <= _MAX_DEPTH else ():
+        for child in _children(parent, place.depth):
             for text, is_item in self._child_blocks(child, place):
                 if items and not is_item:
                     yield "\n".join(items)
@@ -213,7 +213,7 @@ class _Reader:
 
     def _runs(self, element: Element, form: RunFormat, depth: int = 0) -> Iterator[str]:
         """The pieces of text below `element`, without those of text boxes, which are paragraphs of their own."""
-        for child in element if depth <= _MAX_DEPTH else ():
+        for child in _children(element, depth):
             tag = tag_of(child)
             if tag == "t":
                 yield child.text or ""
@@ -235,8 +235,16 @@ class _Reader:
             self._hidden = True
 
 
+def _children(element: Element, depth: int) -> Iterator[Element]:
+    """None below the greatest depth, where text would be lost: there it is an error."""
+    if depth <= _MAX_DEPTH:
+        yield from element
+    elif any(tag_of(part) == "t" and part.text for part in element.iter()):
+        raise errors.CorruptDocumentError("The file nests its text deeper than any word processor does.")
+
+
 def _text_boxes(element: Element, depth: int = 0) -> Iterator[Element]:
-    for child in element if depth <= _MAX_DEPTH else ():
+    for child in _children(element, depth):
         tag = tag_of(child)
         if tag == "txbxContent":
             yield child
@@ -253,12 +261,11 @@ def _heading_level(properties: Element | None, style: Style) -> int:
 
 def _read_properties(root: Element | None) -> dict[str, str | None]:
     values = {tag_of(child): " ".join((child.text or "").split())[:300] for child in root} if root is not None else {}
-    created = re.match(r"\d{4}-\d\d-\d\d", values.get("created", ""))
     title, author = values.get("title", ""), values.get("creator") or None
     return {
         "title": None if title.lower() in ("", "word document") else title,
         "author": None if author == "python-docx" else author,
-        "published_at": created.group() if created else None,
+        "published_at": publication_dates.parse_date(values.get("created", "")[:10]),
     }
 
 

@@ -121,7 +121,12 @@ def _check_parts(archive: zipfile.ZipFile) -> None:
     if "word" not in main_part.lower() and not any(name.startswith("word/") for name in names):
         raise errors.WrongContentError  # a spreadsheet or a presentation
     # zipfile never yields more than the size an entry declares, so the declared sizes can be trusted here.
-    xml = [entry for entry in archive.infolist() if entry.filename.lower().endswith((".xml", ".rels"))]
+    # The main part is read whatever its name is.
+    xml = [
+        entry
+        for entry in archive.infolist()
+        if entry.filename == main_part or entry.filename.lower().endswith((".xml", ".rels"))
+    ]
     packed, unpacked = sum(entry.compress_size for entry in xml), sum(entry.file_size for entry in xml)
     if unpacked > _MAX_XML_BYTES or (unpacked > _RATIO_MATTERS_FROM and unpacked > _MAX_RATIO * packed):
         raise errors.TooLargeError("The file unpacks to more text than can be read.", unpacked_bytes=unpacked)
@@ -132,7 +137,7 @@ def _check_text(path: Path) -> None:
         sample = file.read(_TEXT_SAMPLE)
     if sample.startswith(_BINARY_HEADERS):
         raise errors.WrongContentError
-    text = text_extraction.decode_text(sample)
+    text = text_extraction.decode_text(sample, is_whole=len(sample) < _TEXT_SAMPLE)
     if len(_CONTROL.findall(text)) > _MAX_CONTROL_SHARE * len(text):
         raise errors.WrongContentError
     if text_spans.is_blank(text) and path.stat().st_size <= _TEXT_SAMPLE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -87,16 +88,23 @@ def clean_text(text: str) -> str:
     return _UNSTORABLE.sub("\ufffd", text) if _UNSTORABLE.search(text) else text
 
 
-def decode_text(content: bytes) -> str:
-    """Decodes by byte order mark, else as UTF-8, else as Windows-1252; line ends become `\\n`. Never fails."""
+def decode_text(content: bytes, *, is_whole: bool = True) -> str:
+    """Decodes by byte order mark, else as UTF-8, else as Windows-1252; line ends become `\\n`. Never fails.
+
+    Of content that goes on (`is_whole` false) a last character that is cut in two is left out. Bad bytes in what is
+    UTF-8 for the most part become U+FFFD: they do not make another encoding of it.
+    """
     encoding = next((name for bom, name in _BOMS if content.startswith(bom)), "utf-8")
-    try:
-        text = content.decode(encoding)
-    except UnicodeDecodeError:
-        # Five bytes mean nothing in Windows-1252; Latin-1 gives them control characters, so that none is lost.
-        fallback = "cp1252" if encoding == "utf-8" else encoding
-        text = content.decode(fallback, errors="replace")
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(content, final=is_whole)
+    if encoding == "utf-8" and "\ufffd" in text and not _is_mostly_utf8(content, text):
+        text = content.decode("cp1252", errors="replace")
     return clean_text(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _is_mostly_utf8(content: bytes, text: str) -> bool:
+    """Whether far more characters of several bytes were read than bad bytes; other encodings give hardly any."""
+    bad = text.count("\ufffd") - content.count(b"\xef\xbf\xbd")
+    return sum(character > "\x7f" for character in text) - text.count("\ufffd") >= 4 * bad
 
 
 def cut_parts(text: str, limit: int = PART_CHARACTERS) -> list[str]:

@@ -16,6 +16,7 @@ from functions.adapters import auth
 from functions.adapters.postgres import documents, objects
 from functions.adapters.storage_local import LocalObjectStore
 from functions.core import errors, file_types, ingestion, models
+from functions.core.text_extraction import clean_text
 from functions.local.routes_local import LOCAL_USER
 from functions.local.serve import open_services
 from functions.runtime import asking
@@ -97,7 +98,7 @@ def add_file(services: Services, user: models.User, path: Path) -> tuple[dict[st
             "owner_id": user.id,
             "notebook_id": None,
             "note_id": None,
-            "file_name": path.name[:255],
+            "file_name": clean_text(path.name)[:255],
             "file_type": file_type,
             "mime_type": mime_type,
             "size_bytes": size,

@@ -387,6 +387,15 @@ def test_deep_nesting_does_not_crash(tmp_path: Path) -> None:
     assert read_docx_body(tmp_path, body) == "top"
 
 
+@pytest.mark.parametrize("tags", [("w:sdt", "w:sdtContent"), ("w:ins", "w:ins")])
+def test_text_nested_too_deeply_is_an_error_not_lost(tmp_path: Path, tags: tuple[str, str]) -> None:
+    """LIB-10"""
+    opening, closing = "".join(f"<{tag}>" for tag in tags), "".join(f"</{tag}>" for tag in reversed(tags))
+    deep = opening * 150 + "<w:p><w:r><w:t>deep</w:t></w:r></w:p>" + closing * 150
+    with pytest.raises(errors.CorruptDocumentError, match="deeper"):
+        read_docx_body(tmp_path, "<w:p><w:r><w:t>top</w:t></w:r></w:p>" + deep)
+
+
 # Text
 
 
@@ -397,6 +406,12 @@ def test_text_is_decoded(tmp_path: Path, encoding: str, line_end: str) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(f"L’été,{line_end}à Nîmes – 5 €".encode(encoding))
     assert read_texts(path, "txt") == ["L’été,\nà Nîmes – 5 €"]
+
+
+def test_a_bad_byte_does_not_change_the_encoding_of_the_rest(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes("L’été dernier, à l’hôtel ".encode() + b"\xff fin")
+    assert read_texts(path, "txt") == ["L’été dernier, à l’hôtel \ufffd fin"]
 
 
 def test_bytes_of_no_encoding_still_give_text(tmp_path: Path) -> None:

@@ -130,6 +130,14 @@ def test_text_in_common_encodings_passes(tmp_path: Path, encoding: str) -> None:
     file_types.check_content(path, "txt")
 
 
+@pytest.mark.parametrize("shift", range(4))
+@pytest.mark.parametrize("word", ["Текст о договоре ", "合同文本"], ids=["Cyrillic", "Chinese"])
+def test_a_long_text_passes_wherever_its_sample_is_cut(tmp_path: Path, word: str, shift: int) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("a" * shift + word * ((1 << 21) // len(word.encode())), "utf-8")
+    file_types.check_content(path, "txt")
+
+
 def test_a_docx_with_a_password_is_encrypted(tmp_path: Path) -> None:
     """ING-11"""
     path = tmp_path / "a.docx"
@@ -168,6 +176,16 @@ def test_a_docx_whose_main_part_has_another_name_is_found(tmp_path: Path) -> Non
 def test_a_zip_bomb_is_too_large(tmp_path: Path, megabytes: int) -> None:
     path = documents.make_raw_docx(tmp_path / "a.docx", "<w:p/>" + " " * (megabytes << 20))
     assert path.stat().st_size < 100_000
+    with pytest.raises(errors.TooLargeError):
+        file_types.check_content(path, "docx")
+
+
+def test_a_zip_bomb_under_another_name_is_too_large(tmp_path: Path) -> None:
+    relation = '<Relationship Type="a/relationships/officeDocument" Target="word/main.dat"/>'
+    body = "<w:p/>" + " " * (60 << 20)
+    path = documents.make_zip(
+        tmp_path / "a.docx", _rels___dot_rels=f"<Relationships>{relation}</Relationships>", word__main_dot_dat=body
+    )
     with pytest.raises(errors.TooLargeError):
         file_types.check_content(path, "docx")
 
