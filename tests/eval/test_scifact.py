@@ -9,6 +9,7 @@ import pytest
 from functions.adapters.postgres.connection import Database
 from functions.core.settings import Settings
 from functions.local import evaluation, evaluation_goals, evaluation_sets, evaluation_tables
+from tests.eval import bm25
 from tests.requirements import need_eval_data
 
 
@@ -24,3 +25,4 @@ def test_the_right_abstract_is_found_for_a_claim(database: str, pytestconfig: py
     assert scores["hybrid"] >= evaluation_goals.GOALS["scifact", "ndcg"]
     assert scores["hybrid"] > scores["lexical"]
     assert found.missed_by_words == []
+    bm25.assert_ranks_alike(questions, found.arms["lexical"])
