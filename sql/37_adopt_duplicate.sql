@@ -1,6 +1,7 @@
 -- Notes what the bytes of a job's document are and, when the owner's library has them already, ends the job: the document
 -- becomes an alias of the one that has them, and nothing is ingested twice. Two uploads of the same bytes take turns here.
 -- Returns the id of that document, or null when the bytes are new. False lease: null as well, the next save will notice.
+-- Raises IB001 when other bytes arrived than those whose sha256 was announced.
 create or replace function rag.adopt_duplicate(job_id bigint, token uuid, content_sha256 text) returns uuid
 language plpgsql volatile security invoker
 set search_path = pg_catalog, pg_temp
@@ -16,6 +17,12 @@ begin
     end if;
     perform pg_advisory_xact_lock(hashtextextended(job.owner_id || adopt_duplicate.content_sha256, 0));
     perform rag.lock_job_source(job_id);
+    if exists (
+        select from rag.documents d
+        where d.id = job.document_id and d.content_sha256 is null and d.sha256 <> adopt_duplicate.content_sha256
+    ) then
+        raise exception 'other bytes than announced' using errcode = 'IB001';
+    end if;
     select d.id into twin from rag.documents d
     where d.owner_id = job.owner_id and d.content_sha256 = adopt_duplicate.content_sha256 and d.id <> job.document_id
         and d.superseded_by is null and d.duplicate_of is null and d.status <> 'failed'

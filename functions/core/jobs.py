@@ -88,7 +88,10 @@ class JobStore(Protocol):
     def extend_ingest_lease(self, job: Job, lease_seconds: int) -> None: ...
 
     def adopt_duplicate(self, job: Job, content_sha256: str) -> str | None:
-        """The document of the same owner that has these bytes, whose alias this one now is; None for new bytes."""
+        """The document of the same owner that has these bytes, whose alias this one now is; None for new bytes.
+
+        Raises CorruptDocumentError when they are not the bytes whose sha256 was announced.
+        """
         ...
 
     def save_batch(self, job: Job, batch: Batch, lease_seconds: int) -> None: ...

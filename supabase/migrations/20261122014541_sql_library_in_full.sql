@@ -580,10 +580,11 @@ $$;
 revoke all on function rag.fail_job_source(bigint, text, text) from public;
 grant execute on function rag.fail_job_source(bigint, text, text) to rag_worker;
 
--- from sql/37_adopt_duplicate.sql sha256:4f3ea4f91e70d907679f9eb92313e5b25d37e5abe2e5591878b6d5272873ab71
+-- from sql/37_adopt_duplicate.sql sha256:7d2ae5431e7ee177e3413f9253e6c2b8356d79dafb980cc7ffd64143dffaf2c3
 -- Notes what the bytes of a job's document are and, when the owner's library has them already, ends the job: the document
 -- becomes an alias of the one that has them, and nothing is ingested twice. Two uploads of the same bytes take turns here.
 -- Returns the id of that document, or null when the bytes are new. False lease: null as well, the next save will notice.
+-- Raises IB001 when other bytes arrived than those whose sha256 was announced.
 create or replace function rag.adopt_duplicate(job_id bigint, token uuid, content_sha256 text) returns uuid
 language plpgsql volatile security invoker
 set search_path = pg_catalog, pg_temp
@@ -599,6 +600,12 @@ begin
     end if;
     perform pg_advisory_xact_lock(hashtextextended(job.owner_id || adopt_duplicate.content_sha256, 0));
     perform rag.lock_job_source(job_id);
+    if exists (
+        select from rag.documents d
+        where d.id = job.document_id and d.content_sha256 is null and d.sha256 <> adopt_duplicate.content_sha256
+    ) then
+        raise exception 'other bytes than announced' using errcode = 'IB001';
+    end if;
     select d.id into twin from rag.documents d
     where d.owner_id = job.owner_id and d.content_sha256 = adopt_duplicate.content_sha256 and d.id <> job.document_id
         and d.superseded_by is null and d.duplicate_of is null and d.status <> 'failed'

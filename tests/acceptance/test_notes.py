@@ -528,7 +528,7 @@ def test_an_answer_keeps_its_quote_when_the_note_is_deleted(ada: Person) -> None
         {"content": ["a"]},
         {"content": "x" * (MAX_CONTENT + 1)},
         {"notebook_id": "mine"},
-        {"owner_id": str(uuid4())},
+        {"owner_id": "00000000-0000-4000-8000-00000000000e"},
         {"trashed_at": "2026-01-01T00:00:00Z"},
         {"expected_updated_at": "yesterday"},
         {"expected_updated_at": "2026-01-01T00:00:00"},

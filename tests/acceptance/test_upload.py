@@ -215,6 +215,18 @@ def test_the_address_for_sending_does_not_let_read_and_the_other_way_round(ada: 
     assert ada.http.put(f"{path}?{down.query}", content=b"other").status_code == 403
 
 
+def test_other_bytes_than_announced_are_not_indexed(ada: Person) -> None:
+    """LIB-3"""
+    digest = hashlib.sha256(b"The whole text.").hexdigest()
+    ticket = ada.announce("a.txt", b"The whole text.", sha256=digest).json()
+    assert ada.put(ticket, b"The whole").is_success
+    document = ada.follow(ticket["document"]["id"])
+    assert (document["status"], document["error_code"], document["chunk_count"]) == ("failed", "corrupt", 0)
+    assert "sha256" in document["error"]
+    assert ada.put(ticket, b"The whole text.").is_success
+    wait_until(lambda: ada.get(f"/documents/{document['id']}")["status"] == "indexed")
+
+
 def test_a_second_sending_to_the_same_address_replaces_the_first(ada: Person) -> None:
     ticket = ada.announce("a.txt").json()
     document_id = ticket["document"]["id"]

@@ -7,9 +7,13 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+import psycopg
+
 from functions.adapters.postgres import batches
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, jobs, self_retrieval
+
+OTHER_BYTES = "IB001"  # raised by rag.adopt_duplicate
 
 
 class JobStore:
@@ -41,10 +45,17 @@ class JobStore:
         _check_held(row, job)
 
     def adopt_duplicate(self, job: jobs.Job, content_sha256: str) -> str | None:
-        with self._database.as_worker() as connection:
-            row = connection.execute(
-                "select rag.adopt_duplicate(%s, %s, %s)::text as id", (job.id, job.lease_token, content_sha256)
-            ).fetchone()
+        try:
+            with self._database.as_worker() as connection:
+                row = connection.execute(
+                    "select rag.adopt_duplicate(%s, %s, %s)::text as id", (job.id, job.lease_token, content_sha256)
+                ).fetchone()
+        except psycopg.Error as exc:
+            if exc.sqlstate == OTHER_BYTES:
+                raise errors.CorruptDocumentError(
+                    "Other bytes arrived than those whose sha256 was announced. Upload the file again."
+                ) from exc
+            raise
         return None if row is None else row["id"]
 
     def save_batch(self, job: jobs.Job, batch: jobs.Batch, lease_seconds: int) -> None:
