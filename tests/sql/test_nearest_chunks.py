@@ -39,8 +39,8 @@ def make_vectors(count: int, seed: int) -> npt.NDArray[np.float32]:
 
 
 def make_neighbours(count: int, seed: int) -> npt.NDArray[np.float32]:
-    """Vectors in a corner of the space."""
-    rows = 0.4 * make_vectors(count, seed) + np.eye(1, DIMENSIONS)
+    """Vectors on one side of the space; in a corner of it, the random graph of some builds would lead nowhere else."""
+    rows = make_vectors(count, seed) + np.eye(1, DIMENSIONS)
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16).astype(np.float32)
 
 
