@@ -16,7 +16,7 @@ def missing(what: str) -> NoReturn:
     """Skips the test aloud, or fails it where everything is required."""
     if os.environ.get("IBID_REQUIRE_ALL") == "1":
         pytest.fail(f"IBID_REQUIRE_ALL=1, and missing: {what}", pytrace=False)
-    pytest.skip(f"MISSING: {what}")
+    pytest.skip(f"MISSING: {what}")  # a machine without it still runs all other tests
 
 
 def need_program(*names: str) -> str:
@@ -56,7 +56,7 @@ def _need_folder(variable: str, default: str, name: str) -> Path:
     if folder.exists():
         return folder
     if variable not in os.environ and not root.exists():
-        pytest.skip(f"MISSING: {variable} is not set")  # data outside the repository: nothing a set-up could install
+        pytest.skip(f"MISSING: {variable} is not set")  # data outside the repository: no set-up can install it
     missing(f"{variable}: no {name!r} in {root}")
 
 
@@ -72,7 +72,7 @@ def need_leave_to_install() -> None:
     """For tests that install the project afresh (minutes, a network): IBID_TEST_INSTALL=1; 0 forbids it."""
     wanted = os.environ.get("IBID_TEST_INSTALL")
     if wanted == "0":
-        pytest.skip("IBID_TEST_INSTALL=0")
+        pytest.skip("IBID_TEST_INSTALL=0")  # who has no network, or no minutes, says so
     if wanted != "1" and os.environ.get("IBID_REQUIRE_ALL") != "1":
         missing("IBID_TEST_INSTALL=1, the leave to install the project afresh")
 

@@ -218,7 +218,10 @@ def _commands(spec: TableSpec) -> list[tuple[Any, ...]]:
         *(("SPAN", (first, row), (to, row)) for row, first, to in spec.spans),
         *(("ALIGN", (first, row), (to, row), "CENTER") for row, first, to in spec.spans if row < spec.header_rows),
     ]
-    rule = lambda place, start, end, weight: (place, start, end, weight, black)  # noqa: E731  a short name for many lines
+
+    def rule(place: str, start: tuple[int, int], end: tuple[int, int], weight: float) -> tuple[Any, ...]:
+        return (place, start, end, weight, black)
+
     lines = {
         "grid": [rule("GRID", *whole, 0.5)],
         "form object": [rule("GRID", *whole, 0.5)],

@@ -151,8 +151,8 @@ def _run(model: _Model, output: str, rows: Sequence[Sequence[int]]) -> npt.NDArr
         ids[position, : len(row)] = row
         mask[position, : len(row)] = 1
     with _model_errors():
-        (result,) = model.session.run([output], {"input_ids": ids, "attention_mask": mask})
-    return result  # type: ignore[no-any-return]
+        result: npt.NDArray[np.float32] = model.session.run([output], {"input_ids": ids, "attention_mask": mask})[0]
+    return result
 
 
 @contextmanager

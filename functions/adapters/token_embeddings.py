@@ -71,9 +71,9 @@ class TokenServer:
     def _check_pooling(self) -> None:
         if self._pools_by_mean:
             return
-        info = self._ask(lambda: self._server.client.get("/info", cast_to=object))
+        info: Any = self._ask(lambda: self._server.client.get("/info", cast_to=object))
         try:
-            pooling = info["model_type"]["embedding"]["pooling"]  # type: ignore[index]
+            pooling = info["model_type"]["embedding"]["pooling"]
         except (TypeError, KeyError) as exc:  # a model that does not embed, or another server
             raise errors.ModelRejectedError(_UNSUPPORTED) from exc
         if pooling != "mean":

@@ -133,7 +133,8 @@ def _sum_within(vectors: Matrix, middles: npt.NDArray[np.int64], share: _Share) 
     import numpy as np
 
     inside = (middles >= 2 * share.start) & (middles < 2 * share.end)
-    return vectors[inside].sum(axis=0, dtype=np.float64)  # type: ignore[no-any-return]
+    total: npt.NDArray[np.float64] = vectors[inside].sum(axis=0, dtype=np.float64)
+    return total
 
 
 def _unit_vectors(

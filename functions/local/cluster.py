@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil  # type: ignore[import-untyped,unused-ignore]
+import psutil
 from psycopg import pq
 
 from functions.core import errors

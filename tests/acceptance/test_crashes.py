@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,7 @@ class Keeper:
             if self._random.random() < 0.2:
                 time.sleep(self._random.uniform(0.05, LONGEST_START))
             else:  # early moments more often than late ones
-                wait_for(lambda: self._is_at_work(process.pid), 10)  # noqa: B023  called at once
+                wait_for(partial(self._is_at_work, process.pid), 10)
                 time.sleep(LONGEST_WORK * self._random.random() ** 2)
             self.killed_at_work += self._is_at_work(process.pid)
             process.kill()

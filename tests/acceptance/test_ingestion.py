@@ -75,7 +75,7 @@ def worker(db: Database, embedder: LocalEmbedder, tmp_path: Path) -> Worker:
     ]
     file = make_pdf(tmp_path / "cities.pdf", *pages)
     server = stored_settings.ensure_default_server(db, LOCAL_SERVER)
-    return Worker(JobStore(db), Folder(file), server, embedder, Settings(), lease_seconds=1)  # type: ignore[arg-type]
+    return Worker(JobStore(db), Folder(file), server, embedder, Settings(), lease_seconds=1)
 
 
 def add_document(db: Database, dsn: str) -> str:
@@ -189,7 +189,7 @@ def test_a_page_with_no_text_is_named_in_the_health_report(
     """LIB-10"""
     file = make_pdf(tmp_path / "gap.pdf", "The first page has words.", "", "The third page has words.")
     document_id = add_document(db, database)
-    assert replace(worker, objects=Folder(file)).ingest_next() == Outcome(1, document_id, "done")  # type: ignore[arg-type]
+    assert replace(worker, objects=Folder(file)).ingest_next() == Outcome(1, document_id, "done")
     with db.as_user(ADA) as connection:
         health = documents.find(connection, document_id)["health"]
     assert health == {

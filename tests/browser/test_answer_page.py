@@ -124,8 +124,8 @@ def highlighted_share(pdf: Path, number: int, quote: str, image: Image.Image) ->
     for word in words:
         size = len(squeeze(word["text"]))
         if start <= position and position + size <= start + len(wanted):
-            box = (word["x0"] * scale, word["top"] * scale, word["x1"] * scale, word["bottom"] * scale)
-            covered.append(is_yellow(image.crop(tuple(round(v) for v in box))))  # type: ignore[arg-type]
+            left, top, right, bottom = (round(word[side] * scale) for side in ("x0", "top", "x1", "bottom"))
+            covered.append(is_yellow(image.crop((left, top, right, bottom))))
         position += size
     assert covered
     return sum(covered) / len(covered)

@@ -16,9 +16,6 @@ def main() -> int:
             print(f"MISSING: IBID_EVAL_DATA: no question sets in {evaluation_sets.data_root()}", file=sys.stderr)
             return 2
         arguments = [*names, *arguments]
-    if not bm25.is_installed():
-        print("MISSING: bm25s and PyStemmer, which full text search is held against", file=sys.stderr)
-        return evaluation.main(arguments)
     return evaluation.main(arguments, {"bm25s": bm25.measure_ndcg})
 
 

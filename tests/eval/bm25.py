@@ -6,24 +6,12 @@ from collections.abc import Sequence
 
 from functions.core import metrics
 from functions.local import evaluation_asking, evaluation_goals, evaluation_sets
-from tests.requirements import missing
 
 LANGUAGES = {"en": "english", "fr": "french"}
 
 
-def is_installed() -> bool:
-    try:
-        import bm25s  # noqa: F401
-        import Stemmer  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
 def assert_ranks_alike(questions: evaluation_sets.QuestionSet, asked: Sequence[evaluation_asking.Asked]) -> None:
     """RET-2: nDCG@10 of the lexical arm is hardly less than that of a reference that ranks whole passages."""
-    if not is_installed():
-        missing("bm25s and PyStemmer")
     least = evaluation_goals.REFERENCE * measure_ndcg(questions)
     assert evaluation_goals.mean_scores(asked).ndcg >= least
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 import pytest
 
@@ -25,8 +26,8 @@ from tests.library import (
 SHA = "a" * 64
 
 
-def texts_found(db: Database, user: models.User = ADA, **scope: object) -> set[str]:
-    return {hit.text for hit in search.hybrid_search(db, user, make_query("alpha", **scope)).hits}  # type: ignore[arg-type]
+def texts_found(db: Database, user: models.User = ADA, **scope: Any) -> set[str]:
+    return {hit.text for hit in search.hybrid_search(db, user, make_query("alpha", **scope)).hits}
 
 
 def version_of(db: Database, document_id: str, user: models.User = ADA) -> tuple[int, str | None]:
@@ -126,7 +127,7 @@ def test_two_uploads_of_the_same_bytes_at_once_are_ingested_once(db: Database, d
     started = [start_job(db, database) for _ in range(4)]
     found: list[str | None] = []
     threads = [
-        threading.Thread(target=lambda job=job: found.append(JobStore(db).adopt_duplicate(job, SHA)))  # type: ignore[misc]
+        threading.Thread(target=lambda job: found.append(JobStore(db).adopt_duplicate(job, SHA)), args=(job,))
         for job in started
     ]
     for thread in threads:

@@ -289,7 +289,7 @@ def test_while_the_keys_cannot_be_had_nobody_is_let_in_and_the_server_is_left_in
 def test_keys_of_other_kinds_in_the_set_are_passed_over(
     server: KeyServer, authenticate: Callable[[str], models.User]
 ) -> None:
-    server.keys[:0] = [{"kty": "oct", "k": "c2VjcmV0", "kid": "ec", "alg": "HS256"}, {"kty": "new"}, "nonsense"]  # type: ignore[list-item]
+    server.keys[:0] = [{"kty": "oct", "k": "c2VjcmV0", "kid": "ec", "alg": "HS256"}, {"kty": "new"}, "nonsense"]
     assert authenticate(sign(claims(issuer_of(server)), EC_KEY, "ES256", "ec")).id == USER
 
 

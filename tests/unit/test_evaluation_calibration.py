@@ -34,9 +34,9 @@ def test_the_questions_of_one_document_cannot_be_halved():
     question = Question("q", "?", "en", frozenset({"a"}), frozenset({"a"}))
     with pytest.raises(errors.ConflictError, match="lone"):
         evaluation_calibration.collect_evidence(
-            None,  # type: ignore[arg-type]
+            None,
             QuestionSet("lone", (), (), (question,)),
-            None,  # type: ignore[arg-type]
+            None,
             Settings(),
         )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.core import errors, extraction, file_types
+from functions.core import errors, extraction, file_types, models
 from tests import documents, requirements
 
 DOCX_MIME = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -99,20 +99,22 @@ def test_as_much_junk_before_a_pdf_header_is_taken_as_can_be_read(tmp_path: Path
         (b"PK\x03\x04" + b"a" * 99, "md"),
     ],
 )
-def test_content_that_is_not_what_the_name_says_is_refused(tmp_path: Path, content: bytes, expected: str) -> None:
+def test_content_that_is_not_what_the_name_says_is_refused(
+    tmp_path: Path, content: bytes, expected: models.FileType
+) -> None:
     """LIB-4"""
     path = tmp_path / "upload"
     path.write_bytes(content)
     with pytest.raises(errors.WrongContentError):
-        file_types.check_content(path, expected)  # type: ignore[arg-type]
+        file_types.check_content(path, expected)
 
 
 @pytest.mark.parametrize("expected", ["pdf", "docx", "txt", "md"])
-def test_an_empty_file_is_empty(tmp_path: Path, expected: str) -> None:
+def test_an_empty_file_is_empty(tmp_path: Path, expected: models.FileType) -> None:
     path = tmp_path / "upload"
     path.touch()
     with pytest.raises(errors.EmptyDocumentError):
-        file_types.check_content(path, expected)  # type: ignore[arg-type]
+        file_types.check_content(path, expected)
 
 
 @pytest.mark.parametrize("content", [b" \n\t\r\n ", b"\xef\xbb\xbf\n"], ids=["blank", "byte order mark"])

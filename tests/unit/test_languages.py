@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from functions.core import languages
+from functions.core import languages, models
 from tests import requirements
 
 
@@ -32,9 +32,9 @@ def test_a_sentence_is_told_by_its_small_words(text: str, expected: str) -> None
 
 @pytest.mark.parametrize("text", ["", "42", "GDP 2019", "Paris", "a b c"])
 @pytest.mark.parametrize("default", ["en", "fr", "simple"])
-def test_too_few_words_give_the_default(text: str, default: str) -> None:
+def test_too_few_words_give_the_default(text: str, default: models.Lang) -> None:
     """CHAT-7"""
-    assert languages.detect_language(text, default=default) == default  # type: ignore[arg-type]
+    assert languages.detect_language(text, default=default) == default
 
 
 def test_accents_may_be_written_as_combining_marks() -> None:

@@ -78,7 +78,7 @@ class Reference:
             mixed[:, at] = weights / weights.sum(-1, keepdims=True) @ value[:, at]
         return self.norm(f"{name}.output.LayerNorm", self.dense(f"{name}.output.dense", mixed) + x)
 
-    @functools.cache  # noqa: B019  there is one Reference for the whole run
+    @functools.cache  # noqa: B019 - it keeps every Reference alive, and there is one for the whole run
     def states(self, text: str) -> np.ndarray:
         ids = self.tokenizer.encode(text).ids
         words, positions, types = (

@@ -39,7 +39,7 @@ def test_a_reader_who_leaves_closes_the_source() -> None:
     closed = threading.Event()
     stream = stream_events(slow(0.2, closed), ping_seconds=15)
     next(stream)
-    stream.close()  # type: ignore[attr-defined]
+    stream.close()
     assert closed.wait(5)
 
 

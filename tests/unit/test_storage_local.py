@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -95,13 +96,13 @@ def test_an_upload_over_the_limit_is_stopped_at_once_and_leaves_nothing(store: s
 
 
 def test_an_upload_that_breaks_off_leaves_the_old_object(store: storage_local.LocalObjectStore) -> None:
-    def broken() -> object:
+    def broken() -> Iterator[bytes]:
         yield b"half"
         raise ConnectionResetError
 
     store.put(PATH, [b"old"])
     with pytest.raises(ConnectionResetError):
-        store.put(PATH, broken())  # type: ignore[arg-type]
+        store.put(PATH, broken())
     with pytest.raises(errors.InvalidInputError, match="4 of 9 bytes"):
         store.put(PATH, [b"half"], expected_size=9)
     assert files_in(store) == [f"documents/{PATH}"]

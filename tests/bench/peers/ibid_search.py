@@ -50,7 +50,7 @@ class IbidSearch:
             units, vectors = dataset.units[first : first + count], dataset.vectors[first : first + count]
             text = BETWEEN.join(unit.text for unit in units)
             user = models.User.named(units[0].owner)
-            loader = UnitLoader(database, user, server, None, Settings(), vectors)  # type: ignore[arg-type]
+            loader = UnitLoader(database, user, server, None, Settings(), vectors)
             loader.load([evaluation_sets.Passage(str(first), None, text)])
         vector_indexes.build_vector_indexes(database)  # as the daily schedule does, where a library is large enough
         database.close()
