@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
@@ -12,17 +13,31 @@ from functions.local import evaluation, evaluation_goals, evaluation_sets, evalu
 from tests.eval import bm25
 from tests.requirements import need_eval_data
 
+NDCG = 0.785
+"""What is asked of a third of the set; `make eval ARGS=passages/scifact` asks all of it, in three times the minutes."""
+
+
+def read_third() -> evaluation_sets.QuestionSet:
+    """Every third claim, the abstracts that answer them, and every third of the others."""
+    found = evaluation_sets.read_set("scifact", root=need_eval_data("passages"))
+    questions = found.questions[::3]
+    gold = {unit for question in questions for unit in question.gold}
+    others = [passage for passage in found.passages if passage.id not in gold]
+    kept = {passage.id for passage in others[::3]} | gold
+    passages = tuple(passage for passage in found.passages if passage.id in kept)
+    return replace(found, passages=passages, questions=questions)
+
 
 def test_the_right_abstract_is_found_for_a_claim(database: str, pytestconfig: pytest.Config):
-    """EVAL-1: nDCG@10 of the hybrid search on all of SciFact dev, which is more than words alone find."""
-    questions = evaluation_sets.read_set("scifact", root=need_eval_data("passages"))
+    """EVAL-1: nDCG@10 of the hybrid search, which is more than either arm alone finds."""
+    questions = read_third()
     home = pytestconfig.cache.mkdir("ibid")  # vectors stay the same however the search changes
     with evaluation.open_embedder(home) as embedder, closing(Database(database)) as store:
-        found = evaluation.evaluate(store, questions, embedder, Settings(), ("hybrid", "lexical"))
+        found = evaluation.evaluate(store, questions, embedder, Settings())
     evaluation_tables.print_report(found)
     scores = {arm: evaluation_goals.mean_scores(asked).ndcg for arm, asked in found.arms.items()}
-    assert (found.document_count, len(found.arms["hybrid"])) == (5183, 809)
-    assert scores["hybrid"] >= evaluation_goals.GOALS["scifact", "ndcg"]
-    assert scores["hybrid"] > scores["lexical"]
+    assert (found.document_count, len(found.arms["hybrid"])) == (len(questions.passages), 270)
+    assert scores["hybrid"] >= NDCG
+    assert scores["hybrid"] > max(scores["lexical"], scores["dense"])
     assert found.missed_by_words == []
     bm25.assert_ranks_alike(questions, found.arms["lexical"])
