@@ -11,7 +11,7 @@ declare
     twin uuid;
 begin
     select * into job from rag.ingest_jobs j
-    where j.id = job_id and j.lease_token = token and j.status = 'running' and j.kind = 'ingest';
+    where j.id = job_id and j.lease_token = token and j.status = 'running' and j.document_id is not null;
     if not found then
         return null;
     end if;

@@ -106,7 +106,7 @@ class Worker:
             path = Path(folder) / f"original.{job.file_type}"
             if job.object_path is not None:
                 self.objects.download(job.object_path, path)
-                if job.kind == "ingest" and self.store.adopt_duplicate(job, hash_file(path)):
+                if self.store.adopt_duplicate(job, hash_file(path)):
                     self.objects.remove([job.object_path])
                     return "duplicate"
             with self._open(job, path) as document:

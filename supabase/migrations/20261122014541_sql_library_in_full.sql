@@ -1,13 +1,14 @@
 -- Stamped from sql/ by `make sql-stamp`. Edit the files there, not here.
 
--- from sql/02_fold.sql sha256:d87dee4e848004038c2b139237ed2fad592a72b5ce7883dc8fd3778d1a0300ce
+-- from sql/02_fold.sql sha256:5f133ca2f2edb6fd45cde39013f3fe8a03ad187e1a941b3ce366ff8646193486
 -- Text without accents and ligatures (é → e, œ → oe), by the Unicode decomposition, so that no extension is needed.
 -- Text that is all ASCII, a byte a character, has none.
 create or replace function rag.fold(content text) returns text
 language sql immutable parallel safe
 as $$
-    select case when octet_length(content) = char_length(content) then content else replace(replace(
-        regexp_replace(normalize(content, NFKD), '[\u0300-\u036f]', '', 'g'), 'œ', 'oe'), 'æ', 'ae') end
+    select case when octet_length(content) = char_length(content) then content else replace(replace(replace(replace(
+        regexp_replace(normalize(content, NFKD), '[\u0300-\u036f]', '', 'g'),
+        'œ', 'oe'), 'æ', 'ae'), 'Œ', 'Oe'), 'Æ', 'Ae') end
 $$;
 revoke all on function rag.fold(text) from public;
 grant execute on function rag.fold(text) to authenticated, rag_worker;
@@ -278,10 +279,10 @@ $$;
 revoke all on function rag.nearest_chunks(uuid, extensions.halfvec, bigint[], bigint, int) from public;
 grant execute on function rag.nearest_chunks(uuid, extensions.halfvec, bigint[], bigint, int) to authenticated, rag_worker;
 
--- from sql/16_find_phrases.sql sha256:c6ac9c4c78fa9b789331b4f254de675f3d9516d57878ee781f2e5efab667cd8e
+-- from sql/16_find_phrases.sql sha256:9fd8fabd66076202bf56d21daa62edebfde16630cd5a171b65eb248f13ba967d
 -- The chunks of a scope that hold every phrase a question has in quotation marks, word for word; none without such phrases.
--- Case, accents, punctuation and line breaks do not matter. The thousand chunks that BM25 puts first for the phrases' words
--- are read.
+-- Case, accents, punctuation and line breaks do not matter. The first ten phrases count, and the thousand chunks that BM25 puts
+-- first for their words are read.
 create or replace function rag.find_phrases(
     query_text text, query_lang text, generations bigint[], chunk_count bigint, match_count int
 ) returns setof bigint
@@ -291,32 +292,45 @@ set plan_cache_mode = force_generic_plan
 as $$
 declare
     phrases text[];
-    queries jsonb;
+    question record;
+    query_en sparsevec := '{}/268435456';
+    query_fr sparsevec := '{}/268435456';
+    query_simple sparsevec := '{}/268435456';
 begin
     if query_text !~ '["“”„«]' then
         return;
     end if;
     phrases := array(
         select ' ' || btrim(regexp_replace(lower(rag.fold(m[1])), '[^[:alnum:]]+', ' ', 'g')) || ' '
-        from regexp_matches(left(query_text, 2000), '["“”„«]\s*([^"“”„«»]*[[:alnum:]][^"“”„«»]*)["“”»]', 'g') as m);
+        from regexp_matches(left(query_text, 2000), '["“”„«]\s*([^"“”„«»]*[[:alnum:]][^"“”„«»]*)["“”»]', 'g') as m
+        limit 10);
     if phrases = '{}' then
         return;
     end if;
-    select jsonb_object_agg(q.lang, q.query::text) into queries
-    from rag.lexical_queries(array_to_string(phrases, ''), query_lang, generations, chunk_count) q;
+    for question in
+        select q.lang, q.query
+        from rag.lexical_queries(array_to_string(phrases, ''), query_lang, generations, chunk_count) q
+    loop
+        case question.lang
+            when 'en' then query_en := question.query;
+            when 'fr' then query_fr := question.query;
+            else query_simple := question.query;
+        end case;
+    end loop;
     return query
     select n.chunk_id
     from (
-        select t.chunk_id, t.terms <#> (queries ->> t.lang)::sparsevec as distance
+        select t.chunk_id,
+            t.terms <#> case t.lang when 'en' then query_en when 'fr' then query_fr else query_simple end as distance
         from rag.chunk_terms t
         where t.generation = any (generations)
         order by 2, 1
         limit 1000
     ) n
     join rag.chunks c on c.id = n.chunk_id
-    where n.distance < 0 and (
-        select bool_and(strpos(' ' || regexp_replace(lower(rag.fold(c.search_text)), '[^[:alnum:]]+', ' ', 'g') || ' ', p) > 0)
-        from unnest(phrases) as p)
+    cross join lateral (
+        select ' ' || regexp_replace(lower(rag.fold(c.search_text)), '[^[:alnum:]]+', ' ', 'g') || ' ' as words offset 0) said
+    where n.distance < 0 and not exists (select from unnest(phrases) as p where strpos(said.words, p) = 0)
     order by n.distance, n.chunk_id
     limit match_count;
 end
@@ -580,7 +594,7 @@ $$;
 revoke all on function rag.fail_job_source(bigint, text, text) from public;
 grant execute on function rag.fail_job_source(bigint, text, text) to rag_worker;
 
--- from sql/37_adopt_duplicate.sql sha256:7d2ae5431e7ee177e3413f9253e6c2b8356d79dafb980cc7ffd64143dffaf2c3
+-- from sql/37_adopt_duplicate.sql sha256:19c7c887087610990709b987ec65d550ffb6fad1f58f3d35ba6337ba094ea30f
 -- Notes what the bytes of a job's document are and, when the owner's library has them already, ends the job: the document
 -- becomes an alias of the one that has them, and nothing is ingested twice. Two uploads of the same bytes take turns here.
 -- Returns the id of that document, or null when the bytes are new. False lease: null as well, the next save will notice.
@@ -594,7 +608,7 @@ declare
     twin uuid;
 begin
     select * into job from rag.ingest_jobs j
-    where j.id = job_id and j.lease_token = token and j.status = 'running' and j.kind = 'ingest';
+    where j.id = job_id and j.lease_token = token and j.status = 'running' and j.document_id is not null;
     if not found then
         return null;
     end if;

@@ -223,6 +223,8 @@ def test_other_bytes_than_announced_are_not_indexed(ada: Person) -> None:
     document = ada.follow(ticket["document"]["id"])
     assert (document["status"], document["error_code"], document["chunk_count"]) == ("failed", "corrupt", 0)
     assert "sha256" in document["error"]
+    assert ada.http.post(f"/api/rag/documents/{document['id']}/retry").is_success
+    assert ada.follow(document["id"])["error_code"] == "corrupt"
     assert ada.put(ticket, b"The whole text.").is_success
     wait_until(lambda: ada.get(f"/documents/{document['id']}")["status"] == "indexed")
 

@@ -40,10 +40,11 @@ def test_a_question_finds_passages_by_any_of_its_words(
         ("étudiants forêt", "Les etudiants de la foret"),
         ("L’ÉTUDIANTE a-t-elle une œuvre ?", "Son oeuvre complète"),
         ("oeuvre", "Une œuvre"),
+        ("oeuvres", "Œuvres complètes"),
         ("e\u0301tudiant", "un étudiant"),
         ("ﬁnance", "la finance"),
     ],
-    ids=["no accents asked", "no accents written", "oe", "œ", "decomposed", "ligature"],
+    ids=["no accents asked", "no accents written", "oe", "œ", "Œ", "decomposed", "ligature"],
 )
 def test_accents_and_ligatures_do_not_matter(
     db: Database, database: str, server: models.EmbeddingServer, question: str, text: str
