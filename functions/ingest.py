@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from functions.core import scratch
 from functions.runtime import events, wiring
 
 _log = logging.getLogger(__name__)
@@ -12,6 +13,7 @@ _log = logging.getLogger(__name__)
 
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Answers with the messages to deliver again (`ReportBatchItemFailures`); the job itself keeps its own state."""
+    scratch.remove_lost_folders()  # of an invocation that was killed here
     failures = []
     for record in event["Records"]:
         try:

@@ -147,12 +147,12 @@ def _status_error(exc: openai.APIStatusError) -> errors.UnavailableError:
 
 
 def _retry_after(exc: openai.APIStatusError) -> dict[str, Any]:
-    """The seconds the server asks to wait, as an error detail; a date or nonsense counts as no word."""
+    """The seconds the server asks to wait, an hour at most, as an error detail; a date or nonsense is no word."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             seconds = float(exc.response.headers[name]) / unit
         except (KeyError, ValueError):
             continue
         if math.isfinite(seconds) and seconds >= 0:
-            return {"retry_after": seconds}
+            return {"retry_after": min(seconds, 3600.0)}
     return {}

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from functions.adapters import openai_connection as connection
 from functions.core import errors
 
-READ_SECONDS = 10.0
-"""Somebody is waiting for the answer, and there is an order without a reranker, too."""
+READ_SECONDS = 8.0
+ALL_SECONDS = 10.0
+"""Somebody is waiting for the answer, and there is an order without a reranker, too: no request begins after them."""
 PATIENCE = connection.Patience(attempts=2, total_seconds=5.0, first_wait=0.2)
 TEI_BATCH = 32
 """What text-embeddings-inference takes at once unless it was started with another limit."""
@@ -53,9 +55,14 @@ class RerankServer:
                 if not _misses_texts(exc):
                     raise
                 self._takes_texts = True
-        batches = [list(texts[at : at + TEI_BATCH]) for at in range(0, len(texts), TEI_BATCH)]
-        replies = (self._ask({"query": question, "texts": batch, "truncate": True}, len(batch)) for batch in batches)
-        return [score for scores in replies for score in scores]
+        scores: list[float] = []
+        deadline = time.monotonic() + ALL_SECONDS
+        while len(scores) < len(texts):
+            if time.monotonic() > deadline:
+                raise errors.ModelUnavailableError("The reranker took too long.")
+            batch = list(texts[len(scores) : len(scores) + TEI_BATCH])
+            scores += self._ask({"query": question, "texts": batch, "truncate": True}, len(batch))
+        return scores
 
     def _ask(self, body: dict[str, Any], count: int) -> list[float]:
         def request() -> object:

@@ -41,12 +41,14 @@ def work(services: Services, *, parent: int | None = None) -> None:
     os.nice(NICENESS)
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the server says when to stop
+    clear = _every(SWEEP_SECONDS, scratch.remove_lost_folders)
     release = _every(SWEEP_SECONDS, lambda: release_lost_jobs(services))
     sweep = _every(SWEEP_SECONDS, lambda: sweeper.sweep(services))
     purge = _every(DAY_SECONDS, lambda: retention.purge(services))
     build_indexes = _every(DAY_SECONDS, lambda: vector_indexes.build(services))
     while not stopping.is_set() and (parent is None or os.getppid() == parent):
         try:
+            clear()
             release()
             sweep()
             purge()
@@ -67,7 +69,6 @@ def release_lost_jobs(services: Services) -> int:
 
     A process that asks is at no job itself: what it still holds, it lost when the database went away.
     """
-    scratch.remove_lost_folders()
     store, host = JobStore(services.database), services.holder.rpartition(":")[0]
     return store.release_lost_jobs(
         host, [name for name in store.list_holders(host) if _is_alive(name) and name != services.holder]

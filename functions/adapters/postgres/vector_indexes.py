@@ -22,7 +22,9 @@ from rag.embedding_servers s
 where to_regclass('rag.chunk_vectors_hnsw_' || replace(s.id::text, '-', '')) is null and exists (
     select from (
         select d.owner_id, sum(d.chunk_count) as owned, sum(sum(d.chunk_count)) over () as total
-        from rag.documents d where d.embedding_server_id = s.id group by 1
+        from rag.documents d
+        where d.embedding_server_id = s.id and d.generation is not null and d.superseded_by is null
+        group by 1
     ) l where rag.prefers_vector_index(l.owned::bigint, l.total::bigint))
 order by 1
 """
@@ -48,16 +50,16 @@ class VectorIndex:
         return "chunk_vectors_hnsw_" + self.server_id.replace("-", "")
 
 
-def build_vector_indexes(database: Database) -> list[str]:
+def build_vector_indexes(database: Database, seconds: float | None = None) -> list[str]:
     """Builds what is missing and returns the names; writers wait meanwhile, searches do not.
 
     The connection's own role must own the tables. Raises DatabaseUnavailableError, also when writers hold on to the
-    table; the next run tries again.
+    table or a build takes more than `seconds`; the next run tries again.
     """
     built = []
     for index in list_missing(database):
         started = time.monotonic()
-        _build(database, index)
+        _build(database, index, seconds)
         _log.info("built %s in %.1f s", index.name, time.monotonic() - started)
         built.append(index.name)
     return built
@@ -68,7 +70,7 @@ def list_missing(database: Database) -> list[VectorIndex]:
         return [VectorIndex(row["id"], row["dimensions"]) for row in connection.execute(_MISSING).fetchall()]
 
 
-def _build(database: Database, index: VectorIndex) -> None:
+def _build(database: Database, index: VectorIndex, seconds: float | None) -> None:
     """In one transaction, so that nothing is left of a build that fails, and the settings end with it."""
     statement = sql.SQL(_CREATE).format(
         name=sql.Identifier(index.name),
@@ -77,8 +79,8 @@ def _build(database: Database, index: VectorIndex) -> None:
     )
     with database.autocommit() as connection, connection.transaction():
         connection.execute(
-            "select set_config('statement_timeout', '0', true), set_config('lock_timeout', %s, true),"
+            "select set_config('statement_timeout', %s, true), set_config('lock_timeout', %s, true),"
             " set_config('maintenance_work_mem', %s, true)",
-            (LOCK_TIMEOUT, MEMORY),
+            ("0" if seconds is None else f"{max(1, round(seconds * 1000))}ms", LOCK_TIMEOUT, MEMORY),
         )
         connection.execute(statement)
