@@ -30,13 +30,13 @@ def escape_text(text: str, marks: Collection[int] = ()) -> str:
     return "\n\n".join("\\\n".join(escape_line(line, marks) for line in p.split("\n")) for p in paragraphs)
 
 
-def contain(text: str, marks: Collection[int] = (), level: int = 4) -> str:
+def contain(text: str, marks: Collection[int] = ()) -> str:
     """Somebody else's Markdown as a part of a larger file.
 
-    Emphasis, lists, tables and code stay. Headings become those of `level`, a fence left open is closed, and HTML,
+    Emphasis, lists, tables and code stay. Headings become those of the fourth level, a fence left open is closed, and HTML,
     links and images become text.
     """
-    return "\n".join(_contain_lines(_join_line_ends(text).strip("\n").split("\n"), marks, "#" * level))
+    return "\n".join(_contain_lines(_join_line_ends(text).strip("\n").split("\n"), marks))
 
 
 def quote(text: str) -> str:
@@ -49,7 +49,7 @@ def indent(text: str, width: int) -> str:
     return "\n".join(" " * width + line if line else line for line in text.split("\n"))
 
 
-def _contain_lines(lines: list[str], marks: Collection[int], heading: str) -> Iterator[str]:
+def _contain_lines(lines: list[str], marks: Collection[int]) -> Iterator[str]:
     fence = ""
     for line in lines:
         if fence:
@@ -61,14 +61,14 @@ def _contain_lines(lines: list[str], marks: Collection[int], heading: str) -> It
             fence = found[1] or found[2]
             yield line
         else:
-            yield _contain_line(_RICH.sub(lambda found: _escape(found, marks), line), heading)
+            yield _contain_line(_RICH.sub(lambda found: _escape(found, marks), line))
     if fence:
         yield fence
 
 
-def _contain_line(line: str, heading: str) -> str:
+def _contain_line(line: str) -> str:
     if found := _HEADING.match(line):
-        return heading + line[found.end() :]
+        return "####" + line[found.end() :]
     if found := _NESTED_HEADING.match(line):
         return f"{line[: found.end()]}\\{line[found.end() :]}"
     if found := _UNDERLINE.fullmatch(line):  # would make a heading of the line above

@@ -55,11 +55,6 @@ def needs_recognition(text: str, page: pypdfium2.PdfPage) -> bool:
     return _shows_something(page, with_text=meaningless >= readable)
 
 
-def says_more(reading: str, text: str) -> bool:
-    """Whether a reading holds clearly more than the text layer `text`, which has no mistakes in what it has."""
-    return count_readable(reading) > 1.2 * count_readable(text)
-
-
 def draw_page(page: pypdfium2.PdfPage) -> Image.Image | None:
     """The page in grey as it is seen, to be read; None for a blank one. Called under the lock of PDFium.
 

@@ -45,10 +45,10 @@ def describe_document(
     )
 
 
-def choose_pages(total: int, count: int = SAMPLED_PAGES) -> list[int]:
-    """At most `count` numbers of 1 … `total` in pairs of neighbours, evenly spread: left and right pages differ."""
-    if total <= count:
+def choose_pages(total: int) -> list[int]:
+    """Up to SAMPLED_PAGES numbers of 1 … `total` in pairs of neighbours, evenly spread: left and right pages differ."""
+    if total <= SAMPLED_PAGES:
         return list(range(1, total + 1))
-    pairs = count // 2
+    pairs = SAMPLED_PAGES // 2
     firsts = (1 + (total - 2) * step // (pairs - 1) for step in range(pairs))
     return sorted({page for first in firsts for page in (first, first + 1)})

@@ -106,8 +106,9 @@ class Drawing:
         areas = list(itertools.islice(self._find_areas(paths[:_MAX_PATHS], texts), _MAX_AREAS)) if texts else []
         for colour, drawn in texts.items():
             under = [area for filled, area in areas if _are_alike(colour, filled)]
-            boxes = pdf_objects.read_all_bounds(drawn) if under else ()
-            for item, box in zip(drawn, boxes, strict=False):  # no boxes where nothing is under the text
+            if not under:
+                continue
+            for item, box in zip(drawn, pdf_objects.read_all_bounds(drawn), strict=True):
                 if any(pdf_objects.stands_on(box, area) for area in under):
                     self.doubts[item] = "pale"
 

@@ -36,6 +36,7 @@ _HYPHENS = frozenset({"-", SOFT_HYPHEN, _HYPHEN_MARK})
 _LINE = re.compile("[^\r\n\ufffe]+\ufffe?|\ufffe")
 _WORD_GAP = re.compile(r"(?<=\S) (?=\S)")
 _MIN_LINES = 8
+_ANGLES = 32  # characters looked at
 _FOUR_DOUBLES = struct.Struct("4d")
 
 
@@ -72,13 +73,13 @@ def load_text(page: pypdfium2.PdfPage) -> pypdfium2.PdfTextPage:
     return text_page
 
 
-def level_rotation(text_page: pypdfium2.PdfTextPage, seen: int, samples: int = 32) -> int:
+def level_rotation(text_page: pypdfium2.PdfTextPage, seen: int) -> int:
     """The page rotation at which most characters stand upright; `seen` where that is not clear."""
     from pypdfium2 import raw as pdfium
 
     handle, count = pdf_objects.address_of(text_page.raw), pdfium.FPDFText_CountChars(text_page.raw)
     get_angle = pdf_objects.plain_call("FPDFText_GetCharAngle", ADDRESS, result=ctypes.c_float)
-    angles = [get_angle(handle, index) for index in range(0, count, max(1, count // samples))]
+    angles = [get_angle(handle, index) for index in range(0, count, max(1, count // _ANGLES))]
     if min(angles, default=-1.0) == max(angles, default=1.0) >= 0:  # on most pages
         return int(-round(angles[0] / (math.pi / 2)) % 4 * 90)
     turns = collections.Counter(-round(angle / (math.pi / 2)) % 4 * 90 for angle in angles if angle >= 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -39,10 +39,6 @@ class Query:
     scope: models.Scope
     settings: Settings
     blend_alpha: float
-
-    @property
-    def filters(self) -> Mapping[str, str]:
-        return self.scope.filters
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,10 +48,6 @@ class Piece(NamedTuple):
         """Where the gap between both begins and ends."""
         return min(self.right, other.right), max(self.left, other.left)
 
-    def goes_on(self, other: Piece, gap: float) -> bool:
-        """Whether `other` is of the same line and less than `gap` away."""
-        return goes_on(self[:4], other[:4], gap)
-
     def overlaps(self, other: Piece) -> bool:
         across = self.left < other.right and other.left < self.right
         return across and self.bottom < other.top and other.bottom < self.top

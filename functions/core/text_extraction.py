@@ -102,9 +102,9 @@ def decode_text(content: bytes, *, is_whole: bool = True) -> str:
 
 
 def _is_mostly_utf8(content: bytes, text: str) -> bool:
-    """Whether far more characters of several bytes were read than bad bytes; other encodings give hardly any."""
+    """Whether as many characters of several bytes were read as bad bytes; other encodings give hardly any."""
     bad = text.count("\ufffd") - content.count(b"\xef\xbf\xbd")
-    return sum(character > "\x7f" for character in text) - text.count("\ufffd") >= 4 * bad
+    return sum(character > "\x7f" for character in text) - text.count("\ufffd") >= bad
 
 
 def cut_parts(text: str, limit: int = PART_CHARACTERS) -> list[str]:

@@ -155,9 +155,15 @@ class Cluster:
         with open(self.log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
             done = subprocess.run(
                 ["/bin/sh", "-c", '"$@" >&2 </dev/null & echo $!', "sh", *command],
-                env=_environment(), cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=output,
-                start_new_session=True, check=True, **self.account.arguments,
-            )  # fmt: skip
+                env=_environment(),
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=output,
+                start_new_session=True,
+                check=True,
+                **self.account.arguments,
+            )
         return int(done.stdout)
 
     def _disown_pid_file(self) -> None:

@@ -35,8 +35,7 @@ from functions.local.evaluation_vectors import RememberingEmbedder
 from functions.runtime import wiring
 from functions.runtime.config import Config
 
-# For a server that is thrown away: nothing has to survive a power cut.
-FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "shared_buffers": "256MB"}
+FAST = {**embedded_postgres.FAST_SETTINGS, "shared_buffers": "256MB"}
 EMBEDDING_THREADS = 2
 
 Reference = Callable[[evaluation_sets.QuestionSet], float]

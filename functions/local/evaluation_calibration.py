@@ -95,7 +95,12 @@ def split_documents(questions: Sequence[evaluation_sets.Question]) -> dict[str, 
 
 
 def choose_threshold(answerable: Sequence[float], most_refused: float) -> float:
-    """The highest threshold that refuses at most that share of the questions; refused is what lies below it."""
+    """The highest threshold that refuses at most that share of the questions; refused is what lies below it.
+
+    Raises ConflictError where there are none.
+    """
+    if not answerable:
+        raise errors.ConflictError("No question of one half of the documents can be answered: ask more of the set.")
     return sorted(answerable)[math.floor(most_refused * len(answerable))]
 
 

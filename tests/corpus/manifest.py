@@ -103,7 +103,7 @@ def find_deviation(entry: Entry, outcome: Outcome, *, has_ocr: bool) -> str | No
         return f"{outcome.status} with {outcome.chunk_count} chunks"
     if not outcome.message.endswith("."):
         return f"{outcome.code} without a sentence: {outcome.message!r}"
-    if outcome.code not in PLAIN_CODES[entry.expect] | {ALSO_RIGHT.get(entry.path.name)}:
+    if outcome.code not in PLAIN_CODES[entry.expect] | {ALSO_RIGHT.get(entry.path.name, "")}:
         return f"{outcome.status} as {outcome.code}: {outcome.message}"
     return None
 

@@ -118,17 +118,6 @@ def test_a_page_of_text_alone_is_read_from_its_picture_when_the_text_says_nothin
         assert ocr.needs_recognition(text, page) == expected
 
 
-@pytest.mark.parametrize(
-    ("reading", "text", "expected"),
-    [("a" * 13, "a" * 10, True), ("a" * 12, "a" * 10, False), ("a", " \ufffd\ue000", True), ("", "", False)],
-)
-def test_a_reading_is_better_than_the_text_layer_when_it_says_clearly_more(
-    reading: str, text: str, expected: bool
-) -> None:
-    """ING-2"""
-    assert ocr.says_more(reading, text) == expected
-
-
 def test_a_page_with_nothing_on_it_is_not_read(tmp_path: Path) -> None:
     """ING-2"""
     with open_page(documents.make_pdf(tmp_path / "a.pdf", "")) as page:

@@ -44,7 +44,7 @@ def hybrid_search(database: Database, user: models.User, query: retrieval.Query)
         "document_ids": list(query.scope.document_ids) or None,
         "notebook_id": query.scope.notebook_id,
         "note_id": query.scope.note_id,
-        "filters": json.dumps(dict(query.filters)),
+        "filters": json.dumps(dict(query.scope.filters)),
         "match_count": settings.hybrid_top_k,
         "arm_count": settings.arm_count,
         "fts_weight": settings.fts_weight,
