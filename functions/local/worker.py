@@ -1,7 +1,7 @@
 """The laptop's worker: takes jobs from the database as they come, sweeps every minute, purges and indexes once a day.
 
 A process of its own, because PDFium is not thread-safe and a crash of a parser must not take the server down. On AWS
-the queue, the sweeper's and the retention's schedules do the same.
+the queue and three schedules do the same.
 """
 
 from __future__ import annotations
