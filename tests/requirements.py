@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import NoReturn
 
@@ -12,11 +13,22 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
+def requires_all() -> bool:
+    return os.environ.get("IBID_REQUIRE_ALL") == "1"
+
+
 def missing(what: str) -> NoReturn:
     """Skips the test aloud, or fails it where everything is required."""
-    if os.environ.get("IBID_REQUIRE_ALL") == "1":
+    if requires_all():
         pytest.fail(f"IBID_REQUIRE_ALL=1, and missing: {what}", pytrace=False)
     pytest.skip(f"MISSING: {what}")  # a machine without it still runs all other tests
+
+
+def leave_out(what: str) -> None:
+    """`missing` for programs that are no tests: says aloud what they do without, or ends them."""
+    if requires_all():
+        sys.exit(f"IBID_REQUIRE_ALL=1, and missing: {what}")
+    print(f"MISSING: {what}", file=sys.stderr)
 
 
 def need_program(*names: str) -> str:
@@ -73,7 +85,7 @@ def need_leave_to_install() -> None:
     wanted = os.environ.get("IBID_TEST_INSTALL")
     if wanted == "0":
         pytest.skip("IBID_TEST_INSTALL=0")  # who has no network, or no minutes, says so
-    if wanted != "1" and os.environ.get("IBID_REQUIRE_ALL") != "1":
+    if wanted != "1" and not requires_all():
         missing("IBID_TEST_INSTALL=1, the leave to install the project afresh")
 
 

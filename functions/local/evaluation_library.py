@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, LiteralString, cast
 
@@ -20,6 +21,10 @@ from functions.local import evaluation_sets
 from functions.runtime import wiring
 
 PASSAGES_AT_ONCE = 500
+_NEW_IDS = """
+select gen_random_uuid()::text as document_id, nextval(pg_get_serial_sequence('rag.generations', 'id')) as generation
+from generate_series(1, %s)
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,9 @@ def load_library(
     names = _ingest_files(database, user, server, questions.files, embedder, settings)
     for start in range(0, len(questions.passages), PASSAGES_AT_ONCE):
         group = questions.passages[start : start + PASSAGES_AT_ONCE]
-        names |= _PassageLoader(database, user, server, embedder, settings).load(group)
+        documents = list(_cut_passages(group, embedder, settings))
+        ids = write_documents(database, user, server, documents)
+        names |= {row: document.passage.id for row, document in zip(ids, documents, strict=True)}
     with database.autocommit() as connection:
         # As autovacuum does in a library that grows over days.
         connection.execute("vacuum analyze")
@@ -96,155 +103,160 @@ class _OneFile:
         shutil.copyfile(self._path, target)
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A passage about to be written as a document."""
+def _cut_passages(
+    passages: Sequence[evaluation_sets.Passage], embedder: ports.Embedder, settings: Settings
+) -> Iterator[Document]:
+    """Those that have any text."""
+    chunked = [(passage, chunks) for passage in passages if (chunks := _chunk(passage, embedder, settings))]
+    vectors = iter(_embed([chunk for _, chunks in chunked for chunk in chunks], embedder))
+    for passage, chunks in chunked:
+        yield Document(passage, chunks, list(islice(vectors, len(chunks))))
 
-    document_id: str
-    generation: int
+
+def _chunk(passage: evaluation_sets.Passage, embedder: ports.Embedder, settings: Settings) -> list[models.Chunk]:
+    chunks, _ = chunking.chunk_page(
+        models.Page(1, passage.text),
+        settings=chunking.ChunkSettings(settings.chunk_tokens, settings.chunk_overlap, embedder.max_input_tokens),
+        count_tokens=embedder.count_tokens,
+        title=passage.title,
+        carry=chunking.Carry(),
+        first_index=0,
+        lang=languages.detect_language(passage.text),
+    )
+    return chunks
+
+
+def _embed(chunks: Sequence[models.Chunk], embedder: ports.Embedder) -> list[ports.Matrix]:
+    vectors: dict[int, ports.Matrix] = {}
+    for batch in embedding.embed_chunks(
+        embedder,
+        [chunk.search_text for chunk in chunks],
+        batch_size=PASSAGES_AT_ONCE,
+        token_counts=[chunk.token_count for chunk in chunks],
+    ):
+        vectors |= zip(batch.indices, batch.vectors, strict=True)
+    return [vectors[index] for index in range(len(chunks))]
+
+
+# Many documents at once
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text of one page with its chunks, at least one, and the vector of each."""
+
     passage: evaluation_sets.Passage
     chunks: Sequence[models.Chunk]
+    vectors: Sequence[ports.Matrix]
 
 
-@dataclass(frozen=True, slots=True)
-class _PassageLoader:
-    """Writes the rows that the worker would write, for many documents at once: a job for each would take longer."""
+def write_documents(
+    database: Database, user: models.User, server: models.EmbeddingServer, documents: Sequence[Document]
+) -> list[str]:
+    """Writes the rows that the worker would write, in one transaction: a job for each document would take longer.
 
-    database: Database
-    user: models.User
-    server: models.EmbeddingServer
-    embedder: ports.Embedder
-    settings: Settings
+    Returns the ids of the documents, in order.
+    """
+    # COPY needs a role outside row level security; the server is ours.
+    with database.autocommit() as connection, connection.transaction(), connection.cursor() as cursor:
+        rows = cursor.execute(_NEW_IDS, (len(documents),)).fetchall()
+        written = [(row["document_id"], row["generation"], each) for row, each in zip(rows, documents, strict=True)]
+        _copy_documents(cursor, user, server, written)
+        generations = [generation for _, generation, document in written for _ in document.chunks]
+        chunk_ids = _copy_chunks(cursor, user, generations, [chunk for each in documents for chunk in each.chunks])
+        vectors = (vector for document in documents for vector in document.vectors)
+        copy_vectors(cursor, user, server, zip(chunk_ids, generations, vectors, strict=True))
+        cursor.execute("select rag.index_chunks(%s)", (chunk_ids,))
+    return [document_id for document_id, _, _ in written]
 
-    def load(self, passages: Sequence[evaluation_sets.Passage]) -> dict[str, str]:
-        """Indexes the passages that have any text; returns the passage of each document."""
-        chunked = [(passage, chunks) for passage in passages if (chunks := self._chunk(passage))]
-        vectors = self._embed([chunk for _, chunks in chunked for chunk in chunks])
-        # COPY needs a role outside row level security; the server is ours.
-        with self.database.autocommit() as connection, connection.transaction():
-            ids = connection.execute(
-                "select gen_random_uuid()::text as document_id,"
-                " nextval(pg_get_serial_sequence('rag.generations', 'id')) as generation from generate_series(1, %s)",
-                (len(chunked),),
-            ).fetchall()
-            written = [
-                _Row(row["document_id"], row["generation"], *pair) for row, pair in zip(ids, chunked, strict=True)
-            ]
-            with connection.cursor() as cursor:
-                self._copy_documents(cursor, written)
-                chunk_ids = self._copy_chunks(cursor, written)
-                self._copy_vectors(cursor, written, chunk_ids, vectors)
-                cursor.execute("select rag.index_chunks(%s)", (chunk_ids,))
-        return {row.document_id: row.passage.id for row in written}
 
-    def _chunk(self, passage: evaluation_sets.Passage) -> list[models.Chunk]:
-        sizes = chunking.ChunkSettings(
-            self.settings.chunk_tokens, self.settings.chunk_overlap, self.embedder.max_input_tokens
-        )
-        chunks, _ = chunking.chunk_page(
-            models.Page(1, passage.text),
-            settings=sizes,
-            count_tokens=self.embedder.count_tokens,
-            title=passage.title,
-            carry=chunking.Carry(),
-            first_index=0,
-            lang=languages.detect_language(passage.text),
-        )
-        return chunks
-
-    def _embed(self, chunks: Sequence[models.Chunk]) -> list[str]:
-        """The vectors as Postgres reads them."""
-        vectors = [""] * len(chunks)
-        batches = embedding.embed_chunks(
-            self.embedder,
-            [chunk.search_text for chunk in chunks],
-            batch_size=PASSAGES_AT_ONCE,
-            token_counts=[chunk.token_count for chunk in chunks],
-        )
-        for batch in batches:
-            for index, vector in zip(batch.indices, batch.vectors, strict=True):
-                vectors[index] = "[" + ",".join(f"{value:.5g}" for value in vector.tolist()) + "]"
-        return vectors
-
-    def _copy_documents(self, cursor: Cursor[Any], written: Sequence[_Row]) -> None:
-        self._copy(
-            cursor,
-            "documents (id, owner_id, file_name, file_type, size_bytes, object_path, status, page_count, chunk_count,"
-            " title, lang, generation, embedding_server_id)",
+def _copy_documents(
+    cursor: Cursor[Any],
+    user: models.User,
+    server: models.EmbeddingServer,
+    written: Sequence[tuple[str, int, Document]],
+) -> None:
+    _copy(
+        cursor,
+        "documents (id, owner_id, file_name, file_type, size_bytes, object_path, status, page_count, chunk_count,"
+        " title, lang, generation, embedding_server_id)",
+        (
             (
-                (
-                    row.document_id,
-                    self.user.id,
-                    row.passage.id[:255],
-                    "txt",
-                    len(row.passage.text.encode()),
-                    f"{self.user.id}/{row.document_id}/original.txt",
-                    "indexed",
-                    1,
-                    len(row.chunks),
-                    row.passage.title,
-                    row.chunks[0].lang,
-                    row.generation,
-                    self.server.id,
-                )
-                for row in written
-            ),
-        )
-        self._copy(
-            cursor,
-            "generations (id, owner_id, document_id)",
-            ((row.generation, self.user.id, row.document_id) for row in written),
-        )
-        self._copy(
-            cursor,
-            "pages (generation, page_number, owner_id, text)",
-            ((row.generation, 1, self.user.id, row.passage.text) for row in written),
-        )
+                document_id,
+                user.id,
+                document.passage.id[:255],
+                "txt",
+                len(document.passage.text.encode()),
+                f"{user.id}/{document_id}/original.txt",
+                "indexed",
+                1,
+                len(document.chunks),
+                document.passage.title,
+                document.chunks[0].lang,
+                generation,
+                server.id,
+            )
+            for document_id, generation, document in written
+        ),
+    )
+    _copy(cursor, "generations (id, owner_id, document_id)", ((row[1], user.id, row[0]) for row in written))
+    _copy(
+        cursor,
+        "pages (generation, page_number, owner_id, text)",
+        ((generation, 1, user.id, document.passage.text) for _, generation, document in written),
+    )
 
-    def _copy_chunks(self, cursor: Cursor[Any], written: Sequence[_Row]) -> list[int]:
-        pairs = [(row.generation, chunk) for row in written for chunk in row.chunks]
-        cursor.execute("select nextval('rag.chunk_ids') as id from generate_series(1, %s)", (len(pairs),))
-        chunk_ids = [int(row["id"]) for row in cursor.fetchall()]
-        self._copy(
-            cursor,
-            "chunks (id, generation, owner_id, chunk_index, page_start, page_end, start_offset, end_offset,"
-            " section_title, text, search_text, lang, markdown, token_count)",
+
+def _copy_chunks(
+    cursor: Cursor[Any], user: models.User, generations: Sequence[int], chunks: Sequence[models.Chunk]
+) -> list[int]:
+    cursor.execute("select nextval('rag.chunk_ids') as id from generate_series(1, %s)", (len(chunks),))
+    chunk_ids = [int(row["id"]) for row in cursor.fetchall()]
+    _copy(
+        cursor,
+        "chunks (id, generation, owner_id, chunk_index, page_start, page_end, start_offset, end_offset,"
+        " section_title, text, search_text, lang, markdown, token_count)",
+        (
             (
-                (
-                    chunk_id,
-                    generation,
-                    self.user.id,
-                    chunk.index,
-                    chunk.page_start,
-                    chunk.page_end,
-                    chunk.start_offset,
-                    chunk.end_offset,
-                    chunk.section_title,
-                    chunk.text,
-                    chunk.search_text,
-                    chunk.lang,
-                    chunk.markdown,
-                    chunk.token_count,
-                )
-                for chunk_id, (generation, chunk) in zip(chunk_ids, pairs, strict=True)
-            ),
-        )
-        return chunk_ids
+                chunk_id,
+                generation,
+                user.id,
+                chunk.index,
+                chunk.page_start,
+                chunk.page_end,
+                chunk.start_offset,
+                chunk.end_offset,
+                chunk.section_title,
+                chunk.text,
+                chunk.search_text,
+                chunk.lang,
+                chunk.markdown,
+                chunk.token_count,
+            )
+            for chunk_id, generation, chunk in zip(chunk_ids, generations, chunks, strict=True)
+        ),
+    )
+    return chunk_ids
 
-    def _copy_vectors(
-        self, cursor: Cursor[Any], written: Sequence[_Row], chunk_ids: Sequence[int], vectors: Sequence[str]
-    ) -> None:
-        generations = [row.generation for row in written for _ in row.chunks]
-        self._copy(
-            cursor,
-            "chunk_vectors (chunk_id, generation, owner_id, server_id, embedding)",
-            (
-                (chunk_id, generation, self.user.id, self.server.id, vector)
-                for chunk_id, generation, vector in zip(chunk_ids, generations, vectors, strict=True)
-            ),
-        )
 
-    def _copy(self, cursor: Cursor[Any], target: LiteralString, rows: Iterable[tuple[Any, ...]]) -> None:
-        with cursor.copy(f"copy rag.{target} from stdin") as copy:
-            for row in rows:
-                copy.write_row(row)
+def copy_vectors(
+    cursor: Cursor[Any],
+    user: models.User,
+    server: models.EmbeddingServer,
+    rows: Iterable[tuple[int, int, ports.Matrix]],
+) -> None:
+    """Rows are chunk id, generation and vector; five digits say all that half precision keeps."""
+    _copy(
+        cursor,
+        "chunk_vectors (chunk_id, generation, owner_id, server_id, embedding)",
+        (
+            (chunk_id, generation, user.id, server.id, f"[{','.join(['%.5g'] * len(vector)) % tuple(vector.tolist())}]")
+            for chunk_id, generation, vector in rows
+        ),
+    )
+
+
+def _copy(cursor: Cursor[Any], target: LiteralString, rows: Iterable[tuple[Any, ...]]) -> None:
+    with cursor.copy(f"copy rag.{target} from stdin") as copy:
+        for row in rows:
+            copy.write_row(row)

@@ -277,9 +277,15 @@ def need_python_for_others() -> list[str]:
 
 def run_as(uid: int, command: list[str], home: Path = Path("/")) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        command, cwd=requirements.REPOSITORY, env={"HOME": str(home), "PATH": os.environ["PATH"]},
-        user=uid, group=uid, extra_groups=[], capture_output=True, text=True,
-    )  # fmt: skip
+        command,
+        cwd=requirements.REPOSITORY,
+        env={"HOME": str(home), "PATH": os.environ["PATH"]},
+        user=uid,
+        group=uid,
+        extra_groups=[],
+        capture_output=True,
+        text=True,
+    )
 
 
 def test_other_users_cannot_connect(folder: Path) -> None:

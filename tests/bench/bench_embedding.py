@@ -17,6 +17,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from tests.bench.report import at_most, figure, print_figures
+
 TOKENS = 180
 SEQUENCES = 24
 ROUNDS = 5
@@ -152,33 +154,16 @@ def figures_of(threads: int) -> list[dict[str, Any]]:
     found: dict[str, float] = run_alone("embedding", threads)
     gemm = best_gemm_flops(threads) / flops_of_a_sequence(TOKENS)
     name = f"{threads} thread" + "s" * (threads > 1)
-
-    def per_second(kind: str, goal: float | None) -> dict[str, Any]:
-        value = found[f"{kind}_per_s"]
-        return figure(f"{kind} texts of {TOKENS} tokens/s, {name}", value, gemm, goal, value / gemm >= (goal or 0))
-
     query = found["fp32_query_ms"]
     return [
-        per_second("fp32", GEMM_SHARE_GOAL),
-        per_second("int8", None),
-        figure(f"fp32 query ms, {name}", query, QUERY_MS_GOAL, 1.0, query <= QUERY_MS_GOAL),
-        figure(f"int8 query ms, {name}", found["int8_query_ms"], query, None, True),
-        figure(f"load s, {name}", found["load_s"], LOAD_S_GOAL, 1.0, found["load_s"] <= LOAD_S_GOAL),
-        figure(f"int8 cosine to fp32 (least), {name}", found["int8_cosine_min"], 1.0, None, True),
-        figure(f"int8 cosine to fp32 (mean), {name}", found["int8_cosine_mean"], 1.0, None, True),
+        figure(f"fp32 texts of {TOKENS} tokens/s, {name}", found["fp32_per_s"], gemm, GEMM_SHARE_GOAL),
+        figure(f"int8 texts of {TOKENS} tokens/s, {name}", found["int8_per_s"], gemm),
+        at_most(f"fp32 query ms, {name}", query, QUERY_MS_GOAL),
+        figure(f"int8 query ms, {name}", found["int8_query_ms"], query),
+        at_most(f"load s, {name}", found["load_s"], LOAD_S_GOAL),
+        figure(f"int8 cosine to fp32 (least), {name}", found["int8_cosine_min"], 1.0),
+        figure(f"int8 cosine to fp32 (mean), {name}", found["int8_cosine_mean"], 1.0),
     ]
-
-
-def figure(name: str, value: float, baseline: float, goal: float | None, ok: bool) -> dict[str, Any]:
-    """`goal` is of the ratio value / baseline; None where a figure is only reported."""
-    return {
-        "figure": name,
-        "value": round(value, 4),
-        "baseline": round(baseline, 4),
-        "ratio": round(value / baseline, 4),
-        "goal": goal,
-        "ok": bool(ok),
-    }
 
 
 def main() -> None:
@@ -187,11 +172,7 @@ def main() -> None:
         print(json.dumps(gemm_flops() if what == "gemm" else measure(threads)))
         return
     figures = [row for threads in THREADS for row in figures_of(threads)]
-    print(f"{'figure':44} {'value':>10} {'baseline':>10} {'ratio':>7} {'goal':>5}  ok")
-    for row in figures:
-        goal = "" if row["goal"] is None else row["goal"]
-        print(f"{row['figure']:44} {row['value']:10} {row['baseline']:10} {row['ratio']:7} {goal:>5}  {row['ok']}")
-    print(json.dumps({"name": "embedding", "figures": figures}))
+    print_figures("embedding", figures)
 
 
 if __name__ == "__main__":

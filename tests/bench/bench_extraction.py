@@ -11,10 +11,8 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -30,6 +28,7 @@ from reportlab.pdfgen import canvas
 
 from functions.core import errors, ocr, pdf_extraction, pdf_tables, pdf_visibility
 from tests import requirements
+from tests.bench.report import at_most, figure, print_figures
 
 ROUNDS = 3
 PAGES_OF_A_FILE = 30
@@ -152,11 +151,11 @@ def measure_speed(sets: dict[str, Work]) -> list[dict[str, Any]]:
     rows = []
     for names in [*([name] for name in sets), list(sets)] if len(sets) > 1 else [list(sets)]:
         label = " and ".join(names)
-        rows.append(compare(f"text, {label}", rate("text", names), rate("bare", names), BARE_GOAL))
-        rows.append(compare(f"complete, {label}", rate("complete", names), rate("bare", names), None))
+        rows.append(figure(f"text, {label}", rate("text", names), rate("bare", names), BARE_GOAL))
+        rows.append(figure(f"complete, {label}", rate("complete", names), rate("bare", names)))
     plumber = rate("pdfplumber", ["sample"])
-    rows.append(compare("text, beside pdfplumber", rate("text", ["sample"]), plumber, PLUMBER_GOAL))
-    rows.append(compare("complete, beside pdfplumber", rate("complete", ["sample"]), plumber, None))
+    rows.append(figure("text, beside pdfplumber", rate("text", ["sample"]), plumber, PLUMBER_GOAL))
+    rows.append(figure("complete, beside pdfplumber", rate("complete", ["sample"]), plumber))
     return rows
 
 
@@ -167,21 +166,7 @@ def measure_memory(folder: Path) -> dict[str, Any]:
         command = [sys.executable, "-m", "tests.bench.bench_extraction", str(folder / "pages.pdf")]
         done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
         peaks.append(float(done.stdout))
-    row = compare("peak MB of 1,000 pages, beside 100", peaks[1], peaks[0], MEMORY_GOAL)
-    return {**row, "ok": row["ratio"] <= MEMORY_GOAL}
-
-
-def compare(name: str, value: float, baseline: float, goal: float | None) -> dict[str, Any]:
-    """`goal` is the least that value / baseline should be; None where a figure is only reported."""
-    ratio = round(value / baseline, 3)
-    return {
-        "figure": name,
-        "value": round(value, 1),
-        "baseline": round(baseline, 1),
-        "ratio": ratio,
-        "goal": goal,
-        "ok": goal is None or ratio >= goal,
-    }
+    return at_most("peak MB of 1,000 pages, beside 100", peaks[1], peaks[0], MEMORY_GOAL)
 
 
 def print_peak(path: Path) -> None:
@@ -189,7 +174,9 @@ def print_peak(path: Path) -> None:
     with pdf_extraction.PdfPages(path, max_pages=100_000) as document:
         for _ in document.pages():
             pass
-    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10))
+    # What getrusage says may be the peak of the process that started this one.
+    peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
+    print(int(peak.split()[1]) / 2**10)
 
 
 def main() -> None:
@@ -204,11 +191,7 @@ def main() -> None:
             print(f"{name}: {pages} pages of {len(work)} files, {with_tables} with tables")
         print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
         figures = [*measure_speed(sets), measure_memory(Path(folder))]
-    print(f"{'figure':40} {'value':>10} {'baseline':>10} {'ratio':>7} {'goal':>5}  ok")
-    for row in figures:
-        goal = "" if row["goal"] is None else row["goal"]
-        print(f"{row['figure']:40} {row['value']:10} {row['baseline']:10} {row['ratio']:7} {goal:>5}  {row['ok']}")
-    print(json.dumps({"name": "extraction", "figures": figures}))
+    print_figures("extraction", figures)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ Peers are installed under .build/peers at the first run; one that cannot be is l
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
@@ -20,6 +19,8 @@ from functions.local import embedded_postgres, evaluation, evaluation_sets
 from functions.runtime.config import Config
 from tests.bench.peers import environments, latency, quality
 from tests.bench.peers.processes import Bench, Databases
+from tests.bench.report import print_figures
+from tests.requirements import leave_out
 
 SHORT_QUESTIONS = 200
 # The same for everybody: tables stay in memory and an HNSW index is built in it, by one process, because containers
@@ -58,9 +59,7 @@ def has_sets() -> bool:
     root = evaluation_sets.data_root()
     missing = [name for name in quality.SETS if not (root / name).is_dir()]
     if missing:
-        print(f"MISSING: IBID_EVAL_DATA: {', '.join(missing)} not in {root}; nothing was measured", file=sys.stderr)
-        if os.environ.get("IBID_REQUIRE_ALL") == "1":
-            sys.exit("IBID_REQUIRE_ALL=1, and the question sets are missing")
+        leave_out(f"IBID_EVAL_DATA: {', '.join(missing)} not in {root}; nothing was measured")
     return not missing
 
 
@@ -70,11 +69,7 @@ def main() -> None:
     start, load = time.monotonic(), os.getloadavg()[0]
     figures = measure(parts, is_long="--long" in arguments) if has_sets() else []
     print(f"\n{time.monotonic() - start:.0f} s, load average {load:.1f} before and {os.getloadavg()[0]:.1f} after\n")
-    print(f"{'figure':84} {'value':>10} {'baseline':>10} {'ratio':>8} {'goal':>5}  ok")
-    for row in figures:
-        goal = "" if row["goal"] is None else row["goal"]
-        print(f"{row['figure']:84} {row['value']:10} {row['baseline']:10} {row['ratio']:8} {goal:>5}  {row['ok']}")
-    print(json.dumps({"name": "peers", "figures": figures}))
+    print_figures("peers", figures)
 
 
 if __name__ == "__main__":

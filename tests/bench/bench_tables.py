@@ -9,7 +9,6 @@ a figure is a share, and of the ratio where it is a time.
 
 from __future__ import annotations
 
-import json
 import sys
 import tempfile
 import time
@@ -20,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from functions.core import models, pdf_extraction, pdf_tables, pdf_text
+from functions.local import evaluation_sets
 from tests import prose_documents, random_tables, table_documents
-from tests.requirements import REPOSITORY
+from tests.bench.report import at_most, figure, print_figures
 from tests.table_documents import KnownTable
 
 DOCUMENTS = 60
@@ -172,7 +172,7 @@ def measure_prose() -> tuple[float, float, int]:
 
 def measure_gate() -> dict[str, float] | None:
     """What looking for tables costs on the pages of the question sets without any, beside reading their text."""
-    paths = sorted((REPOSITORY.parent / "shared" / "eval").glob("pages_*/pdf/*.pdf"))
+    paths = sorted(evaluation_sets.data_root().glob("pages_*/pdf/*.pdf"))
     text_seconds = gate_seconds = 0.0
     pages = close = 0
     for path in paths:
@@ -197,47 +197,27 @@ def text_time(pdf: Any, number: int) -> float:
     return seconds
 
 
-def share(name: str, value: float, baseline: float, goal: float, ok: bool) -> dict[str, Any]:
-    ratio = round(value / baseline, 4) if baseline else None
-    return {
-        "figure": name,
-        "value": round(value, 4),
-        "baseline": round(baseline, 4),
-        "ratio": ratio,
-        "goal": goal,
-        "ok": ok,
-    }
-
-
-def duration(name: str, value: float, baseline: float, goal: float) -> dict[str, Any]:
-    return share(name, value, baseline, goal, value <= goal * baseline)
-
-
 def measure_figures(documents: int) -> Iterator[dict[str, Any]]:
     for kind, goal in GOALS.items():
         ours, plumber, tables, pages = measure(kind, documents)
         cells, f1 = ours.score.known, ours.score.f1
-        yield share(f"cell F1, {kind}, n = {tables} tables, {cells} cells", f1, plumber.score.f1, goal, f1 >= goal)
+        yield figure(f"cell F1, {kind}, n = {tables} tables, {cells} cells", f1, plumber.score.f1, goal, ok=f1 >= goal)
         milliseconds = [1e3 * side.seconds / pages for side in (ours, plumber)]
-        yield duration(f"ms a page with tables, {kind}, n = {pages}", *milliseconds, TABLE_GOAL)
+        yield at_most(f"ms a page with tables, {kind}, n = {pages}", *milliseconds, TABLE_GOAL)
     ours_share, plumber_share, count = measure_prose()
     name = f"share of pages of prose in columns with a table, n = {count}"
-    yield share(name, ours_share, plumber_share, PROSE_GOAL, ours_share <= PROSE_GOAL)
+    yield figure(name, ours_share, plumber_share, PROSE_GOAL, ok=ours_share <= PROSE_GOAL)
     gate = measure_gate()
     if gate:
         name = (
             f"ms on pages without tables beside reading text, n = {gate['pages']:.0f} ({gate['close']:.0f} looked at)"
         )
-        yield duration(name, gate["gate"], gate["text"], GATE_GOAL)
+        yield at_most(name, gate["gate"], gate["text"], GATE_GOAL)
 
 
 def main() -> None:
     figures = list(measure_figures(int(sys.argv[1]) if len(sys.argv) > 1 else DOCUMENTS))
-    print(f"{'figure':76} {'value':>9} {'baseline':>9} {'ratio':>8} {'goal':>5}  ok")
-    for row in figures:
-        ratio = "" if row["ratio"] is None else row["ratio"]
-        print(f"{row['figure']:76} {row['value']:9} {row['baseline']:9} {ratio:>8} {row['goal']:5}  {row['ok']}")
-    print(json.dumps({"name": "tables", "figures": figures}))
+    print_figures("tables", figures)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,11 @@ Ends with 1 when a goal is missed. Arguments are parts of file names: only those
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 from collections import Counter
 
+from tests.bench.report import print_figures
 from tests.corpus.manifest import Entry, Outcome, data_root, read_manifest
 from tests.corpus.run import Result, run_corpus
 
@@ -35,10 +35,8 @@ def print_summary(result: Result) -> None:
     print(f"\ndeviations: {len(result.deviations)}")
     for file, fault in result.deviations.items():
         print(f"  {file}: {fault}")
-    print(f"\n{'figure':34} {'value':>10} {'baseline':>10} {'ratio':>8} {'goal':>5}  ok")
-    for row in result.figures:
-        goal = "" if row["goal"] is None else row["goal"]
-        print(f"{row['figure']:34} {row['value']:10} {row['baseline']:10} {row['ratio']:8} {goal:>5}  {row['ok']}")
+    print()
+    print_figures("corpus", result.figures)
 
 
 def main() -> int:
@@ -53,7 +51,6 @@ def main() -> int:
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that what was started is stopped
     result = run_corpus(entries, print_outcome)
     print_summary(result)
-    print(json.dumps({"name": "corpus", "figures": result.figures}))
     return 0 if all(row["ok"] for row in result.figures) else 1
 
 

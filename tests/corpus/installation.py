@@ -15,18 +15,22 @@ from pathlib import Path
 import httpx
 import psutil
 
+from tests.conftest import OUTSIDE, OUTSIDE_NAMES
 from tests.requirements import REPOSITORY
 
 SAMPLE_SECONDS = 0.2  # a page takes OCR a second or more; looking takes processor time from the worker
 START_SECONDS = 120.0
-OUTSIDE = ("OPENAI_", "SUPABASE_", "CHAT_", "EMBEDDING_", "IBID_", "PG", "AWS_", "DATABASE_URL", "PORT", "LOG_LEVEL")
 
 
 @contextmanager
 def run_installation(home: Path) -> Iterator[tuple[httpx.Client, WorkerWatch]]:
     """Serves until the end of the block; the client is signed in as the person at this machine."""
     port = _find_port()
-    inherited = {name: value for name, value in os.environ.items() if not name.upper().startswith(OUTSIDE)}
+    inherited = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(OUTSIDE) and name.upper() not in OUTSIDE_NAMES
+    }
     environment = inherited | {"IBID_HOME": str(home), "PORT": str(port), "LOG_LEVEL": "WARNING"}
     with (
         (home.parent / "server.log").open("wb") as log,

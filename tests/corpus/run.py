@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+import re
 import shutil
 import tempfile
 import time
@@ -14,6 +15,7 @@ from typing import Any
 
 import httpx
 
+from tests.bench.report import at_most, figure
 from tests.corpus.installation import run_installation
 from tests.corpus.manifest import Entry, Outcome, find_deviation
 
@@ -47,25 +49,13 @@ class Result:
         looked = [outcome.read_words for _, outcome in self.outcomes if outcome.read_words is not None]
         peak = self.peak_bytes / 1e6
         return [
-            figure("files with the expected outcome", right, files, 1.0, right == files),
-            figure("slowest file, s", slowest, FILE_SECONDS, 1.0, slowest <= FILE_SECONDS),
-            figure("peak of worker and OCR, MB", peak, PEAK_MB, 1.0, peak < PEAK_MB),
-            figure("worker processes", self.worker_starts, 1, 1.0, self.worker_starts == 1),
-            figure("scans whose words were read", sum(looked), max(len(looked), 1), None, True),
-            figure("all files, s", self.seconds, files, None, True),
+            figure("files with the expected outcome", right, files, 1.0),
+            at_most("slowest file, s", slowest, FILE_SECONDS),
+            at_most("peak of worker and OCR, MB", peak, PEAK_MB),
+            figure("worker processes", self.worker_starts, 1, 1.0, ok=self.worker_starts == 1),
+            figure("scans whose words were read", sum(looked), max(len(looked), 1)),
+            figure("all files, s", self.seconds, files),
         ]
-
-
-def figure(name: str, value: float, baseline: float, goal: float | None, ok: bool) -> dict[str, Any]:
-    """`goal` is of the ratio value / baseline; None where a figure is only reported."""
-    return {
-        "figure": name,
-        "value": round(value, 3),
-        "baseline": round(baseline, 3),
-        "ratio": round(value / baseline, 4),
-        "goal": goal,
-        "ok": bool(ok),
-    }
 
 
 def run_corpus(entries: Sequence[Entry], on_outcome: Callable[[Entry, Outcome], object] = lambda *_: None) -> Result:
@@ -152,6 +142,15 @@ def _describe(client: httpx.Client, sent: _Sent, found: dict[str, Any]) -> Outco
 def _holds(client: httpx.Client, document_id: str, words: str) -> bool:
     """Whether the text has at least three in four of the words: OCR may misread a letter."""
     pages = client.get(f"/api/rag/documents/{document_id}/text").raise_for_status().json()["pages"]
-    text = " ".join(page["text"] for page in pages).casefold()
-    found = [word in text for word in words.casefold().split()]
+    read = _split_words(" ".join(page["text"] for page in pages))
+    found = [_is_among(word, read) for word in _split_words(words)]
     return sum(found) >= 0.75 * len(found)
+
+
+def _split_words(text: str) -> set[str]:
+    return set(re.findall(r"\w[\w-]*", text.casefold()))
+
+
+def _is_among(word: str, read: set[str]) -> bool:
+    """Longer words may have endings there: "tip-toe" is found in "tip-toeing"."""
+    return word in read or (len(word) > 3 and any(other.startswith(word) for other in read))

@@ -13,42 +13,23 @@ tokens; the vector of a token is made of its text alone.
 from __future__ import annotations
 
 import base64
-import json
 import re
 import struct
-import threading
-import time
-from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 
+from tests.fakes.json_server import Body, FakeServer, Fault
 from tests.fakes.model_server import word_vector
 
-Body = dict[str, Any]
 Token = tuple[str, int, int]
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A reply other than the right one; `body` is sent as it is when it is bytes."""
-
-    status: int = 200
-    headers: dict[str, str] = field(default_factory=dict)
-    body: Any = None
-    delay: float = 0.0
 
 
 class Refusal(Exception):
     """A status and the `error_type` that goes with it."""
 
 
-class FakeTokenServer:
-    """Serves from `with` to the end of the block; scripted faults are used once each, in order, by POST requests."""
-
+class FakeTokenServer(FakeServer):
     def __init__(
         self,
         *,
@@ -60,39 +41,32 @@ class FakeTokenServer:
         api_key: str | None = None,
     ) -> None:
         """`prompt` is put before each text, as with `--default-prompt`; `without` names routes that it lacks."""
+        super().__init__(api_key=api_key)
         self.dimensions = dimensions
         self.pooling = pooling
         self.prompt = prompt
         self.max_input_length = max_input_length
         self.without = without
-        self.api_key = api_key
-        self.requests: list[Body] = []
-        """Every request: `{path, headers, body}`, in order of arrival."""
-        self.faults: deque[Fault] = deque()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"fake": self}))
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-
-    @property
-    def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
-
-    def script(self, *faults: Fault) -> None:
-        self.faults.extend(faults)
 
     def paths(self) -> list[str]:
         return [request["path"] for request in self.requests]
 
-    def __enter__(self) -> FakeTokenServer:
-        self._thread.start()
-        return self
+    def answer(self, route: str, body: Body) -> Fault:
+        routes = {
+            "GET /info": self.info,
+            "POST /tokenize": self.tokenize,
+            "POST /embed_all": self.embed_all,
+            "POST /v1/embeddings": self.embed,
+        }
+        if route not in routes or route.split()[1] in self.without:
+            return Fault(404)
+        try:
+            return Fault(body=routes[route](body))
+        except Refusal as exc:
+            status, kind = exc.args
+            return Fault(status, body={"error": "Input validation error", "error_type": kind})
 
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join(5)
-
-    def info(self) -> Body:
+    def info(self, _: Body) -> Body:
         return {"model_id": "fake", "model_type": {"embedding": {"pooling": self.pooling}}, "max_input_length": 512}
 
     def tokenize(self, body: Body) -> list[list[Body]]:
@@ -140,50 +114,3 @@ def _inputs(inputs: str | list[str]) -> list[str]:
     if len(texts) > 32:
         raise Refusal(413, "validation")
     return texts
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    fake: FakeTokenServer
-
-    def log_message(self, *_: object) -> None:
-        """Tests read `requests` instead."""
-
-    def do_GET(self) -> None:
-        self._handle({"/info": lambda _: self.fake.info()}, {})
-
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        fake = self.fake
-        self._handle({"/tokenize": fake.tokenize, "/embed_all": fake.embed_all, "/v1/embeddings": fake.embed}, body)
-
-    def _handle(self, routes: dict[str, Any], body: Body) -> None:
-        fake = self.fake
-        fake.requests.append({"path": self.path, "headers": dict(self.headers), "body": body})
-        if fake.api_key and self.headers["Authorization"] != f"Bearer {fake.api_key}":
-            self._send(Fault(401))
-        elif self.path in fake.without or self.path not in routes:
-            self._send(Fault(404))
-        elif self.command == "POST" and fake.faults:
-            self._send(fake.faults.popleft())
-        else:
-            self._answer(routes[self.path], body)
-
-    def _answer(self, route: Any, body: Body) -> None:
-        try:
-            self._send(Fault(body=route(body)))
-        except Refusal as exc:
-            status, kind = exc.args
-            self._send(Fault(status, body={"error": "Input validation error", "error_type": kind}))
-
-    def _send(self, fault: Fault) -> None:
-        time.sleep(fault.delay)
-        is_raw = isinstance(fault.body, bytes)
-        content = fault.body if is_raw else b"" if fault.body is None else json.dumps(fault.body).encode()
-        self.send_response(fault.status)
-        for name, value in fault.headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Type", "text/html" if is_raw else "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)

@@ -73,10 +73,19 @@ def test_objects_have_the_columns_of_supabase(connection: psycopg.Connection) ->
         " where table_schema = 'storage' and table_name = 'objects'"
     ).fetchall()
     assert dict(rows) == {
-        "id": "uuid", "bucket_id": "text", "name": "text", "owner": "uuid", "owner_id": "text",
-        "created_at": "timestamptz", "updated_at": "timestamptz", "last_accessed_at": "timestamptz",
-        "metadata": "jsonb", "path_tokens": "_text", "version": "text", "user_metadata": "jsonb",
-    }  # fmt: skip
+        "id": "uuid",
+        "bucket_id": "text",
+        "name": "text",
+        "owner": "uuid",
+        "owner_id": "text",
+        "created_at": "timestamptz",
+        "updated_at": "timestamptz",
+        "last_accessed_at": "timestamptz",
+        "metadata": "jsonb",
+        "path_tokens": "_text",
+        "version": "text",
+        "user_metadata": "jsonb",
+    }
 
 
 def test_only_the_service_role_sees_objects(connection: psycopg.Connection) -> None:

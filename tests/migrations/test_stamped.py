@@ -24,7 +24,9 @@ def test_names_are_timestamps_in_order() -> None:
 
 def test_function_files_are_named_after_their_function() -> None:
     """One function a file, so that a change is a change of one file."""
-    found = {path.name: re.findall(r"^create or replace function rag\.(\w+)", path.read_text(), re.M)
-             for path in sorted(migrate.FUNCTIONS.glob("*.sql"))}  # fmt: skip
+    found = {
+        path.name: re.findall(r"^create or replace function rag\.(\w+)", path.read_text(), re.M)
+        for path in sorted(migrate.FUNCTIONS.glob("*.sql"))
+    }
     assert found
     assert {name: functions for name, functions in found.items() if functions != [name[3:-4]]} == {}

@@ -13,24 +13,14 @@ import pytest
 from functions.adapters.postgres import vector_indexes
 from functions.adapters.postgres.connection import Database
 from functions.core import models
+from functions.local import evaluation_library
+from tests.bench.libraries import make_document
 from tests.database import Clusters
 from tests.library import ADA, BOB, add_server
 
 LARGE, SMALL = 11_000, 300
 DIMENSIONS = 16
 PLAN_STATES = ("auto", "force_custom_plan", "force_generic_plan")
-
-_LOAD = """
-with made as (
-    insert into rag.documents (owner_id, file_name, file_type, size_bytes, object_path, status, page_count, chunk_count,
-        lang, generation, embedding_server_id)
-    values (%(owner)s::uuid, 'large.txt', 'txt', 1, gen_random_uuid()::text, 'indexed', 1, %(count)s, 'en',
-        nextval('rag.generations_id_seq'), %(server)s)
-    returning id, generation
-)
-insert into rag.generations (id, owner_id, document_id) overriding system value
-select generation, %(owner)s::uuid, id from made returning id
-"""
 
 
 def make_vectors(count: int, seed: int) -> npt.NDArray[np.float32]:
@@ -67,12 +57,12 @@ def large(clusters: Clusters, postgres_major: int) -> Iterator[str]:
     dsn = cluster.clone()
     with closing(Database(dsn)) as store, psycopg.connect(dsn) as connection:
         server = add_server(store, "sixteen", DIMENSIONS)
-        connection.execute("set row_security = off")
         row = connection.execute("select pg_get_functiondef('rag.prefers_vector_index'::regproc)").fetchone()
         assert row is not None
         connection.execute(row[0].replace("50000", "10000"))
         for owner, vectors in VECTORS.items():
-            load_library(connection, server, owner, vectors)
+            document = make_document("one.txt", [""] * len(vectors), vectors)
+            evaluation_library.write_documents(store, models.User.named(owner), server, [document])
         connection.execute("analyze rag.chunk_vectors")
     yield dsn
     cluster.drop(dsn)
@@ -94,19 +84,6 @@ def session(large: str) -> Iterator[psycopg.Connection[Any]]:
         yield connection
 
 
-def load_library(
-    connection: psycopg.Connection[Any], server: models.EmbeddingServer, owner: str, vectors: npt.NDArray[np.float32]
-) -> None:
-    """One document; the ids of its chunks, modulo a million, are the rows of `vectors`."""
-    (generation,) = connection.execute(
-        _LOAD, {"owner": owner, "server": server.id, "count": len(vectors)}
-    ).fetchone() or (0,)
-    columns = "chunk_id, generation, owner_id, server_id, embedding"
-    with connection.cursor().copy(f"copy rag.chunk_vectors ({columns}) from stdin") as copy:
-        for row, vector in enumerate(vectors.tolist()):
-            copy.write_row((generation * 1_000_000 + row, generation, owner, server.id, str(vector)))
-
-
 def find_nearest(
     connection: psycopg.Connection[Any], user: models.User, query: npt.NDArray[np.float32], count: int = 50
 ) -> tuple[list[int], dict[str, int]]:
@@ -117,7 +94,8 @@ def find_nearest(
             (json.dumps({"sub": user.id, "role": "authenticated"}),),
         )
         rows = connection.execute(
-            "select n.chunk_id %% 1000000 from rag.search_scope(null, null, null, '{}') s,"
+            "select (select c.chunk_index from rag.chunks c where c.id = n.chunk_id)"
+            " from rag.search_scope(null, null, null, '{}') s,"
             " rag.nearest_chunks((select id from rag.embedding_servers where name = 'sixteen'),"
             " %s::text::extensions.halfvec, s.generations, s.chunk_count, %s) n order by n.distance, 1",
             (str(query.tolist()), count),

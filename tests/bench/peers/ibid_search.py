@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -13,32 +12,10 @@ from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
 from functions.core import models, retrieval
 from functions.core.settings import Settings
-from functions.local import evaluation_library, evaluation_sets, migrate
+from functions.local import evaluation_library, migrate
 from functions.runtime import wiring
+from tests.bench.libraries import CHUNKS_OF_A_DOCUMENT, make_document
 from tests.bench.peers import datasets, serving
-from tests.bench.peers.supabase_function import format_vector
-
-CHUNKS_OF_A_DOCUMENT = 50
-BETWEEN = "\n\n"
-
-
-@dataclass(frozen=True, slots=True)
-class UnitLoader(evaluation_library._PassageLoader):
-    """Makes documents whose chunks are the units as they are, with their own vectors."""
-
-    vectors: Any
-
-    def _chunk(self, passage: evaluation_sets.Passage) -> list[models.Chunk]:
-        chunks, start = [], 0
-        for index, text in enumerate(passage.text.split(BETWEEN)):
-            end = start + len(text)
-            tokens = len(text.split())
-            chunks.append(models.Chunk(index, 1, 1, start, end, text, text, None, "en", tokens))
-            start = end + len(BETWEEN)
-        return chunks
-
-    def _embed(self, chunks: Sequence[models.Chunk]) -> list[str]:
-        return [format_vector(vector) for vector in self.vectors]
 
 
 class IbidSearch:
@@ -48,10 +25,9 @@ class IbidSearch:
         server = stored_settings.ensure_default_server(database, wiring.LOCAL_SERVER)
         for first, count in list_documents(dataset.units):
             units, vectors = dataset.units[first : first + count], dataset.vectors[first : first + count]
-            text = BETWEEN.join(unit.text for unit in units)
             user = models.User.named(units[0].owner)
-            loader = UnitLoader(database, user, server, None, Settings(), vectors)
-            loader.load([evaluation_sets.Passage(str(first), None, text)])
+            document = make_document(str(first), [unit.text for unit in units], vectors)
+            evaluation_library.write_documents(database, user, server, [document])
         vector_indexes.build_vector_indexes(database)  # as the daily schedule does, where a library is large enough
         database.close()
 

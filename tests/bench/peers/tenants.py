@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from tests.bench.libraries import CHUNKS_OF_A_DOCUMENT, scatter
 from tests.bench.peers import datasets
 
 # The three that are asked; many small ones share the rest.
 SHARES = (0.30, 0.05, 0.01)
 SMALL_SHARE = 0.002
 CHUNKS_OF_A_TOPIC = 20
-CHUNKS_OF_A_DOCUMENT = 50
 WORDS_OF_A_CHUNK = 150
 COSINE_TO_TOPIC = 0.8
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\d])")
@@ -63,7 +63,8 @@ def make_units(topics: Sequence[Topic], count: int, seed: int) -> tuple[list[dat
     draw.shuffle(documents)
     rows = [row for document in documents for row in document]
     units = [datasets.Unit(str(number), text, owner) for number, (owner, _, text) in enumerate(rows)]
-    return units, _scatter(np.stack([topic.vector for _, topic, _ in rows]), seed), tenants
+    centres = np.stack([topic.vector for _, topic, _ in rows])
+    return units, scatter(centres, COSINE_TO_TOPIC, np.random.default_rng(seed)), tenants
 
 
 def choose_questions(tenant: Tenant, question_count: int, count: int, seed: int) -> list[int]:
@@ -98,11 +99,3 @@ def _join_sentences(pools: Sequence[Sequence[str]], number: int, wanted: int, dr
             if words >= wanted:
                 return " ".join(chosen)
         pool = draw.choice(pools)
-
-
-def _scatter(centres: Any, seed: int) -> Any:
-    """A unit vector near each centre, at a cosine of COSINE_TO_TOPIC on average."""
-    noise = np.random.default_rng(seed).standard_normal(centres.shape).astype(np.float32)
-    noise /= np.linalg.norm(noise, axis=1, keepdims=True)
-    vectors = COSINE_TO_TOPIC * centres + (1 - COSINE_TO_TOPIC**2) ** 0.5 * noise
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
