@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -38,8 +39,8 @@ class Asked:
     """One question and what came of it; `scores` is None when nothing that was searched answers it.
 
     `context` are the scores of the passages that a model would read; `evidence` is that of the best passage, and
-    `threshold` what the question takes. `cited` is what the answer without a model cites, where the whole search was
-    asked and found enough.
+    `threshold` what the question takes. `cited` is what the answer without a model cites, and `says_answer` whether the
+    words of the gold answer stand in it, where the whole search was asked and found enough.
     """
 
     question: evaluation_sets.Question
@@ -50,6 +51,7 @@ class Asked:
     evidence: float
     threshold: float
     cited: frozenset[evaluation_sets.Unit] = frozenset()
+    says_answer: bool = False
 
     @property
     def is_refused(self) -> bool:
@@ -123,7 +125,11 @@ class _Asker:
         if self.arm != "hybrid" or asked.is_refused:
             return asked
         extracts = extractive.extract_answer(question.text, context)
-        return replace(asked, cited=frozenset(_unit(self.library, extract.hit) for extract in extracts))
+        return replace(
+            asked,
+            cited=frozenset(_unit(self.library, extract.hit) for extract in extracts),
+            says_answer=any(_says(extract.text, answer) for extract in extracts for answer in question.answers),
+        )
 
     def _score(self, hits: Sequence[models.SearchHit], gold: Collection[Hashable]) -> metrics.RankingScores | None:
         return metrics.score_ranking([_unit(self.library, hit) for hit in hits], gold) if gold else None
@@ -132,6 +138,11 @@ class _Asker:
 def _unit(library: Library, hit: models.SearchHit) -> evaluation_sets.Unit:
     name = library.names[hit.source_id]
     return (name, hit.page_start) if hit.file_type == "pdf" else name
+
+
+def _says(text: str, answer: str) -> bool:
+    said, wanted = (" ".join(unicodedata.normalize("NFKC", one).casefold().split()) for one in (text, answer))
+    return wanted in said
 
 
 def list_missed(database: Database, library: Library, asked: Sequence[Asked]) -> list[str]:

@@ -18,6 +18,9 @@ GOALS = {
     ("pages_en", "hit_5"): 0.980,
     ("pages_fr", "hit_5"): 0.929,
 }
+# set → least share of the questions whose answer without a model says what it should, or cites a page that does.
+SAYING = {"xquad_en": 0.75, "piaf": 0.65}
+CITING = {"pages_en": 0.70, "pages_fr": 0.60}
 REFUSALS = {"en": 0.90, "fr": 0.40}
 FALSE_REFUSALS = 0.05
 FUSION = 0.99
@@ -64,6 +67,16 @@ def score_citations(asked: Sequence[Asked]) -> tuple[float, float]:
     return metrics.mean(precision), metrics.mean(recall)
 
 
+def score_answers(asked: Sequence[Asked]) -> tuple[float, float]:
+    """The shares of the answerable questions that are answered in the words of the gold answer, and that cite evidence.
+
+    NaN when there are none; a refusal does neither.
+    """
+    answerable = [one for one in asked if one.scores]
+    said = [float(one.says_answer) for one in answerable if one.question.answers]
+    return metrics.mean(said), metrics.mean([float(bool(one.cited & one.question.gold)) for one in answerable])
+
+
 def list_figures(found: Evaluation, references: Mapping[str, float] | None = None) -> list[dict[str, Any]]:
     """What is promised of a set, each against its baseline; `references` are nDCG@10 of other full text searches."""
     scores = {arm: mean_scores(asked) for arm, asked in found.arms.items()}
@@ -87,6 +100,10 @@ def list_figures(found: Evaluation, references: Mapping[str, float] | None = Non
     precision, recall = score_citations(found.arms["hybrid"])
     rows.append(figure("citation precision", precision, 1.0, None))
     rows.append(figure("citation recall", recall, 1.0, None))
+    said, proven = score_answers(found.arms["hybrid"])
+    if said == said:
+        rows.append(figure("answers without a model that say the gold answer", said, 1.0, SAYING.get(found.name)))
+    rows.append(figure("answers without a model that cite evidence", proven, 1.0, CITING.get(found.name)))
     latencies = {arm: metrics.percentile([one.search_ms for one in asked], 0.5) for arm, asked in found.arms.items()}
     arms_ms = latencies["lexical"] + latencies["dense"]
     rows.append(figure("hybrid search p50 ms to both arms' sum", latencies["hybrid"], arms_ms, None))

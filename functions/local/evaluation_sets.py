@@ -45,7 +45,7 @@ class SourceFile:
 class Question:
     """`gold` are the units that answer it, passage ids or (doc_id, page); none when nothing in the set does.
 
-    `documents` are those of the units.
+    `documents` are those of the units, `answers` the words of them that answer it, any of which will do.
     """
 
     id: str
@@ -53,6 +53,7 @@ class Question:
     lang: str
     gold: frozenset[Unit]
     documents: frozenset[str] = frozenset()
+    answers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,9 @@ def _read_question(row: dict[str, Any], level: str) -> Question:
     evidence = [item for item in row["evidence"] if item.get(level) is not None]
     gold = [item[level] if level == "passage_id" else (item["doc_id"], int(item["page"])) for item in evidence]
     documents = frozenset(item["doc_id"] for item in evidence if "doc_id" in item)
-    return Question(row["query_id"], row["question"], row.get("lang") or "en", frozenset(gold), documents)
+    answers = row.get("answers") or [row["answer"]] if row.get("answer") else []
+    lang = row.get("lang") or "en"
+    return Question(row["query_id"], row["question"], lang, frozenset(gold), documents, tuple(answers))
 
 
 def _sample(questions: Sequence[Question], limit: int | None) -> Iterator[Question]:

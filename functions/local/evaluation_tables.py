@@ -7,7 +7,7 @@ from typing import Any
 
 from functions.core import metrics
 from functions.local.evaluation_asking import Asked
-from functions.local.evaluation_goals import Evaluation, mean_scores, refused_share, score_citations
+from functions.local.evaluation_goals import Evaluation, mean_scores, refused_share, score_answers, score_citations
 
 COLUMNS = ("nDCG@10", "MRR@10", "hit@1", "hit@5", "hit@10")
 
@@ -28,6 +28,8 @@ def print_report(found: Evaluation) -> None:
             print(f"{kind} questions refused: {share:.3f}")
     precision, recall = score_citations(found.arms["hybrid"])
     print(f"citations of answers without a model: precision {precision:.3f}, recall {recall:.3f}")
+    said, proven = score_answers(found.arms["hybrid"])
+    print(f"answers without a model: {said:.3f} say the gold answer, {proven:.3f} cite evidence")
     for text in found.missed_by_words:
         print(f"no passage by words: {text}")
 

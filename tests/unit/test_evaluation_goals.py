@@ -17,7 +17,9 @@ def asked(ndcg: float | None, *, lang: str = "en", is_refused: bool = False) -> 
     scores = None if ndcg is None else RankingScores(ndcg, ndcg, ndcg, ndcg, ndcg)
     gold = frozenset() if ndcg is None else frozenset({"p"})
     evidence = 0.3 if is_refused else 0.5
-    return Asked(Question("q", "?", lang, gold), scores, scores, 1.0, is_empty=False, evidence=evidence, threshold=0.4)
+    cited = frozenset() if is_refused else gold
+    question = Question("q", "?", lang, gold)
+    return Asked(question, scores, scores, 1.0, is_empty=False, evidence=evidence, threshold=0.4, cited=cited)
 
 
 def evaluation(name: str, hybrid: float, lexical: float, dense: float, lang: str = "en", *more: Asked) -> Evaluation:
@@ -61,6 +63,16 @@ def test_fusing_is_judged_by_the_mean_over_english_sets():
     [row] = evaluation_goals.compare_english([*english, *others])
     assert (row["value"], row["ok"]) == (1.05, True)
     assert evaluation_goals.compare_english(english[:1]) == []
+
+
+def test_answers_are_scored_by_what_they_say_and_cite():
+    """EVAL-1: one says and cites it, one neither, one is a refusal; what cannot be answered does not count."""
+    question = Question("q", "?", "en", frozenset({"x"}), answers=("1519",))
+    answers = [
+        replace(asked(1.0), question=question, cited=frozenset(cited), says_answer=says)
+        for cited, says in (("px", True), ("p", False), ("", False))
+    ]
+    assert evaluation_goals.score_answers([*answers, asked(None)]) == (1 / 3, 1 / 3)
 
 
 def test_citations_are_scored_against_the_evidence():
