@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from functions.core import markdown
+from functions.core import markdown, snapshots
 
 Language = Literal["en", "fr"]
-SourceState = Literal["current", "superseded", "deleted"]
+SourceState = snapshots.State
 
+_NEWS: Final = ("lost", "superseded", "deleted")
 _MAX_NAME = 100
 _UNSAFE_IN_NAMES = re.compile(r'[<>:"/\\|?*%]')
 _RESERVED_NAMES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)", re.IGNORECASE)
@@ -36,6 +37,8 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "unverified": "unverified",
         "deleted": "source deleted",
         "superseded": "superseded by a newer version",
+        "lost": "no longer stands there word for word",
+        "numbers": "Figures that stand in no cited passage: {numbers}",
         "interrupted": "This answer was interrupted before it was complete.",
         "failed": "This answer failed.",
     },
@@ -56,6 +59,8 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "unverified": "non vérifié",
         "deleted": "source supprimée",
         "superseded": "remplacée par une version plus récente",
+        "lost": "n’y figure plus mot pour mot",
+        "numbers": "Chiffres qui ne figurent dans aucun passage cité : {numbers}",
         "interrupted": "Cette réponse a été interrompue avant la fin.",
         "failed": "Cette réponse a échoué.",
     },
@@ -64,7 +69,11 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A question or an answer as it was saved; `sources` are citations with the fields of `models.Citation`."""
+    """A question or an answer as it was saved.
+
+    `sources` have the fields of `models.Citation`, and the `place` of their words where it is known; `sections` those
+    of `models.CitedSection`.
+    """
 
     role: Literal["user", "assistant"]
     content: str
@@ -72,6 +81,7 @@ class Message:
     status: str = "complete"
     mode: str | None = None
     sources: Sequence[Mapping[str, Any]] = ()
+    sections: Sequence[Mapping[str, Any]] = ()
 
 
 def write_conversation(
@@ -124,6 +134,9 @@ def _write_answer(
     yield write(message.content, marks)
     if message.status in ("interrupted", "failed"):
         yield f"*{say[message.status]}*"
+    numbers = dict.fromkeys(number for section in message.sections for number in section.get("unsupported_numbers", ()))
+    if numbers:
+        yield f"*{say['numbers'].format(numbers=', '.join(map(markdown.escape_line, numbers)))}*"
     if message.sources:
         yield f"**{say['sources']}**"
         yield "\n\n".join(_write_source(source, say, states, address) for source in message.sources)
@@ -135,10 +148,9 @@ def _write_source(
     marker = f"{int(source['number'])}. "
     name = markdown.escape_line(source.get("file_name") or say["untitled note"])
     check = source.get("check")
-    state = states.get(str(source["document_id"]), "deleted")
     facts = [say[check if check in ("exact", "fuzzy") else "unverified"]]
-    if state != "current":
-        facts.append(say[state])
+    news = (source.get("place"), states.get(str(source["document_id"]), "deleted"))
+    facts += [say[fact] for fact in news if fact in _NEWS]
     section = markdown.escape_line(source.get("section_title") or "")
     place = ", ".join(text for text in (_describe_place(source, say), section) if text)
     head = f"[{name}]({address})" if address else f"**{name}**"

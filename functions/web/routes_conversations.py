@@ -9,10 +9,10 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from functions.adapters.postgres import conversations
+from functions.adapters.postgres import cited_sources, conversations
 from functions.core import errors, exporting, languages
 from functions.runtime import asking
-from functions.web import library_schemas, routes_notes, schemas
+from functions.web import library_schemas, message_schemas, routes_notes, schemas
 from functions.web.deps import CurrentUser, ServicesDep, read_id
 
 router = APIRouter(prefix="/api/rag/conversations")
@@ -34,12 +34,15 @@ def list_conversations(
 @router.get("/{conversation_id}/messages")
 def list_messages(
     conversation_id: str, user: CurrentUser, services: ServicesDep, limit: Limit = 50, cursor: Cursor = None
-) -> schemas.MessagePage:
+) -> message_schemas.MessagePage:
+    """Each source says what has become of it since: its `state`, and whether its words still stand in their `place`."""
     with services.database.as_user(user) as connection:
         rows, next_cursor = conversations.list_messages(
             connection, read_id(conversation_id, "conversation"), limit, cursor
         )
-    return schemas.MessagePage(items=[schemas.Message.model_validate(row) for row in rows], next_cursor=next_cursor)
+        rows = cited_sources.describe(connection, rows)
+    items = [message_schemas.Message.model_validate(row) for row in rows]
+    return message_schemas.MessagePage(items=items, next_cursor=next_cursor)
 
 
 @router.patch("/{conversation_id}")
@@ -96,14 +99,13 @@ def export_conversation(
     found = read_id(conversation_id, "conversation")
     with services.database.as_user(user) as connection:
         conversation = conversations.find(connection, found)
-        rows = conversations.read_all_messages(connection, found)
-        states = conversations.find_source_states(connection, rows)
+        rows = cited_sources.describe(connection, conversations.read_all_messages(connection, found))
     text = exporting.write_conversation(
         conversation["title"],
         [_read_message(row) for row in rows],
         begun_at=conversation["created_at"],
         exported_at=datetime.now(UTC),
-        states=states,
+        states=cited_sources.read_states(rows),
         lang=lang,
     )
     name = exporting.name_file(conversation["title"])
@@ -118,9 +120,10 @@ def save_answer_as_note(
     """The answer with its sources, each a link to the conversation, whose citations open the page they stand on."""
     found = read_id(conversation_id, "conversation")
     with services.database.as_user(user) as connection:
-        row = conversations.find_answer(connection, found, read_id(message_id, "answer"))
-        states = conversations.find_source_states(connection, [row])
+        answer = conversations.find_answer(connection, found, read_id(message_id, "answer"))
+        (row,) = cited_sources.describe(connection, [answer])
     lang: exporting.Language = "fr" if languages.detect_language(row["question"] or "") == "fr" else "en"
+    states = cited_sources.read_states([row])
     content = exporting.write_answer(_read_message(row), address=f"/#c={found}", states=states, lang=lang)
     if len(content) > library_schemas.MAX_CONTENT:
         raise errors.InvalidInputError("The answer is too long for a note.")
@@ -144,5 +147,5 @@ def _describe_documents(rows: list[conversations.Row]) -> schemas.AttachedDocume
 
 
 def _read_message(row: conversations.Row) -> exporting.Message:
-    names = ("role", "content", "created_at", "status", "mode", "sources")
+    names = ("role", "content", "created_at", "status", "mode", "sources", "sections")
     return exporting.Message(**{name: row[name] for name in names})

@@ -67,6 +67,7 @@ class Filters(Request):
     doi: Words | None = None
     published_from: PartialDate | None = None
     published_to: PartialDate | None = None
+    source: Literal["document", "note"] | None = None
     file_type: Literal["pdf", "docx", "txt", "md"] | None = None
     lang: Literal["en", "fr", "simple"] | None = None
 
@@ -200,22 +201,4 @@ class Conversation(BaseModel):
 
 class ConversationPage(BaseModel):
     items: list[Conversation]
-    next_cursor: str | None
-
-
-class Message(BaseModel):
-    id: UUID
-    role: Literal["user", "assistant"]
-    content: str
-    status: str
-    mode: str | None
-    sections: list[dict[str, Any]]
-    sources: list[dict[str, Any]]
-    scope: dict[str, Any] | None
-    usage: dict[str, Any] | None
-    created_at: datetime
-
-
-class MessagePage(BaseModel):
-    items: list[Message]
     next_cursor: str | None

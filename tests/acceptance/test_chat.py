@@ -149,8 +149,10 @@ def test_question_and_answer_are_kept(reader: Reader) -> None:
     answer = reader.person.ask(SPEED)
     asked, answered = messages(reader.person, answer["conversation_id"])
     assert (asked["role"], asked["content"], asked["status"]) == ("user", SPEED, "complete")
-    kept = ("sections", "sources", "status", "mode", "usage")
+    kept = ("sections", "status", "mode", "usage", "search_query")
     assert {key: answered[key] for key in kept} == {key: answer[key] for key in kept}
+    since = {"state": "current", "superseded_by": None, "place": "unchanged"}
+    assert answered["sources"] == [source | since for source in answer["sources"]] != []
     assert (answered["id"], answered["content"]) == (answer["message_id"], answer["answer"])
 
 
@@ -212,7 +214,9 @@ def test_an_answer_outlives_the_document_it_cites(ada: Person) -> None:
     ada.follow(document_id)
     answer = ada.ask("What does the boiler burn?")
     ada.http.delete(f"/api/rag/documents/{document_id}")
-    assert messages(ada, answer["conversation_id"])[1]["sources"] == answer["sources"] != []
+    gone = {"state": "deleted", "superseded_by": None, "place": None}
+    kept = messages(ada, answer["conversation_id"])[1]["sources"]
+    assert kept == [source | gone for source in answer["sources"]] != []
     assert ada.ask("What does the boiler burn?", conversation_id=answer["conversation_id"])["status"] == "guarded"
 
 

@@ -25,6 +25,7 @@ def make_source(**fields: Any) -> dict[str, Any]:
         "section_title": "Winter",
         "quote": "It turns at\n3000 * r.p.m.",
         "check": "exact",
+        "place": "unchanged",
     } | fields
 
 
@@ -66,16 +67,36 @@ def test_a_note_of_an_answer_links_each_source_to_where_it_can_be_opened() -> No
 
 
 @pytest.mark.parametrize(
-    ("states", "lang", "facts"),
+    ("states", "place", "lang", "facts"),
     [
-        ({"d1": "current"}, "en", "(exact)"),
-        ({"d1": "superseded"}, "en", "(exact; superseded by a newer version)"),
-        ({}, "en", "(exact; source deleted)"),
-        ({}, "fr", "(exact; source supprimée)"),
+        ({"d1": "current"}, "unchanged", "en", "(exact)"),
+        ({"d1": "current"}, "moved", "en", "(exact)"),
+        ({"d1": "current"}, "lost", "en", "(exact; no longer stands there word for word)"),
+        ({"d1": "superseded"}, "unchanged", "en", "(exact; superseded by a newer version)"),
+        ({}, None, "en", "(exact; source deleted)"),
+        ({}, None, "fr", "(exact; source supprimée)"),
     ],
 )
-def test_a_source_says_what_has_become_of_it(states: Any, lang: Any, facts: str) -> None:
-    assert f"1. **turbine.pdf**, page 2, Winter {facts}\n" in export(make_answer(), states=states, lang=lang)
+def test_a_source_says_what_has_become_of_it(states: Any, place: str | None, lang: Any, facts: str) -> None:
+    """LIB-8"""
+    answer = make_answer(sources=[make_source(place=place)])
+    assert f"1. **turbine.pdf**, page 2, Winter {facts}\n" in export(answer, states=states, lang=lang)
+
+
+@pytest.mark.parametrize(
+    ("lang", "note"),
+    [
+        ("en", "*Figures that stand in no cited passage: 42 %, \\*7*"),
+        ("fr", "*Chiffres qui ne figurent dans aucun passage cité : 42 %, \\*7*"),
+    ],
+)
+def test_figures_without_a_passage_are_named_below_the_answer(lang: Any, note: str) -> None:
+    sections = [
+        {"text": "", "unsupported_numbers": ["42 %"]},
+        {"unsupported_numbers": ["*7", "42 %"]},
+        {"text": "Old."},
+    ]
+    assert f"Fast. [1]\n\n{note}\n\n**" in export(make_answer(sections=sections), lang=lang)
 
 
 def test_an_interrupted_answer_says_so() -> None:

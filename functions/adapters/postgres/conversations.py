@@ -11,7 +11,7 @@ import psycopg
 from functions.adapters.postgres import cursors, documents
 from functions.adapters.postgres.connection import Connection
 from functions.adapters.postgres.documents import cut_page
-from functions.core import errors, exporting, models
+from functions.core import errors, models
 
 Row = dict[str, Any]
 
@@ -95,20 +95,22 @@ def list_turns(connection: Connection, conversation_id: str, turns: int) -> list
     rows = connection.execute(
         """
         with numbered as (
-            select role, content, position, status, lead(status) over (order by position) as answer,
-                lead(role) over (order by position) as next_role
+            select role, content, position, status, lead(status) over following as answer,
+                lead(role) over following as next_role, lead(search_query) over following as searched
             from rag.messages where conversation_id = %s
+            window following as (order by position)
         ), latest as (
             select * from numbered
             where (role = 'assistant' and status in ('complete', 'interrupted'))
                 or (role = 'user' and next_role = 'assistant' and answer in ('complete', 'interrupted'))
             order by position desc limit %s
         )
-        select role, content from latest order by position
+        select role, content, case role when 'user' then searched end as search_query
+        from latest order by position
         """,
         (conversation_id, turns * 2),
     ).fetchall()
-    return [models.Turn(row["role"], row["content"]) for row in rows]
+    return [models.Turn(row["role"], row["content"], row["search_query"]) for row in rows]
 
 
 def attached_documents(connection: Connection, conversation_id: str) -> tuple[str, ...]:
@@ -149,10 +151,10 @@ def attach_documents(
     lock = connection.execute("select from rag.conversations where id = %s for update", (conversation_id,)).fetchone()
     if lock is None:
         raise errors.NotFoundError("There is no such conversation.")
-    found = [documents.find(connection, document_id)["id"] for document_id in document_ids]
+    found = documents.find_all(connection, document_ids)
     if replace:
         connection.execute(
-            "delete from rag.conversation_documents where conversation_id = %s and not document_id = any (%s)",
+            "delete from rag.conversation_documents where conversation_id = %s and not document_id = any (%s::uuid[])",
             (conversation_id, found),
         )
     connection.execute(
@@ -204,20 +206,6 @@ def find_answer(connection: Connection, conversation_id: str, message_id: str) -
     return row
 
 
-def find_source_states(connection: Connection, messages: Sequence[Row]) -> dict[str, exporting.SourceState]:
-    """What has become of the sources that these messages cite, by id; those that are gone are left out."""
-    cited = list({source["document_id"] for message in messages for source in message["sources"]})
-    rows = connection.execute(
-        """
-        select id, superseded_by is not null as superseded from rag.documents where id = any (%(cited)s::uuid[])
-        union all
-        select id, false from rag.notes where id = any (%(cited)s::uuid[])
-        """,
-        {"cited": cited},
-    ).fetchall()
-    return {str(row["id"]): "superseded" if row["superseded"] else "current" for row in rows}
-
-
 def add_message(
     connection: Connection,
     user: models.User,
@@ -231,6 +219,7 @@ def add_message(
     sources: list[Row] | None = None,
     scope: Row | None = None,
     usage: Row | None = None,
+    search_query: str | None = None,
 ) -> Row:
     """Saves a message and moves its conversation to the top. Raises NotFoundError when the conversation is gone."""
     row = connection.execute(
@@ -239,9 +228,9 @@ def add_message(
             update rag.conversations set updated_at = clock_timestamp() where id = %(conversation_id)s returning id
         )
         insert into rag.messages
-            (conversation_id, owner_id, role, content, status, mode, sections, sources, scope, usage)
+            (conversation_id, owner_id, role, content, status, mode, sections, sources, scope, usage, search_query)
         select id, %(owner_id)s, %(role)s, %(content)s, %(status)s, %(mode)s, %(sections)s, %(sources)s, %(scope)s,
-            %(usage)s
+            %(usage)s, %(search_query)s
         from moved
         returning *
         """,
@@ -256,6 +245,7 @@ def add_message(
             "sources": json.dumps(sources or []),
             "scope": None if scope is None else json.dumps(scope),
             "usage": None if usage is None else json.dumps(usage),
+            "search_query": search_query,
         },
     ).fetchone()
     if row is None:

@@ -62,6 +62,7 @@ export class Turn {
       result.status === "interrupted" ? note("stop", t("chat.interrupted")) : null,
       result.status === "failed" ? note("alert", t("chat.failedBefore")) : null,
       isUnfounded(result, sources) ? note("alert", t("chat.unfounded")) : null,
+      this.#numbersNote(result),
       sources.size ? sourceList([...sources.values()], { title: t(result.mode === "guard" ? "sources.nearest" : "sources.title"), onOpen: this.onCite }) : null,
       result.answer ? this.#foot(result) : null,
     ].filter(Boolean));
@@ -109,6 +110,15 @@ export class Turn {
     this.status.replaceChildren(icon("alert"), el("span", { "data-testid": "answer-mode" }, modeText(result)));
   }
 
+  /** Figures of the answer that none of its cited passages holds. */
+  #numbersNote({ sections }) {
+    const numbers = [...new Set((sections ?? []).flatMap(({ unsupported_numbers: found }) => found ?? []))];
+    if (!numbers.length) return null;
+    const shown = note("alert", t("chat.unsupportedNumbers", { n: numbers.length, numbers: numbers.join(" · ") }));
+    shown.dataset.testid = "unsupported-numbers";
+    return shown;
+  }
+
   #retryRow() {
     if (!this.onRetry) return "";
     return el("p", {}, el("button", { type: "button", class: "button small", "data-testid": "answer-retry", on: { click: () => this.onRetry(this) } }, icon("retry"), t("chat.retry")));
@@ -120,7 +130,8 @@ export class Turn {
     return el("footer", { class: "answer-foot" },
       el("p", { class: "answer-facts" },
         result.mode === "guard" ? null : el("span", { "data-testid": "answer-mode" }, modeText(result)),
-        scope ? el("span", { "data-testid": "answer-scope" }, scope) : null),
+        scope ? el("span", { "data-testid": "answer-scope" }, scope) : null,
+        result.search_query ? el("span", { "data-testid": "answer-searched" }, t("chat.searchedFor", { query: result.search_query })) : null),
       copy);
   }
 

@@ -29,7 +29,7 @@ function main() {
 
 function build(api) {
   const scope = new Scope();
-  const source = new SourcePanel({ api, onOpenNote: (id) => library.openNote(id) });
+  const source = new SourcePanel({ api, onOpenNote: (id) => library.openNote(id), onOpenDocument: (id) => library.openDocument(id) });
   const chat = new Chat({
     api, scope,
     onCite: (citation, opener) => source.open(citation, opener),

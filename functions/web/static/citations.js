@@ -34,6 +34,18 @@ export function checkBadge({ check }) {
     icon(CHECK_ICONS[kind]), t(`check.${kind}`));
 }
 
+/** What has become of the source since it was cited; null where nothing has. A fresh answer does not say. */
+export function stateBadge(citation) {
+  const news = newsOf(citation);
+  return news ? el("span", { class: "state-badge", "data-testid": "state-badge", "data-state": news, title: t(`state.${news}.why`) }, icon("alert"), t(`state.${news}`)) : null;
+}
+
+function newsOf({ source, state, place }) {
+  if (state === "deleted") return source === "note" ? "noteDeleted" : "deleted";
+  if (place === "lost") return "lost";
+  return state === "superseded" ? "superseded" : null;
+}
+
 /** The score as a percentage, where it is a share. */
 export function scoreText({ score }) {
   return typeof score === "number" && score >= 0 && score <= 1 ? t("score", { percent: formatPercent(score) }) : null;
@@ -56,7 +68,7 @@ function sourceRow(citation, onOpen) {
         el("span", { class: "source-name" }, nameOf(citation)),
         el("span", { class: "source-place" }, placeOf(citation))),
       el("span", { class: "source-snippet" }, oneLine(citation.snippet_preview || citation.quote || "")),
-      el("span", { class: "source-facts" }, checkBadge(citation), score ? el("span", { class: "score", "data-testid": "source-score" }, score) : null)));
+      el("span", { class: "source-facts" }, checkBadge(citation), stateBadge(citation), score ? el("span", { class: "score", "data-testid": "source-score" }, score) : null)));
   return row;
 }
 

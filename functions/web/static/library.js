@@ -102,6 +102,14 @@ export class Library {
     }
   }
 
+  async openDocument(id) {
+    try {
+      this.#openDocument(await this.api.get(`/documents/${id}`));
+    } catch (error) {
+      toast(inWords(error), { kind: "bad" });
+    }
+  }
+
   /** Redraw what depends on the scope or the language. */
   redraw() {
     this.documentList.redraw();

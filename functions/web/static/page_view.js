@@ -73,8 +73,13 @@ export class PageView {
   }
 
   get #cited() {
-    const { page_start: from, start_offset: start, end_offset: end } = this.citation;
-    return this.#number === from && end > start ? { start, end } : null;
+    const { page_start: from, start_offset: start, end_offset: end, place } = this.citation;
+    return this.#number === from && end > start && place !== "lost" ? { start, end } : null;
+  }
+
+  /** Whether this is the page of words that stand there no longer. */
+  get #lost() {
+    return this.citation.place === "lost" && this.#number === this.citation.page_start;
   }
 
   async #showImage(load) {
@@ -89,7 +94,7 @@ export class PageView {
     const image = el("img", { class: "sheet", alt: words, "data-testid": "page-image", draggable: "false", src: url });
     await image.decode();
     if (load !== this.#loads) return;
-    this.scroller.replaceChildren(image);
+    this.scroller.replaceChildren(...(this.#lost ? [changedHint()] : []), image);
     this.#size();
     const top = this.#cited ? findHighlight(image) : null;
     this.scroller.scrollTop = top === null ? 0 : Math.max(0, top * image.offsetHeight + image.offsetTop - this.scroller.clientHeight * ABOVE);
@@ -103,7 +108,7 @@ export class PageView {
     const [before, passage, after] = this.#cited ? cutAtPassage(text, this.#cited, this.citation.quote) : [text, "", ""];
     const mark = passage ? el("mark", { "data-testid": "page-mark" }, passage) : null;
     this.scroller.replaceChildren(
-      ...(this.#cited && !mark ? [el("p", { class: "hint", role: "status", "data-testid": "page-changed" }, t("page.changed"))] : []),
+      ...(this.#lost || (this.#cited && !mark) ? [changedHint()] : []),
       ...(typeof confidence === "number" ? [el("p", { class: "hint" }, t("page.recognized", { percent: formatPercent(confidence / 100) }))] : []),
       el("div", { class: "sheet text", "data-testid": "page-text" }, before, mark, after));
     this.scroller.scrollTop = mark ? Math.max(0, mark.offsetTop - this.scroller.clientHeight * ABOVE) : 0;
@@ -155,6 +160,8 @@ export class PageView {
     setAttribute(this.scroller, "aria-label", this.place.textContent);
   }
 }
+
+const changedHint = () => el("p", { class: "hint", role: "status", "data-testid": "page-changed" }, t("page.changed"));
 
 /** Where the API has the source of a citation. */
 export const addressOf = ({ source, document_id: id }) => `/${source === "note" ? "notes" : "documents"}/${id}`;

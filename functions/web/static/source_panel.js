@@ -1,6 +1,6 @@
 // The side panel (a bottom sheet on phones) that shows where a citation stands.
 
-import { checkBadge, nameOf, placeOf, scoreText } from "./citations.js";
+import { checkBadge, nameOf, placeOf, scoreText, stateBadge } from "./citations.js";
 import { byId, el, setAttribute } from "./dom.js";
 import { icon } from "./icons.js";
 import { onLanguage, t } from "./i18n.js";
@@ -15,9 +15,9 @@ export class SourcePanel {
   #view = null;
   #shows = 0;
 
-  /** `onOpenNote(id)` shows a cited note where it can be changed. */
-  constructor({ api, onOpenNote }) {
-    Object.assign(this, { api, onOpenNote });
+  /** `onOpenNote(id)` shows a cited note where it can be changed, `onOpenDocument(id)` what is known of a document. */
+  constructor({ api, onOpenNote, onOpenDocument }) {
+    Object.assign(this, { api, onOpenNote, onOpenDocument });
     this.dialog = byId("source");
     this.dialog.addEventListener("close", () => this.#closed());
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.close());
@@ -37,11 +37,13 @@ export class SourcePanel {
     this.#citation = citation;
     opener?.setAttribute("data-open", "");
     this.#view?.close();
-    this.#view = new PageView({ api: this.api, citation });
-    this.dialog.replaceChildren(this.#head(citation), this.#quote(citation), this.#view.node);
+    this.#view = citation.state === "deleted" ? null : new PageView({ api: this.api, citation });
+    this.dialog.replaceChildren(...[
+      this.#head(citation), this.#quote(citation), this.#newer(citation), this.#view ? this.#view.node : goneNote(citation),
+    ].filter(Boolean));
     if (!this.dialog.open) this.#place();
     byId("source-file").focus({ preventScroll: true });
-    this.#load(show);
+    if (this.#view) this.#load(show);
   }
 
   close() {
@@ -70,9 +72,8 @@ export class SourcePanel {
 
   /** The document or the note was deleted since: the quote is all that is left. */
   #gone(view) {
-    const words = t(this.#citation.source === "note" ? "source.noteGone" : "source.gone");
     view.close();
-    view.node.replaceWith(el("p", { class: "note gone", "data-testid": "source-gone" }, icon("alert"), words));
+    view.node.replaceWith(goneNote(this.#citation));
     this.dialog.querySelector("[data-testid=source-open-note]")?.remove();
   }
 
@@ -87,17 +88,28 @@ export class SourcePanel {
       el("div", { class: "source-titles" },
         el("h2", { id: "source-file", class: "source-file", "data-testid": "source-file", tabindex: "-1" }, nameOf(citation)),
         el("p", { class: "source-place", "data-testid": "source-place" }, where),
-        el("p", { class: "source-facts" }, checkBadge(citation), score ? el("span", { class: "score", "data-testid": "source-score" }, score) : null)),
-      citation.source === "note" ? this.#openNote(citation) : null,
+        el("p", { class: "source-facts" }, checkBadge(citation), stateBadge(citation), score ? el("span", { class: "score", "data-testid": "source-score" }, score) : null)),
+      citation.source === "note" && citation.state !== "deleted" ? this.#openNote(citation) : null,
       close);
   }
 
   #openNote({ document_id: id }) {
-    const open = () => {
-      if (narrow.matches) this.close();
-      this.onOpenNote(id);
-    };
+    const open = () => this.#leaveFor(() => this.onOpenNote(id));
     return el("button", { type: "button", class: "button quiet icon-only", "data-testid": "source-open-note", "aria-label": t("note.open"), title: t("note.open"), on: { click: open } }, icon("edit"));
+  }
+
+  /** An older version stays readable; the newer one may say something else. */
+  #newer({ state, superseded_by: id }) {
+    if (state !== "superseded" || !id) return null;
+    const open = () => this.#leaveFor(() => this.onOpenDocument(id));
+    return el("p", { class: "note source-note", "data-testid": "source-superseded" }, icon("alert"),
+      el("span", {}, t("source.superseded")),
+      el("button", { type: "button", class: "button small", "data-testid": "source-open-newer", on: { click: open } }, t("source.openNewer")));
+  }
+
+  #leaveFor(open) {
+    if (narrow.matches) this.close();
+    open();
   }
 
   #quote(citation) {
@@ -126,3 +138,5 @@ export class SourcePanel {
     else byId("question").focus({ preventScroll: true });
   }
 }
+
+const goneNote = ({ source }) => el("p", { class: "note gone", "data-testid": "source-gone" }, icon("alert"), t(source === "note" ? "source.noteGone" : "source.gone"));

@@ -1,0 +1,136 @@
+"""What the page shows of sources that were deleted, replaced or changed, and of figures without a source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests import database as database_servers
+from tests import documents
+from tests.acceptance import writing
+from tests.browser.test_answer_page import QUIET
+from tests.browser.test_library_page import DESKTOP, Tab, see
+from tests.local_server import LocalServer, Person, run_local_server
+from tests.requirements import need_chromium
+
+FACT = "The boiler burns wood chips in winter."
+OTHER = "The boiler burns peat bricks in summer."
+QUESTION = "What does the boiler burn in winter?"
+
+
+@pytest.fixture(scope="module")
+def server(
+    clusters: database_servers.Clusters, postgres_major: int, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalServer]:
+    with run_local_server(clusters.get(postgres_major).clone(), tmp_path_factory.mktemp("home")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    chromium = need_chromium()
+    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=chromium, args=QUIET) as browser:
+        yield browser
+
+
+@pytest.fixture
+def ada(server: LocalServer) -> Iterator[Person]:
+    with server.person("ada") as person:
+        yield person
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Browser) -> Tab:
+    return Tab(browser, viewport=DESKTOP)
+
+
+@pytest.fixture
+def page(ada: Person, tab: Tab) -> Iterator[Page]:
+    yield from tab.open(ada)
+
+
+def reopen(page: Page, ada: Person, asked: dict[str, Any]) -> None:
+    """The conversation of this answer, read afresh."""
+    page.goto(f"{ada.server.base_url}/#c={asked['conversation_id']}")
+    page.reload()
+    expect(page.get_by_test_id("answer")).to_have_attribute("data-state", "done")
+
+
+def test_a_deleted_source_is_a_quotation_without_a_page(page: Page, ada: Person, tmp_path: Path) -> None:
+    """LIB-8, WEB-4"""
+    document_id = ada.add(documents.make_pdf(tmp_path / "boiler.pdf", FACT))["id"]
+    asked = ada.ask(QUESTION)
+    ada.http.delete(f"/api/rag/documents/{document_id}").raise_for_status()
+    reopen(page, ada, asked)
+    requests: list[str] = []
+    page.on("request", lambda request: requests.append(request.url))
+    expect(see(page, "source-row").locator("[data-state=deleted]")).to_have_text("source deleted")
+    page.get_by_test_id("citation").click()
+    expect(page.get_by_test_id("source-quote")).to_have_text(FACT)
+    expect(page.get_by_test_id("source-gone")).to_contain_text("this document is no longer in the library")
+    expect(page.locator("#source img, #source .page-view")).to_have_count(0)
+    assert [url for url in requests if document_id in url] == []
+
+
+def test_a_note_in_the_trash_is_a_quotation_that_cannot_be_opened(page: Page, ada: Person) -> None:
+    """LIB-2, LIB-8"""
+    note = writing.write(ada, FACT, title="Boiler")
+    asked = ada.ask(QUESTION)
+    ada.post(f"/notes/{note['id']}/trash")
+    reopen(page, ada, asked)
+    page.get_by_test_id("citation").click()
+    expect(page.get_by_test_id("source-gone")).to_contain_text("it is in the trash")
+    expect(page.get_by_test_id("source-open-note")).to_have_count(0)
+
+
+def test_an_older_version_opens_and_leads_to_the_newer_one(page: Page, ada: Person, tmp_path: Path) -> None:
+    """LIB-5, LIB-8, WEB-4"""
+    ada.add(documents.make_pdf(tmp_path / "boiler.pdf", FACT))
+    asked = ada.ask(QUESTION)
+    ada.add(documents.make_pdf(tmp_path / "boiler.pdf", OTHER))
+    reopen(page, ada, asked)
+    expect(see(page, "source-row").locator("[data-state=superseded]")).to_have_text("older version")
+    page.get_by_test_id("citation").click()
+    expect(page.get_by_test_id("page-image")).to_be_visible()
+    page.get_by_test_id("source-open-newer").click()
+    expect(page.get_by_test_id("document-dialog")).to_contain_text("Version 1")
+
+
+def test_words_that_stand_there_no_longer_are_said_so_and_not_marked(page: Page, ada: Person) -> None:
+    """LIB-8, WEB-4"""
+    note = writing.write(ada, FACT, title="Boiler")
+    asked = ada.ask(QUESTION)
+    writing.follow(ada, writing.change(ada, note, content=OTHER))
+    reopen(page, ada, asked)
+    expect(see(page, "source-row").locator("[data-state=lost]")).to_have_text("no longer on the page")
+    page.get_by_test_id("citation").click()
+    expect(page.get_by_test_id("page-changed")).to_be_visible()
+    expect(page.get_by_test_id("page-text")).to_have_text(OTHER)
+    expect(page.get_by_test_id("page-mark")).to_have_count(0)
+
+
+def test_figures_without_a_passage_and_the_query_of_a_follow_up_are_shown(page: Page, ada: Person) -> None:
+    """CHAT-5, CHAT-7"""
+    section = {"text": "It rose by 42 %.", "source_ids": [], "citations": [], "unsupported_numbers": ["42 %"]}
+    answer = {
+        "conversation_id": ada.ask(QUESTION)["conversation_id"],
+        "answer": section["text"],
+        "sections": [section],
+        "sources": [],
+        "scope": {"kind": "library"},
+        "status": "complete",
+        "mode": "model",
+        "usage": {"model": "fake"},
+        "search_query": "By how much did revenue rise?",
+    }
+    page.route("**/api/rag/chat", lambda route: route.fulfill(json=answer))
+    page.get_by_test_id("question").fill("By how much?")
+    page.get_by_test_id("send").click()
+    expect(page.get_by_test_id("unsupported-numbers")).to_have_text(
+        "This figure stands in none of the passages cited for it: 42 %"
+    )
+    expect(page.get_by_test_id("answer-searched")).to_have_text("Searched for “By how much did revenue rise?”")
