@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from functions.core import guard, models, quotes, words
+from functions.core import figures, guard, models, quotes, words
 from functions.core.answer_text import SECTION_BREAK, WrittenSection
 from functions.core.sentences import Span, split_sentences
 
@@ -59,8 +59,19 @@ class _Passage:
         return quotes.fold(self.hit.text)
 
     @cached_property
-    def numbers(self) -> frozenset[str]:
-        return words.numbers(words.keys(f"{self.hit.text}\n{self.hit.markdown or ''}"))
+    def values(self) -> frozenset[str]:
+        """Of every figure that the model was shown with the passage."""
+        hit = self.hit
+        shown = (
+            hit.text,
+            hit.markdown,
+            hit.file_name,
+            hit.title,
+            hit.section_title,
+            str(hit.page_start),
+            str(hit.page_end),
+        )
+        return figures.find_values("\n".join(filter(None, shown)))
 
     @cached_property
     def windows(self) -> list[tuple[Span, frozenset[str], int]]:
@@ -79,12 +90,24 @@ class _Passage:
 
 
 def cite(
-    sections: Sequence[WrittenSection], hits: Sequence[models.SearchHit]
+    sections: Sequence[WrittenSection], hits: Sequence[models.SearchHit], question: str = ""
 ) -> tuple[tuple[models.CitedSection, ...], tuple[models.Citation, ...]]:
-    """The sections with the numbers of their citations, and the citations in the order of their first appearance."""
+    """The sections with the numbers of their citations, and the citations in the order of their first appearance.
+
+    A figure that neither a cited passage nor the question holds is named, and makes every check of its section one
+    step weaker.
+    """
     passages = {hit.segment_id.lower(): _Passage(hit) for hit in reversed(hits)}
     numbering = _Numbering()
-    cited = [_cited_section(section.text, _support_section(section, passages), numbering) for section in sections]
+    asked = figures.find_values(question)
+    cited = []
+    for section in sections:
+        supports = _support_section(section, passages)
+        known = asked.union(*(passages[support.hit.segment_id.lower()].values for support in supports))
+        unsupported = figures.find_unsupported(section.text, known)
+        if unsupported:
+            supports = [replace(support, check=_DEMOTED[support.check]) for support in supports]
+        cited.append(_cited_section(section.text, supports, numbering, unsupported))
     return tuple(cited), tuple(numbering.citations)
 
 
@@ -117,10 +140,12 @@ def _marked(section: models.CitedSection) -> str:
     return f"{text}{SECTION_BREAK if after_block else ' '}{marks}"
 
 
-def _cited_section(text: str, supports: Sequence[Support], numbering: _Numbering) -> models.CitedSection:
+def _cited_section(
+    text: str, supports: Sequence[Support], numbering: _Numbering, unsupported: tuple[str, ...] = ()
+) -> models.CitedSection:
     found = list(dict.fromkeys(numbering.number(support) for support in supports))
     ids = tuple(dict.fromkeys(support.hit.segment_id for support in supports))
-    return models.CitedSection(text, ids, tuple(found))
+    return models.CitedSection(text, ids, tuple(found), unsupported)
 
 
 def _support_section(section: WrittenSection, passages: dict[str, _Passage]) -> list[Support]:
@@ -134,9 +159,7 @@ def _support_section(section: WrittenSection, passages: dict[str, _Passage]) -> 
         for support in _support_by_words(section.text, passage)
     ]
     supports = quoted + _without_strangers(inferred, bool(quoted))
-    if not supports:
-        supports = _support_by_search(section.text, passages.values())
-    return _demote_unknown_numbers(section.text, supports, passages)
+    return supports or _support_by_search(section.text, passages.values())
 
 
 def _known_ids(source_ids: Iterable[str], passages: dict[str, _Passage]) -> list[str]:
@@ -225,16 +248,6 @@ def _without_strangers(supports: list[Support], quoted: bool) -> list[Support]:
     if not quoted and all(support.check == "unverified" for support in supports):
         return supports
     return [support for support in supports if support.check != "unverified" or support.share >= FLOOR]
-
-
-def _demote_unknown_numbers(text: str, supports: list[Support], passages: dict[str, _Passage]) -> list[Support]:
-    """A figure that no cited passage holds makes every check of its section one step weaker."""
-    known: frozenset[str] = frozenset().union(
-        *(passages[support.hit.segment_id.lower()].numbers for support in supports)
-    )
-    if words.numbers(words.keys(_LIST_MARK.sub("", text))) <= known:
-        return supports
-    return [replace(support, check=_DEMOTED[support.check]) for support in supports]
 
 
 class _Numbering:

@@ -33,8 +33,8 @@ def escape_text(text: str, marks: Collection[int] = ()) -> str:
 def contain(text: str, marks: Collection[int] = ()) -> str:
     """Somebody else's Markdown as a part of a larger file.
 
-    Emphasis, lists, tables and code stay. Headings become those of the fourth level, a fence left open is closed, and HTML,
-    links and images become text.
+    Emphasis, lists, tables and code stay. Headings become those of the fourth level, a fence left open is closed, and
+    HTML, links and images become text.
     """
     return "\n".join(_contain_lines(_join_line_ends(text).strip("\n").split("\n"), marks))
 

@@ -204,11 +204,15 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class CitedSection:
-    """A section of the final answer with the numbers of the citations that support it."""
+    """A section of the final answer with the numbers of the citations that support it.
+
+    `unsupported_numbers` are figures of its text, as they stand there ("42 %"), that none of its cited passages holds.
+    """
 
     text: str
     source_ids: tuple[str, ...]
     citations: tuple[int, ...]
+    unsupported_numbers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +222,14 @@ class Usage:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     model: str | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        """Of one request after another for the same answer; what one of them does not say is as the other says."""
+        return Usage(
+            _add(self.prompt_tokens, other.prompt_tokens),
+            _add(self.completion_tokens, other.completion_tokens),
+            other.model or self.model,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,10 +246,11 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One earlier message of a conversation."""
+    """One earlier message of a conversation; `search_query` is what was searched in place of a question."""
 
     role: Literal["user", "assistant"]
     content: str
+    search_query: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,3 +295,7 @@ class StoredObject:
     size: int
     mime_type: str | None
     created_at: datetime | None = None
+
+
+def _add(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one + (other or 0)

@@ -60,8 +60,8 @@ class Search(Protocol):
 class Retrieval:
     """What was found, what of it goes to the model, how long it took.
 
-    `degraded` names the embedding servers that did not answer, and "reranker" where the fused order had to do.
-    `rerank_ms` is None where no reranker is set up.
+    `answered` are the embedding servers whose vectors were searched; `degraded` names those that did not answer, and
+    "reranker" where the fused order had to do. `rerank_ms` is None where no reranker is set up.
     """
 
     found: Found
@@ -69,6 +69,7 @@ class Retrieval:
     embed_ms: float
     search_ms: float
     degraded: tuple[str, ...] = ()
+    answered: tuple[models.EmbeddingServer, ...] = ()
     rerank_ms: float | None = None
 
 
@@ -110,6 +111,7 @@ def retrieve(
         context=choose_context(hits, settings),
         embed_ms=(embedded - started) * 1000,
         search_ms=(searched - embedded) * 1000,
+        answered=tuple(server for server in servers if server not in degraded),
         degraded=(*(server.name for server in degraded), *([RERANKER] if has_failed else [])),
         rerank_ms=None if reranker is None else (reranked - searched) * 1000,
     )

@@ -30,6 +30,11 @@ class Settings:
     """The settings in force. Field order is the order of the settings page."""
 
     context_turns: int = _setting(3, "Earlier turns of the conversation given to the model.", minimum=1, maximum=10)
+    rewrite_follow_ups: bool = _setting(
+        True,
+        "Whether a question that leans on the ones before it is searched as one that is complete in itself, which a"
+        " language model writes where one is set up.",
+    )
     similarity_threshold: float = _setting(
         0.37,
         "Evidence (half similarity, half share of the question's words in one passage) below which no model is asked; a"
@@ -67,6 +72,12 @@ class Settings:
     )
     context_passages: int = _setting(8, "Passages given to the model.", minimum=1, maximum=50)
     passages_per_source: int = _setting(4, "Passages at most from one document or note.", minimum=1, maximum=50)
+    tool_rounds: int = _setting(
+        2,
+        "Rounds of further searches that a language model may make on its own before it answers; 0: none.",
+        minimum=0,
+        maximum=5,
+    )
     chunk_tokens: int = _setting(
         240, "Target size of a passage in tokens of the embedding model.", minimum=64, maximum=2000
     )
@@ -127,6 +138,8 @@ def _find_fault(key: str, value: Any) -> str | None:
     spec = _FIELDS.get(key)
     if spec is None:
         return "There is no such setting."
+    if isinstance(spec.default, bool):
+        return None if isinstance(value, bool) else "This must be true or false."
     if isinstance(spec.default, str):
         return _find_text_fault(spec.metadata, value)
     # bool is a subclass of int. Python's JSON parser lets NaN and infinity in: both fail the comparison below.

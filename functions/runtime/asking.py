@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Mapping
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from functions.adapters.postgres import conversations, documents, search
-from functions.core import answering, errors, guard, languages, models, retrieval
-from functions.core.context import order_for_reading
+from functions.core import answering, errors, follow_ups, guard, languages, models, retrieval
 from functions.runtime.wiring import Policy, Services
 
 TITLE_LENGTH = 80
@@ -21,7 +21,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was asked, and of what; `whole_library` leaves aside what its conversation is about."""
+    """What was asked, and of what; `whole_library` leaves aside what its conversation is about.
+
+    A question that brings its `history` along is of a conversation kept elsewhere: nothing of it is saved here.
+    """
 
     text: str
     conversation_id: str | None = None
@@ -30,13 +33,14 @@ class Question:
     note_id: str | None = None
     whole_library: bool = False
     filters: Mapping[str, str] = field(default_factory=dict)
+    history: tuple[models.Turn, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The question is saved; its conversation has an id."""
+    """The question is saved and its conversation has an id, or it has none and nothing is saved."""
 
-    conversation_id: str
+    conversation_id: str | None
     scope: models.Scope
 
 
@@ -49,12 +53,16 @@ class Wrote:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer is complete and saved."""
+    """The answer is complete and saved; without ids where nothing is.
 
-    conversation_id: str
-    message_id: str
+    `search_query` is what was searched in place of a question that leans on the ones before it.
+    """
+
+    conversation_id: str | None
+    message_id: str | None
     scope: models.Scope
     answer: models.Answer
+    search_query: str | None = None
 
 
 @dataclass(slots=True)
@@ -66,9 +74,12 @@ class _Saver:
     opened: Opened
     written: list[str] = field(default_factory=list)
     draft: models.Answer | None = None
+    search_query: str | None = None
     message_id: str | None = None
 
-    def save(self, answer: models.Answer) -> str:
+    def save(self, answer: models.Answer) -> str | None:
+        if self.opened.conversation_id is None:
+            return None
         with self.services.database.as_user(self.user) as connection:
             row = conversations.add_message(
                 connection,
@@ -82,6 +93,7 @@ class _Saver:
                 sources=[asdict(s) for s in answer.sources],
                 scope=asdict(self.opened.scope),
                 usage=asdict(answer.usage),
+                search_query=self.search_query,
             )
         self.message_id = str(row["id"])
         return self.message_id
@@ -104,24 +116,38 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
     connection is held between the steps.
     """
     policy = services.policy()
-    lang = languages.detect_language(question.text)
     opened, history, pending = _open(services, user, question, policy)
+    lang = follow_ups.find_language(question.text, history)
     saver = _Saver(services, user, opened)
     try:
         yield opened
-        found = retrieve(services, user, policy, question.text, lang, opened.scope)
+        rewriting = _rewrite(services, policy, question, history)
+        saver.search_query = rewriting.query
+        searched = rewriting.query or question.text
+        search_lang = languages.detect_language(searched, lang)
+        found = retrieve(services, user, policy, searched, search_lang, opened.scope)
         _log_retrieval(user, opened, found)
-        answered = [server for server in policy.servers if server.name not in found.degraded]
-        if guard.is_answerable(found.found.hits, guard.find_threshold(lang, answered, policy.settings)):
-            answer = yield from _answer(services, question, lang, found, history, saver)
+        if guard.is_answerable(found.found.hits, guard.find_threshold(search_lang, found.answered, policy.settings)):
+            # A model knows the conversation; without one, sentences are chosen by the words of the question alone.
+            asked = question if services.chat_model is not None else replace(question, text=searched)
+            answer = yield from _answer(services, asked, lang, found, history, saver)
         else:
             message = policy.settings.guard_message
             text = guard.explain_refusal(message, lang, found.found.hits, pending)
             answer = models.Answer(text, (models.CitedSection(text, (), ()),), (), "guarded", "guard")
             yield Wrote(text)
-        yield Answered(opened.conversation_id, saver.save(answer), opened.scope, answer)
+        answer = replace(answer, usage=rewriting.usage + answer.usage)
+        yield Answered(opened.conversation_id, saver.save(answer), opened.scope, answer, rewriting.query)
     finally:
         saver.save_interrupted()
+
+
+def _rewrite(
+    services: Services, policy: Policy, question: Question, history: list[models.Turn]
+) -> follow_ups.Rewriting:
+    if not policy.settings.rewrite_follow_ups:
+        return follow_ups.Rewriting()
+    return follow_ups.rewrite(question.text, history, services.rewriting_model)
 
 
 def retrieve(
@@ -153,10 +179,16 @@ def _answer(
     history: list[models.Turn],
     saver: _Saver,
 ) -> Generator[Wrote, None, models.Answer]:
-    # A model reads passages that follow each other better side by side; what is quoted without one comes best first.
-    passages = found.context if services.chat_model is None else order_for_reading(found.context)
+    from functions.runtime.tool_calls import Toolbox  # which searches by `retrieve`
+
     stream = answering.answer_question(
-        question.text, passages, lang=lang, history=history, chat_model=services.chat_model
+        question.text,
+        found.context,
+        lang=lang,
+        history=history,
+        chat_model=services.chat_model,
+        tools=Toolbox(services, saver.user, saver.opened.scope, question.text),
+        tool_rounds=services.policy().settings.tool_rounds,
     )
     with closing(stream):
         for event in stream:
@@ -166,34 +198,36 @@ def _answer(
             else:
                 saver.draft = event.answer
     if saver.draft is None:
-        raise errors.ModelUnavailableError("The model ended without an answer. The question is saved; ask again.")
+        raise errors.ModelUnavailableError("The model ended without an answer. Ask again.")
     return saver.draft
 
 
 def _open(
     services: Services, user: models.User, question: Question, policy: Policy
 ) -> tuple[Opened, list[models.Turn], list[str]]:
-    """Saves the question in its conversation and decides what it is asked of, in one transaction."""
+    """Saves the question in its conversation, if kept here, and decides what it is asked of, in one transaction."""
     with services.database.as_user(user) as connection:
-        for document_id in question.document_ids:
-            documents.find(connection, document_id)
-        documents.check_place(connection, question.notebook_id, question.note_id)
-        scope = models.Scope("library")
+        documents.check_scope(connection, question.document_ids, question.notebook_id, question.note_id)
+        if question.history is not None:
+            latest = list(question.history[-2 * policy.settings.context_turns :])
+            return Opened(None, choose_scope(question)), latest, documents.list_pending(connection)
         history: list[models.Turn] = []
         if question.conversation_id is not None:
             row = conversations.find(connection, question.conversation_id)
             conversation_id = question.conversation_id
             attached = conversations.attached_documents(connection, conversation_id)
             history = conversations.list_turns(connection, conversation_id, policy.settings.context_turns)
-            scope = _choose_scope(question, attached, row)
+            scope = choose_scope(question, attached, row)
         else:
-            scope = _choose_scope(question, (), {})
+            scope = choose_scope(question)
             conversation_id = str(conversations.create(connection, user, make_title(question.text), scope)["id"])
         conversations.add_message(connection, user, conversation_id, "user", question.text, scope=asdict(scope))
         return Opened(conversation_id, scope), history, documents.list_pending(connection)
 
 
-def _choose_scope(question: Question, attached: tuple[str, ...], conversation: dict[str, Any]) -> models.Scope:
+def choose_scope(
+    question: Question, attached: tuple[str, ...] = (), conversation: Mapping[str, Any] = MappingProxyType({})
+) -> models.Scope:
     """Explicit ids, then documents attached to the conversation, then its notebook or note, then the whole library."""
     filters = question.filters
     if question.whole_library:

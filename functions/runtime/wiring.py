@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Connection, Database
-from functions.core import errors, models, ports
+from functions.core import errors, follow_ups, models, ports
 from functions.core.settings import Settings, load_settings
 from functions.runtime import logging
 from functions.runtime.config import Config
@@ -119,6 +119,25 @@ class Services:
 
         key = config.openai_api_key.get_secret_value() if config.openai_api_key else "none"
         return OpenAIChatModel(model=config.chat_model, api_key=key, base_url=config.openai_base_url)
+
+    @cached_property
+    def rewriting_model(self) -> ports.ChatModel | None:
+        """The same model for a few words that a reader waits for: asked once, and not for long."""
+        config = self.config
+        if config.chat_model is None:
+            return None
+        from functions.adapters.openai_api import OpenAIChatModel
+        from functions.adapters.openai_connection import Patience
+
+        key = config.openai_api_key.get_secret_value() if config.openai_api_key else "none"
+        return OpenAIChatModel(
+            model=config.chat_model,
+            api_key=key,
+            base_url=config.openai_base_url,
+            max_tokens=follow_ups.MAX_REPLY_TOKENS,
+            patience=Patience(attempts=1),
+            read_seconds=follow_ups.LONGEST_SILENCE_SECONDS,
+        )
 
     @cached_property
     def reranker(self) -> ports.Reranker | None:

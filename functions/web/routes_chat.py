@@ -60,6 +60,7 @@ def describe_answer(answered: asking.Answered) -> dict[str, Any]:
         "status": answer.status,
         "mode": answer.mode,
         "usage": asdict(answer.usage),
+        "search_query": answered.search_query,
     }
 
 

@@ -10,7 +10,6 @@ from fastapi import APIRouter, Query
 from functions.adapters.postgres import documents
 from functions.core import errors, guard, languages, models, retrieval
 from functions.runtime import asking
-from functions.runtime.wiring import Services
 from functions.web import schemas
 from functions.web.deps import CurrentUser, ServicesDep
 from functions.web.routes_chat import describe_scope
@@ -25,7 +24,8 @@ def search(user: CurrentUser, services: ServicesDep, asked: Annotated[schemas.Se
         raise errors.InvalidInputError("q: Say what to search for.")
     scope = _read_scope(asked)
     if scope.kind != "library":
-        _check_scope(services, user, scope)
+        with services.database.as_user(user) as connection:
+            documents.check_scope(connection, scope.document_ids, scope.notebook_id, scope.note_id)
     policy = services.policy()
     wide = max(asked.limit, policy.settings.arm_count)
     settings = replace(policy.settings, hybrid_top_k=asked.limit, arm_count=wide)
@@ -55,13 +55,6 @@ def _describe_retrieval(found: retrieval.Retrieval) -> dict[str, Any]:
     }
 
 
-def _check_scope(services: Services, user: models.User, scope: models.Scope) -> None:
-    with services.database.as_user(user) as connection:
-        for document_id in scope.document_ids:
-            documents.find(connection, document_id)
-        documents.check_place(connection, scope.notebook_id, scope.note_id)
-
-
 _RANKS = ("fts_rank", "vector_rank", "blend_rank", "rerank_rank")
 _SCORES = ("fts_score", "similarity", "blend_score", "coverage", "rerank_score")
 
@@ -75,11 +68,12 @@ def _describe_hit(hit: models.SearchHit, debug: bool) -> dict[str, Any]:
 
 
 def _read_scope(asked: schemas.Search) -> models.Scope:
-    filters = asked.given()
-    if asked.document_id:
-        return models.Scope("documents", document_ids=tuple(map(str, asked.document_id)), filters=filters)
-    if asked.note_id:
-        return models.Scope("note", note_id=str(asked.note_id), filters=filters)
-    if asked.notebook_id:
-        return models.Scope("notebook", notebook_id=str(asked.notebook_id), filters=filters)
-    return models.Scope("library", filters=filters)
+    return asking.choose_scope(
+        asking.Question(
+            asked.q,
+            document_ids=tuple(map(str, asked.document_id)),
+            notebook_id=None if asked.notebook_id is None else str(asked.notebook_id),
+            note_id=None if asked.note_id is None else str(asked.note_id),
+            filters=asked.given(),
+        )
+    )

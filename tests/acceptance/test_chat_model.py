@@ -232,7 +232,7 @@ def test_earlier_turns_go_to_the_model_with_the_follow_up(asker: Person, model: 
 def test_questions_without_an_answer_are_not_part_of_the_history(asker: Person, model: FakeModelServer) -> None:
     """CHAT-7"""
     conversation = asker.ask(QUESTION)["conversation_id"]
-    model.script(Reply(status=401))
+    model.script(Reply(status=401), Reply(status=401))  # asked for a query, then for the answer
     asker.http.post("/api/rag/chat", json={"query": "How tall is the chimney?", "conversation_id": conversation})
     assert asker.ask(OFF_TOPIC, conversation_id=conversation)["mode"] == "guard"
     asker.ask("Who built the boiler?", conversation_id=conversation)

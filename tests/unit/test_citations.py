@@ -86,6 +86,25 @@ def test_the_check_says_how_far_the_page_supports_a_section(
     assert [check for *_, check in cite(text, *ids, quoted=tuple(quoted))] == [expected]
 
 
+@pytest.mark.parametrize(
+    ("text", "ids", "question", "unsupported"),
+    [
+        pytest.param("Revenue rose by 5 % to 1 234,5 million.", ["doc:0"], "", (), id="other-notation"),
+        pytest.param("Revenue rose by 7 % in 2003.", ["doc:0"], "", ("7 %",), id="changed"),
+        pytest.param("It employs 420 people.", ["doc:0"], "", ("420",), id="of-another-passage"),
+        pytest.param("Not by 7 % but by 5 %.", ["doc:0"], "Did it rise by 7 %?", (), id="asked"),
+        pytest.param("As doc.pdf says on page 1.", ["doc:0"], "", (), id="page"),
+        pytest.param("Volcanoes erupt 12 times.", [], "", ("12",), id="no-passage"),
+        pytest.param("1. It rose by 5 %\n2. It rose by 6 %", ["doc:0"], "", ("6 %",), id="list"),
+    ],
+)
+def test_a_figure_that_no_cited_passage_holds_is_named(
+    text: str, ids: list[str], question: str, unsupported: tuple[str, ...]
+) -> None:
+    [section], _ = citations.cite([WrittenSection(text, tuple(ids), ())], HITS, question)
+    assert section.unsupported_numbers == unsupported
+
+
 def test_a_quotation_is_found_where_it_stands_not_where_the_model_says() -> None:
     """CHAT-5"""
     assert cite("Many work there.", "other:0", quoted=("employs 420 people in Lyon",)) == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import psycopg
@@ -52,6 +53,21 @@ def find(connection: Connection, document_id: str) -> Row:
     return row
 
 
+def find_all(connection: Connection, document_ids: Collection[str]) -> list[str]:
+    """The ids of documents, a duplicate's as that of the document which answers for it; see `find`."""
+    wanted = list(dict.fromkeys(document_ids))
+    if not wanted:
+        return []
+    rows = connection.execute(
+        "select coalesce(d.duplicate_of, d.id)::text as id from unnest(%s::uuid[]) with ordinality w (id, place)"
+        " join rag.documents d using (id) order by w.place",
+        (wanted,),
+    ).fetchall()
+    if len(rows) < len(wanted):
+        raise errors.NotFoundError("There is no such document.")
+    return [row["id"] for row in rows]
+
+
 def lock(connection: Connection, document_id: str) -> None:
     """Makes whoever would change the document wait for the end of this transaction: an arriving upload, a worker."""
     connection.execute("select from rag.documents where id = %s for update", (document_id,))
@@ -82,6 +98,15 @@ def check_place(connection: Connection, notebook_id: str | None, note_id: str | 
     ).fetchone()
     if row is None or not row["known"]:
         raise errors.NotFoundError("There is no such notebook or note.")
+
+
+def check_scope(
+    connection: Connection, document_ids: Collection[str], notebook_id: str | None, note_id: str | None
+) -> None:
+    """Raises NotFoundError unless the documents, the notebook and the note are all there for this user."""
+    find_all(connection, document_ids)
+    if notebook_id or note_id:
+        check_place(connection, notebook_id, note_id)
 
 
 def _check_not_trashed(connection: Connection, note_id: str | None) -> None:
