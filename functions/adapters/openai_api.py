@@ -11,10 +11,13 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from functions.adapters import openai_connection as connection
+from functions.adapters import openai_tools
 from functions.core import errors, models, ports, prompts
+from functions.core.tools import Tool
 
 if TYPE_CHECKING:  # numpy costs 0.1 s at import and chat never needs it
     import numpy as np
@@ -145,22 +148,32 @@ class OpenAIChatModel:
         if max_tokens is not None:
             self._optional["max_tokens"] = max_tokens
         self._formats = ["json_schema", "json_object"]
+        self._takes_tools = True
+
+    @property
+    def takes_tools(self) -> bool:
+        return self._takes_tools
 
     def stream(
-        self, messages: Sequence[ports.ChatMessage], *, json_schema: dict[str, Any] | None = None
+        self,
+        messages: Sequence[ports.ChatMessage],
+        *,
+        json_schema: dict[str, Any] | None = None,
+        tools: Sequence[Tool] = (),
     ) -> _OpenAIStream:
         """Opens the completion and waits for its first words; up to there, failures are tried again."""
-        written: Any = [{"role": message.role, "content": message.content} for message in messages]
 
         def request() -> _OpenAIStream:
-            fields = self._optional | self._response_format(json_schema)
+            offered = tools if self._takes_tools else ()
+            fields = self._optional | self._response_format(json_schema) | openai_tools.describe_tools(offered)
+            written: Any = openai_tools.write_messages(messages, with_tools=bool(offered))
             return _OpenAIStream(
                 self._server.client.chat.completions.create(model=self.model, messages=written, stream=True, **fields),
                 self.model,
                 self._server,
             )
 
-        return self._server.ask(request, self._give_up_field)
+        return self._server.ask(request, partial(self._give_up_field, with_tools=bool(tools)))
 
     def _response_format(self, schema: dict[str, Any] | None) -> dict[str, Any]:
         if schema is None or not self._formats:
@@ -170,7 +183,11 @@ class OpenAIChatModel:
         named = {"name": "cited_answer", "strict": True, "schema": schema}
         return {"response_format": {"type": "json_schema", "json_schema": named}}
 
-    def _give_up_field(self, refusal: str) -> bool:
+    def _give_up_field(self, refusal: str, *, with_tools: bool) -> bool:
+        """Tools go first: servers that cannot have them beside a response format name both in their refusal."""
+        if with_tools and self._takes_tools and openai_tools.refuses_tools(refusal):
+            self._takes_tools = False
+            return True
         for name in list(self._optional):
             if connection.names(refusal, name):
                 self._rename_or_drop(name)
@@ -194,6 +211,7 @@ class _OpenAIStream:
         self._server = server  # it must outlive the stream
         self._finished = False
         self._usage = models.Usage(model=model)
+        self._calls = openai_tools.CallReader()
         self._texts = self._read()
         try:
             self._first = next(self._texts, "")
@@ -205,6 +223,10 @@ class _OpenAIStream:
     @property
     def usage(self) -> models.Usage:
         return self._usage
+
+    @property
+    def tool_calls(self) -> tuple[ports.ToolCall, ...]:
+        return self._calls.calls
 
     def __iter__(self) -> Iterator[str]:
         """Raises ModelUnavailableError when the server goes away before it has said that it is done."""
@@ -233,6 +255,8 @@ class _OpenAIStream:
                     )
                 for choice in chunk.choices or ():
                     self._finished = self._finished or choice.finish_reason is not None
+                    if choice.delta and choice.delta.tool_calls:
+                        self._calls.read(choice.delta.tool_calls)
                     text = choice.delta and (choice.delta.content or choice.delta.refusal)
                     if text:
                         yield str(text)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 
 from functions.core import citations, errors, extractive, models, ports, prompts
 from functions.core.answer_text import SECTION_BREAK
+from functions.core.context import order_for_reading
 from functions.core.sections import AnswerReader
+from functions.core.tool_rounds import ToolRounds
+from functions.core.tools import Tool
 
 MAX_ANSWER_CHARS = 60_000
 MAX_ANSWER_SECONDS = 240.0
@@ -36,66 +40,117 @@ def answer_question(
     lang: str,
     history: Sequence[models.Turn],
     chat_model: ports.ChatModel | None,
+    tools: ports.ToolRunner | None = None,
+    tool_rounds: int = 0,
 ) -> Generator[TextDelta | AnswerReady, None, None]:
     """Text as it is written, then one AnswerReady; the texts joined are the sections' texts joined.
 
-    `hits` are the passages the answer may rest on, best first. If the model fails after some text, an AnswerReady of
-    status `interrupted` with what came is yielded **before** the error is raised; if it fails before, only the error.
-    An answer that was cut short without an error is `interrupted` too. Closing the generator closes the model's stream.
+    `hits` are the passages the answer may rest on, best first, beside those that the model finds with `tools`, in
+    `tool_rounds` at most. If the model fails after some text, an AnswerReady of status `interrupted` with what came is
+    yielded **before** the error is raised; if it fails before, only the error. An answer that was cut short without an
+    error is `interrupted` too. Closing the generator closes the model's stream.
     """
     if chat_model is None or not hits:
         yield from _quote(question, hits, lang)
         return
-    reader = AnswerReader()
-    messages = prompts.build_messages(question, hits, lang=lang, history=history)
-    stream = chat_model.stream(messages, json_schema=prompts.ANSWER_SCHEMA)
-    try:
-        reading = yield from _read(stream, reader)
-    finally:
-        stream.close()
-    if not reader.sections and (reading.whole or reading.failure is None):
-        yield from _say_not_enough(lang, stream.usage) if reader.insufficient else _quote(question, hits, lang)
+    rounds = ToolRounds(tools, tool_rounds if chat_model.takes_tools else 0, hits)
+    passages = order_for_reading(hits)
+    build_messages = partial(prompts.build_messages, question, passages, lang=lang, history=history)
+    writing = _Writing(chat_model, build_messages, rounds)
+    yield from writing.run()
+    reader, found = writing.reader, rounds.hits
+    if not reader.sections and (writing.whole or writing.failure is None):
+        yield from _say_not_enough(lang, writing.usage) if reader.insufficient else _quote(question, found, lang)
         return
     if reader.sections:
-        status: models.MessageStatus = "complete" if reading.whole else "interrupted"
-        yield AnswerReady(_model_answer(reader, hits, status, stream.usage))
-    if reading.failure is not None and not reading.whole:
-        raise reading.failure
+        status: models.MessageStatus = "complete" if writing.whole else "interrupted"
+        yield AnswerReady(_model_answer(question, reader, found, status, writing.usage))
+    if writing.failure is not None and not writing.whole:
+        raise writing.failure
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """How the reading of a model's answer ended; an answer whose JSON is closed is whole whatever came after."""
+@dataclass(slots=True)
+class _Writing:
+    """A model at work on one answer: its reply, or first the replies that call tools, and how that ended."""
 
-    whole: bool
-    failure: errors.UnavailableError | None
-
-
-def _read(stream: ports.ChatStream, reader: AnswerReader) -> Generator[TextDelta, None, _Reading]:
+    model: ports.ChatModel
+    build_messages: Callable[..., list[ports.ChatMessage]]
+    rounds: ToolRounds
+    exchange: list[ports.ChatMessage] = field(default_factory=list)
+    reader: AnswerReader = field(default_factory=AnswerReader)
+    usage: models.Usage = field(default_factory=models.Usage)
     failure: errors.UnavailableError | None = None
-    overlong = False
-    written = 0
-    deadline = time.monotonic() + MAX_ANSWER_SECONDS
-    try:
-        for piece in stream:
-            written += len(piece)
-            overlong = written > MAX_ANSWER_CHARS or time.monotonic() > deadline
-            if text := reader.feed(piece):
-                yield TextDelta(text)
-            if overlong:
+    overlong: bool = False
+    has_shown: bool = False
+    written: int = 0
+    deadline: float = field(default_factory=lambda: time.monotonic() + MAX_ANSWER_SECONDS)
+
+    @property
+    def whole(self) -> bool:
+        """An answer whose JSON is closed is whole whatever came after."""
+        return self.reader.ended or (self.reader.complete and self.failure is None and not self.overlong)
+
+    def run(self) -> Generator[TextDelta, None, None]:
+        while True:
+            tools = self.rounds.offered
+            calls, text = yield from self._read_reply(tools)
+            if not tools or self._has_answered or self.failure is not None or self.overlong:
                 break
-    except errors.UnavailableError as exc:
-        failure = exc
-    if text := reader.finish():
-        yield TextDelta(text)
-    cut = failure is not None or overlong
-    return _Reading(whole=reader.ended or (reader.complete and not cut), failure=failure)
+            if calls:
+                self.exchange += self.rounds.play(text, calls)
+            elif not self.has_shown and any(tool.name in text for tool in tools):
+                self.rounds.close()  # it writes calls as if they were answers
+            else:
+                break
+            if self.has_shown:
+                yield from self._show(self.reader.feed(SECTION_BREAK))
+            else:
+                self.reader = AnswerReader()  # "Let me look that up." is no part of the answer
+        yield from self._show(self.reader.finish())
+
+    @property
+    def _has_answered(self) -> bool:
+        """JSON whose text a reader has seen is the answer: calls that come beside it would tell it twice."""
+        return self.has_shown and (self.reader.ended or not self.reader.complete)
+
+    def _read_reply(self, tools: Sequence[Tool]) -> Generator[TextDelta, None, tuple[Sequence[ports.ToolCall], str]]:
+        """One reply of the model: shows what becomes readable of it, returns its calls and its text as it was."""
+        pieces: list[str] = []
+        stream: ports.ChatStream | None = None
+        try:
+            messages = self.build_messages(with_tools=bool(tools)) + self.exchange
+            stream = self.model.stream(messages, json_schema=prompts.ANSWER_SCHEMA, tools=tools)
+            for piece in stream:
+                pieces.append(piece)
+                self.written += len(piece)
+                self.overlong = self.written > MAX_ANSWER_CHARS or time.monotonic() > self.deadline
+                yield from self._show(self.reader.feed(piece))
+                if self.overlong:
+                    break
+        except errors.UnavailableError as exc:
+            self.failure = exc
+        finally:
+            if stream is not None:
+                stream.close()
+        if stream is None:
+            return (), ""
+        self.usage += stream.usage
+        return stream.tool_calls, "".join(pieces)
+
+    def _show(self, text: str) -> Iterator[TextDelta]:
+        if text:
+            self.has_shown = True
+            yield TextDelta(text)
 
 
 def _model_answer(
-    reader: AnswerReader, hits: Sequence[models.SearchHit], status: models.MessageStatus, usage: models.Usage
+    question: str,
+    reader: AnswerReader,
+    hits: Sequence[models.SearchHit],
+    status: models.MessageStatus,
+    usage: models.Usage,
 ) -> models.Answer:
-    sections, sources = citations.cite(reader.sections, hits)
+    sections, sources = citations.cite(reader.sections, hits, question)
     return models.Answer(citations.mark_answer(sections), sections, sources, status, "model", usage)
 
 

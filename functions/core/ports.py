@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -12,6 +12,10 @@ from functions.core import models
 if TYPE_CHECKING:  # numpy costs 100 ms at import and most handlers never touch a vector
     import numpy as np
     import numpy.typing as npt
+
+    # These are made of prompts, which are made of the messages below.
+    from functions.core.tool_results import ToolResult
+    from functions.core.tools import Tool
 
     Matrix = npt.NDArray[np.float32]
 
@@ -68,18 +72,36 @@ class RecognizedPage:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool as a model wrote it: nothing of it is checked, `arguments` may be no JSON at all."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """A message as chat models take it."""
+    """A message as chat models take it; the result of a tool (`role` tool) names the call it answers."""
 
     role: str
     content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
 
 
 class ChatStream(Protocol):
-    """The text of a running completion, piece by piece; `usage` is complete when the iteration has ended."""
+    """The text of a running completion, piece by piece.
+
+    `usage`, and `tool_calls`, which a model may make after or instead of text, are complete when the iteration has
+    ended.
+    """
 
     @property
     def usage(self) -> models.Usage: ...
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]: ...
 
     def __iter__(self) -> Iterator[str]: ...
 
@@ -87,10 +109,30 @@ class ChatStream(Protocol):
 
 
 class ChatModel(Protocol):
-    """A language model."""
+    """A language model; `takes_tools` until its server has refused them."""
 
-    def stream(self, messages: Sequence[ChatMessage], *, json_schema: dict[str, Any] | None = None) -> ChatStream:
-        """Raises ModelUnavailableError, ModelRateLimitedError or ModelRejectedError, here or while iterating."""
+    @property
+    def takes_tools(self) -> bool: ...
+
+    def stream(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        json_schema: dict[str, Any] | None = None,
+        tools: Sequence[Tool] = (),
+    ) -> ChatStream:
+        """Raises ModelUnavailableError, ModelRateLimitedError or ModelRejectedError, here or while iterating.
+
+        A server that takes no tools is asked without them.
+        """
+        ...
+
+
+class ToolRunner(Protocol):
+    """Runs the tools for one person."""
+
+    def run(self, name: str, arguments: str | Mapping[str, Any]) -> ToolResult:
+        """Never raises: what went wrong is a result for the model to read."""
         ...
 
 

@@ -54,13 +54,13 @@ $$;
 revoke all on function rag.content_words(text, text) from public;
 grant execute on function rag.content_words(text, text) to authenticated, rag_worker;
 
--- from sql/10_search_scope.sql sha256:20c1991c75cc21bb58344de544b24ca291840fafaacf33766a204f4c8282c4a0
+-- from sql/10_search_scope.sql sha256:2ee37a229297b9cc19accda4d20ed70eb83374d8570069742fc8872ee03dcaeb
 -- The live generations a search may look at, under the caller's row level security, and how much they hold.
 -- A notebook holds the attachments of its notes. Superseded versions, trashed notes and the attachments of trashed notes are
 -- out of scope; who names an older version, or a duplicate, means the document that took its place.
--- `filters` may hold file_type, lang, author, journal, doi, published_from and published_to. Authors and journals match by the
--- words they contain, whatever their case and accents. Dates are YYYY, YYYY-MM or YYYY-MM-DD on either side; a year or a month
--- stands for all of its days. A note has a language and nothing else that could be asked for.
+-- `filters` may hold source ('document' or 'note'), file_type, lang, author, journal, doi, published_from and published_to. Authors
+-- and journals match by the words they contain, whatever their case and accents. Dates are YYYY, YYYY-MM or YYYY-MM-DD on either
+-- side; a year or a month stands for all of its days. A note has a language and nothing else that could be asked for.
 create or replace function rag.search_scope(
     document_ids uuid[],
     notebook_id uuid,
@@ -76,7 +76,7 @@ set plan_cache_mode = force_generic_plan -- one plan for every scope: making it 
 as $$
 begin
     with wanted as materialized (
-        select f.asked, f.asked ->> 'file_type' as file_type, f.asked ->> 'lang' as lang,
+        select f.asked, f.asked ->> 'source' as source, f.asked ->> 'file_type' as file_type, f.asked ->> 'lang' as lang,
             array(select '\m' || m[1] || '\M'
                 from regexp_matches(rag.fold(lower(left(f.asked ->> 'author', 300))), '\w+', 'g') m) as author,
             array(select '\m' || m[1] || '\M'
@@ -98,7 +98,8 @@ begin
             -- A subquery of its own is evaluated once: without filters a row costs the look at one boolean.
             and ((select coalesce(filters, '{}') = '{}') or exists (
                 select from wanted w
-                where (w.file_type is null or d.file_type = w.file_type) and (w.lang is null or d.lang = w.lang)
+                where (w.source is null or w.source = 'document')
+                    and (w.file_type is null or d.file_type = w.file_type) and (w.lang is null or d.lang = w.lang)
                     and (w.doi is null or lower(d.ingestion_log ->> 'doi_extracted') = w.doi)
                     and (w.published_from is null or d.ingestion_log ->> 'published_at_extracted'
                         || substr('9999-99-99', length(d.ingestion_log ->> 'published_at_extracted') + 1)
@@ -116,7 +117,9 @@ begin
             and (search_scope.notebook_id is null or n.notebook_id = search_scope.notebook_id)
             and (search_scope.note_id is null or n.id = search_scope.note_id)
             and ((select coalesce(filters, '{}') = '{}') or exists (
-                select from wanted w where w.asked - 'lang' = '{}' and (w.lang is null or n.lang = w.lang)))
+                select from wanted w
+                where w.asked - 'lang' - 'source' = '{}' and (w.lang is null or n.lang = w.lang)
+                    and (w.source is null or w.source = 'note')))
     )
     select coalesce(array_agg(s.generation), '{}'), count(*)::int, coalesce(sum(s.chunk_count), 0)::bigint
     into generations, source_count, chunk_count

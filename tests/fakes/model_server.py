@@ -33,6 +33,19 @@ Body = dict[str, Any]
 
 
 @dataclass(frozen=True)
+class Call:
+    """One call of a tool that a reply makes; arguments that are not a text are sent as JSON."""
+
+    name: str
+    arguments: Any = ""
+    id: str = ""
+
+    @property
+    def text(self) -> str:
+        return self.arguments if isinstance(self.arguments, str) else json.dumps(self.arguments)
+
+
+@dataclass(frozen=True)
 class Reply:
     """One answer of the server; what is not said behaves well."""
 
@@ -52,6 +65,10 @@ class Reply:
     """These very bytes as the body, e.g. the HTML of a proxy."""
     vectors: Sequence[Sequence[float]] | None = None
     """The embeddings, whatever was asked."""
+    calls: Sequence[Call] = ()
+    """Tools that the model calls after its text."""
+    call_deltas: Sequence[Body] | None = None
+    """The `tool_calls` of these very deltas in place of `calls`, as servers of other makes send them."""
 
 
 def pieces(text: str, size: int = 7) -> list[str]:
@@ -135,7 +152,31 @@ class FakeModelServer:
         if refused := self._refused(body):
             fault = {"message": f"Unsupported parameter: '{refused}'", "type": "invalid_request_error"}
             return Reply(status=400, error=fault | {"param": refused, "code": "unsupported_parameter"})
+        if fault := self._find_fault(body):
+            return Reply(status=400, error={"message": fault, "type": "invalid_request_error", "param": "messages"})
         return self._replies.popleft() if self._replies else default(body)
+
+    def _find_fault(self, body: Body) -> str | None:
+        """What servers say of messages about tools that do not fit together, and strict ones of broken arguments."""
+        if body.get("tools") == []:
+            return "Invalid 'tools': empty array. Expected an array with minimum length 1."
+        waiting: list[str] = []
+        for message in body.get("messages", ()):
+            if message["role"] == "tool":
+                if message["tool_call_id"] not in waiting:
+                    return "Messages with role 'tool' must be a response to a preceding message with 'tool_calls'."
+                waiting.remove(message["tool_call_id"])
+            elif waiting:
+                break
+            for call in message.get("tool_calls", ()):
+                if not _is_object(call["function"]["arguments"]):
+                    return "The arguments of a tool call are not a JSON object."
+                waiting.append(call["id"])
+        if waiting:
+            return (
+                "An assistant message with 'tool_calls' must be followed by tool messages responding to each of them."
+            )
+        return None
 
     def _refused(self, body: Body) -> str | None:
         if body.get("response_format", {}).get("type") in self.refuses:
@@ -195,7 +236,9 @@ class _Handler(BaseHTTPRequestHandler):
         time.sleep(reply.delay * len(reply.pieces))
         text = "".join(reply.pieces)
         message = {"role": "assistant", "content": None, "refusal": text} if reply.refusal else {"content": text}
-        choice = {"index": 0, "message": {"role": "assistant"} | message, "finish_reason": "stop"}
+        if reply.calls:
+            message = {"content": text or None, "tool_calls": [_whole_call(at, c) for at, c in enumerate(reply.calls)]}
+        choice = {"index": 0, "message": {"role": "assistant"} | message, "finish_reason": _finish(reply)}
         self._send(200, _head(body) | {"object": "chat.completion", "choices": [choice], "usage": _usage(body, text)})
 
     def _stream(self, body: Body, reply: Reply) -> None:
@@ -252,17 +295,47 @@ def _events(body: Body, reply: Reply) -> Iterator[str]:
     head = _head(body) | {"object": "chat.completion.chunk"}
     key = "refusal" if reply.refusal else "content"
     deltas: list[Body] = [{"role": "assistant", "content": ""}, *({key: piece} for piece in reply.pieces)]
+    deltas += [{"tool_calls": [delta]} for delta in _call_deltas(reply)]
     for delta in deltas:
         yield json.dumps(head | {"choices": [{"index": 0, "delta": delta, "finish_reason": None}]})
     if reply.ending == "error":
         yield json.dumps({"error": reply.error})
     if reply.ending in ("error", "cut", "silent"):
         return
-    finish = "length" if reply.ending == "length" else "stop"
-    yield json.dumps(head | {"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    yield json.dumps(head | {"choices": [{"index": 0, "delta": {}, "finish_reason": _finish(reply)}]})
     if body.get("stream_options", {}).get("include_usage"):
         yield json.dumps(head | {"choices": [], "usage": _usage(body, "".join(reply.pieces))})
     yield "[DONE]"
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
+
+
+def _call_deltas(reply: Reply) -> Iterator[Body]:
+    """Id and name come once, with the first piece of each call; its arguments follow in pieces, known by the index."""
+    if reply.call_deltas is not None:
+        yield from reply.call_deltas
+        return
+    for at, call in enumerate(reply.calls):
+        whole = _whole_call(at, call)
+        yield {"index": at} | whole | {"function": {"name": call.name, "arguments": ""}}
+        for piece in pieces(call.text):
+            yield {"index": at, "function": {"arguments": piece}}
+
+
+def _whole_call(at: int, call: Call) -> Body:
+    function = {"name": call.name, "arguments": call.text}
+    return {"id": call.id or f"call_fake{at}", "type": "function", "function": function}
+
+
+def _finish(reply: Reply) -> str:
+    if reply.ending == "length":
+        return "length"
+    return "tool_calls" if reply.calls or reply.call_deltas else "stop"
 
 
 def _head(body: Body) -> Body:

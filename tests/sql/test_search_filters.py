@@ -149,7 +149,9 @@ def test_filters_hold_within_a_scope_and_within_ones_own_rows(db: Database, add:
     assert found(db, author="ada") == ["another", "mine"]
 
 
-def test_notes_have_a_language_and_nothing_else(db: Database, add: Any, server: models.EmbeddingServer) -> None:
+def test_notes_are_told_from_documents_and_have_a_language_and_nothing_else(
+    db: Database, add: Any, server: models.EmbeddingServer
+) -> None:
     """RET-10, RET-7"""
     add("document", authors="Ada")
     add_note(db, title="alpha note")
@@ -157,6 +159,7 @@ def test_notes_have_a_language_and_nothing_else(db: Database, add: Any, server: 
         connection.execute("update rag.notes set content = 'alpha note'")
     library.finish_next_job(db, library.make_batch(["alpha note"], server))
     assert found(db) == found(db, lang="en") == found(db, lang="en", author=None) == ["document", "note"]
+    assert (found(db, source="document"), found(db, source="note", lang="en")) == (["document"], ["note"])
     assert found(db, author="ada") == found(db, lang="en", file_type="pdf") == ["document"]
     assert found(db, lang="fr") == found(db, doi="10.1/x") == found(db, published_from="1900") == []
 

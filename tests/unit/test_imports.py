@@ -24,6 +24,7 @@ WORKERS = [
 READERS = {"pdfplumber", "pypdfium2", "docx", "PIL", "lxml"}
 CLIENTS = {"openai", "supabase", "storage3", "boto3"}
 MODELS = {"onnxruntime", "onnx", "tokenizers"}
+SDK = {"mcp", "mcp_types"}
 WEB = {"fastapi", "starlette", "mangum", "uvicorn"}
 
 
@@ -42,6 +43,12 @@ def loaded_by(module: str) -> set[str]:
 @pytest.mark.parametrize("module", HANDLERS)
 def test_no_handler_loads_clients_readers_or_models_before_it_needs_them(module: str) -> None:
     assert not loaded_by(module) & (CLIENTS | READERS | MODELS)
+
+
+@pytest.mark.parametrize("module", HANDLERS)
+def test_only_the_mcp_function_loads_the_sdk_and_before_it_is_called(module: str) -> None:
+    """CHAT-9"""
+    assert bool(loaded_by(module) & SDK) == (module == "functions.mcp")
 
 
 @pytest.mark.parametrize("module", WORKERS)
