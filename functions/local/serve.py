@@ -24,9 +24,11 @@ from functions.runtime.config import Config
 from functions.runtime.wiring import Services
 from functions.web import (
     routes_chat,
+    routes_completions,
     routes_conversations,
     routes_documents,
     routes_health,
+    routes_mcp,
     routes_notebooks,
     routes_notes,
     routes_page,
@@ -77,9 +79,11 @@ def create_local_app(services: Services) -> FastAPI:
     """All functions as one app, with what stands in for Supabase where it is not configured."""
     routers = [
         routes_chat.router,
+        routes_completions.router,
         routes_conversations.router,
         routes_documents.router,
         routes_health.router,
+        routes_mcp.router,
         routes_notebooks.router,
         routes_notes.router,
         routes_page.router,

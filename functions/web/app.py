@@ -7,7 +7,6 @@ import uuid
 
 from fastapi import APIRouter, FastAPI
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from functions.runtime.logging import request_id
@@ -66,13 +65,13 @@ class RequestFrame:
 
         try:
             if _is_too_large(scope["path"], headers):
-                await _refuse_body()(scope, receive, send_framed)
+                await errors.describe_http_error(scope["path"], 413, _TOO_LARGE)(scope, receive, send_framed)
             else:
                 await self.app(scope, _count_body(scope["path"], receive), send_framed)
         except Exception as exc:
             if started:
                 raise  # too late to say so: the server cuts the connection
-            await errors.describe_fault(exc)(scope, receive, send_framed)
+            await errors.describe_fault(scope["path"], exc)(scope, receive, send_framed)
         finally:
             request_id.reset(token)
 
@@ -101,7 +100,3 @@ def _count_body(path: str, receive: Receive) -> Receive:
         return message
 
     return receive_counted
-
-
-def _refuse_body() -> Response:
-    return errors.describe_http_error(413, _TOO_LARGE)

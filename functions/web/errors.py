@@ -1,4 +1,4 @@
-"""Every error as problem+json (RFC 9457): the one table from error classes to HTTP statuses."""
+"""Every error as problem+json (RFC 9457), and under /v1/ in OpenAI's form: the one table from classes to statuses."""
 
 from __future__ import annotations
 
@@ -46,6 +46,10 @@ _TITLES: Final = {
     503: "Unavailable",
 }
 
+OPENAI_PREFIX: Final = "/v1/"
+"""Below it, errors have the form that OpenAI's clients read."""
+_OPENAI_TYPES: Final = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+
 # Details of an error that its reader can use: what is wrong where, and which conversation keeps the question.
 _TOLD: Final = ("faults", "conversation_id")
 
@@ -74,7 +78,24 @@ def _problem(status: int, code: str, detail: str) -> dict[str, Any]:
     }
 
 
-def _respond(body: dict[str, Any], headers: dict[str, str] | None = None) -> JSONResponse:
+def describe_openai_error(problem: dict[str, Any]) -> dict[str, Any]:
+    """A problem in OpenAI's form: `{error: {message, type, param, code}}`; `param` is the first field at fault."""
+    status, faults = problem["status"], problem.get("faults") or [{"key": None}]
+    kind = _OPENAI_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
+    return {
+        "error": {"message": problem["detail"], "type": kind, "param": faults[0]["key"], "code": problem["code"]},
+    }
+
+
+def refuse_openai(status: int, code: str, message: str, param: str) -> JSONResponse:
+    """A refusal whose code is of OpenAI's protocol and not one of ours."""
+    problem = _problem(status, code, message) | {"faults": [{"key": param, "message": message}]}
+    return _respond(OPENAI_PREFIX, problem)
+
+
+def _respond(path: str, body: dict[str, Any], headers: dict[str, str] | None = None) -> JSONResponse:
+    if path.startswith(OPENAI_PREFIX):
+        return JSONResponse(describe_openai_error(body), body["status"], headers)
     return JSONResponse(body, body["status"], headers, "application/problem+json")
 
 
@@ -85,7 +106,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(HTTPException, _on_http_exception)
 
 
-def _on_ibid_error(_: Request, exc: Exception) -> JSONResponse:
+def _on_ibid_error(request: Request, exc: Exception) -> JSONResponse:
     assert isinstance(exc, errors.IbidError)
     body = describe_problem(exc)
     if body["status"] >= 500:
@@ -93,14 +114,14 @@ def _on_ibid_error(_: Request, exc: Exception) -> JSONResponse:
     headers = {"WWW-Authenticate": "Bearer"} if body["status"] == 401 else {}
     if exc.retryable:
         headers["Retry-After"] = str(math.ceil(exc.details.get("retry_after", 5)))
-    return _respond(body, headers)
+    return _respond(request.scope["path"], body, headers)
 
 
-def _on_invalid_request(_: Request, exc: Exception) -> JSONResponse:
+def _on_invalid_request(request: Request, exc: Exception) -> JSONResponse:
     assert isinstance(exc, RequestValidationError)
     faults = [_describe_fault_of(e) for e in exc.errors()]
     detail = "; ".join(f"{fault['key']}: {fault['message']}" for fault in faults)
-    return _respond(_problem(400, "invalid_input", detail) | {"faults": faults})
+    return _respond(request.scope["path"], _problem(400, "invalid_input", detail) | {"faults": faults})
 
 
 def _describe_fault_of(error: Any) -> dict[str, str]:
@@ -111,12 +132,12 @@ def _describe_fault_of(error: Any) -> dict[str, str]:
     return {"key": ".".join(map(str, error["loc"][1:])) or "body", "message": error["msg"]}
 
 
-def _on_http_exception(_: Request, exc: Exception) -> JSONResponse:
+def _on_http_exception(request: Request, exc: Exception) -> JSONResponse:
     assert isinstance(exc, HTTPException)
-    return describe_http_error(exc.status_code, str(exc.detail), dict(exc.headers or {}))
+    return describe_http_error(request.scope["path"], exc.status_code, str(exc.detail), dict(exc.headers or {}))
 
 
-def describe_http_error(status: int, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
+def describe_http_error(path: str, status: int, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
     """The answer to what is wrong with a request as such, before any route has looked at it."""
     known = {
         400: ("invalid_input", "The body of the request cannot be read: it is not JSON in UTF-8."),
@@ -125,12 +146,12 @@ def describe_http_error(status: int, detail: str, headers: dict[str, str] | None
         413: ("too_large", detail),
     }
     code, text = known.get(status, ("http_error", detail))
-    return _respond(_problem(status, code, text), headers)
+    return _respond(path, _problem(status, code, text), headers)
 
 
-def describe_fault(exc: Exception) -> JSONResponse:
+def describe_fault(path: str, exc: Exception) -> JSONResponse:
     """The answer to what nobody foresaw; what it was stands in the log, under the request's id."""
     _log.error("unhandled fault", exc_info=exc)
     return _respond(
-        _problem(500, "internal", "Something went wrong on our side. It has been logged under this request id.")
+        path, _problem(500, "internal", "Something went wrong on our side. It has been logged under this request id.")
     )

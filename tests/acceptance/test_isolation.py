@@ -73,9 +73,17 @@ OWN = {
     "GET /api/rag/conversations",
     "GET /api/rag/search",
     "POST /api/rag/chat",
+    "POST /v1/chat/completions",
+    "POST /mcp",
 }
 # Routes about nobody's things: the same for all, but for signed-in people only.
-SHARED = {"GET /api/rag/me", "GET /api/rag/settings", "GET /api/rag/settings/schema"}
+SHARED = {
+    "GET /api/rag/me",
+    "GET /api/rag/settings",
+    "GET /api/rag/settings/schema",
+    "GET /v1/models",
+    "GET /v1/models/{model}",
+}
 ADMIN = {"PATCH /api/rag/settings"}
 
 
@@ -119,8 +127,16 @@ def operations(server: LocalServer) -> set[str]:
 
 def call(http: httpx.Client, operation: str, body: Json | None = None, **ids: Any) -> httpx.Response:
     method, path = operation.split(" ")
-    known = {"number": 1, "name": "app.js", "bucket": "documents"}
+    known = {"number": 1, "name": "app.js", "bucket": "documents", "model": "ibid"}
     return http.request(method, path.replace(":path", "").format_map(known | ids), json=body)
+
+
+def refusal_of(response: httpx.Response) -> tuple[int, str]:
+    """Status and code of a refusal, which OpenAI's protocol has in a form of its own."""
+    if not response.url.path.startswith("/v1/"):
+        return problem_of(response)
+    assert set(response.json()["error"]) == {"message", "type", "param", "code"}
+    return response.status_code, response.json()["error"]["code"]
 
 
 def without_id(response: httpx.Response) -> Json:
@@ -228,6 +244,14 @@ def test_the_second_user_finds_nothing(request: pytest.FixtureRequest, owned: Ow
     answer = stranger.ask(QUESTION)
     assert (answer["mode"], answer["sources"]) == ("guard", [])
     assert "zeppelin" not in answer["answer"]
+    body = {"model": "ibid", "messages": [{"role": "user", "content": QUESTION}]}
+    completion = stranger.http.post("/v1/chat/completions", json=body).json()
+    assert (completion["ibid"]["mode"], completion["ibid"]["sources"]) == ("guard", [])
+    assert "zeppelin" not in completion["choices"][0]["message"]["content"]
+    tool = {"name": "document_search", "arguments": {"query": SECRET_WORDS}}
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": tool}
+    called = stranger.http.post("/mcp", json=body, headers={"Accept": "application/json"}).json()
+    assert called["result"]["structuredContent"] == {"passages": []}
     known = owned.person.get("/documents")["items"][0]
     twin = stranger.announce("twin.pdf", size=known["size_bytes"], sha256=digest_of(owned))
     assert (twin.status_code, twin.json()["duplicate"]) == (201, False)
@@ -289,7 +313,7 @@ def statuses(server: LocalServer, headers: dict[str, str]) -> dict[str, tuple[in
     """What every route that is not public answers to somebody with these headers."""
     ids = {f"{what}_id": str(uuid4()) for what in ("document", "conversation", "message", "notebook", "note")}
     with server.open_client(**headers) as http:
-        return {operation: problem_of(call(http, operation, **ids)) for operation in closed(server)}
+        return {operation: refusal_of(call(http, operation, **ids)) for operation in closed(server)}
 
 
 def test_a_good_token_gets_in(server: LocalServer) -> None:

@@ -15,11 +15,12 @@ from tests.handlers.conftest import Caller
 
 FACT = b"The boiler burns wood chips in winter."
 QUESTION = "What does the boiler burn in winter?"
-HTTP = ["chat", "conversations", "documents", "notebooks", "page", "search", "settings"]
+HTTP = ["chat", "conversations", "documents", "mcp", "notebooks", "page", "search", "settings"]
 CLOSED = {
     "chat": ("POST", "/api/rag/chat"),
     "conversations": ("GET", "/api/rag/conversations"),
     "documents": ("GET", "/api/rag/documents"),
+    "mcp": ("POST", "/mcp"),
     "notebooks": ("GET", "/api/rag/notes"),
     "page": ("GET", "/api/rag/me"),
     "search": ("GET", "/api/rag/search"),

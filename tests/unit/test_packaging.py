@@ -117,6 +117,10 @@ def test_the_streaming_function_serves_the_application_of_the_chat_function(stre
         urllib.request.urlopen(ask)
     with refused.value as answer:
         assert (answer.code, json.load(answer)["code"]) == (401, "not_signed_in")
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        urllib.request.urlopen(f"{streaming_function}/v1/models")
+    with refused.value as answer:
+        assert (answer.code, json.load(answer)["error"]["code"]) == (401, "not_signed_in")
 
 
 def test_the_functions_get_the_configuration_they_read() -> None:
@@ -159,6 +163,12 @@ def test_no_permission_is_for_everything(template: dict[str, Resource]) -> None:
     # the one wildcard allowed stands for the streams of our own log groups
     wild = [resource for _, resource in named if "*" in json.dumps(resource)]
     assert all(":log-group:/aws/lambda/ibid-dev" in json.dumps(resource) for resource in wild)
+
+
+def test_pages_elsewhere_may_call_what_the_streaming_url_serves() -> None:
+    """CHAT-10"""
+    methods = service.functions()["chatStream"]["url"]["cors"]["allowedMethods"]
+    assert {method for method, path in operations("chat") if path.startswith(("/api/", "/v1/"))} == set(methods)
 
 
 def test_the_streaming_url_may_be_called(template: dict[str, Resource]) -> None:

@@ -1,0 +1,34 @@
+"""The text of a completion: an answer and, for clients that show nothing else, the list of its sources."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from datetime import UTC, datetime
+
+from functions.core import exporting, models
+
+_START = "\n\n**Sources**\n\n1. "
+
+
+def list_sources(answer: models.Answer, lang: exporting.Language) -> str:
+    """What follows the answer as Markdown, blank line first: what is wrong with it, its sources with their quotes.
+
+    Numbers are those of the marks. Empty where there is nothing to say.
+    """
+    message = exporting.Message(
+        role="assistant",
+        content="",
+        created_at=datetime.now(UTC),
+        status=answer.status,
+        mode=answer.mode,
+        sources=[asdict(source) for source in answer.sources],
+        sections=[asdict(section) for section in answer.sections],
+    )
+    states: dict[str, exporting.SourceState] = {source.document_id: "current" for source in answer.sources}
+    return exporting.write_answer(message, address="", states=states, lang=lang).rstrip()
+
+
+def drop_sources(text: str) -> str:
+    """An answer as a client sends it back, without the list: its file names are no part of what was said."""
+    said, found, _ = text.rpartition(_START)
+    return said if found else text
