@@ -16,7 +16,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from fastapi import APIRouter
-from fastapi.responses import JSONResponse, Response, StreamingResponse
+from fastapi.responses import JSONResponse, Response
 
 from functions.core import errors, exporting, follow_ups, models
 from functions.runtime import asking
@@ -60,7 +60,7 @@ def complete(body: completion_schemas.Completion, user: CurrentUser, services: S
     # The first step looks at the scope: what is wrong with the request is still answered with a status of its own.
     next(events)
     if body.stream:
-        return _CompletionStream(_describe_chunks(reply, events))
+        return sse.EventStream(_describe_chunks(reply, events), end="data: [DONE]\n\n")  # also after an error
     *_, last = events
     assert isinstance(last, asking.Answered)
     return JSONResponse(reply.describe_whole(last))
@@ -158,16 +158,3 @@ def _describe_usage(usage: models.Usage) -> dict[str, int]:
 def _describe_ours(answered: asking.Answered) -> dict[str, Any]:
     described = describe_answer(answered)
     return {name: described[name] for name in _OURS}
-
-
-class _CompletionStream(sse.EventStream):
-    """The same stream with the end that OpenAI's clients wait for, also after an error."""
-
-    def __init__(self, chunks: Iterator[dict[str, Any]]) -> None:
-        self._lines = _end_stream(sse.stream_events(chunks, sse.PING_SECONDS))
-        StreamingResponse.__init__(self, self._lines, media_type="text/event-stream", headers=sse.HEADERS)
-
-
-def _end_stream(lines: Generator[str, None, None]) -> Generator[str, None, None]:
-    yield from lines
-    yield "data: [DONE]\n\n"

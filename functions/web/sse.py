@@ -23,10 +23,13 @@ def format_event(data: dict[str, Any]) -> str:
 
 
 class EventStream(StreamingResponse):
-    """The response that sends `events`; when the client goes, they are closed then and not when memory is tidied up."""
+    """The response that sends `events`, then `end`.
 
-    def __init__(self, events: Iterator[dict[str, Any]]) -> None:
-        self._lines = stream_events(events, PING_SECONDS)
+    When the client goes, they are closed then and not when memory is tidied up.
+    """
+
+    def __init__(self, events: Iterator[dict[str, Any]], end: str = "") -> None:
+        self._lines = _end_with(stream_events(events, PING_SECONDS), end)
         super().__init__(self._lines, media_type="text/event-stream", headers=HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -34,6 +37,12 @@ class EventStream(StreamingResponse):
             await super().__call__(scope, receive, send)
         finally:
             self._lines.close()
+
+
+def _end_with(lines: Generator[str, None, None], end: str) -> Generator[str, None, None]:
+    yield from lines
+    if end:
+        yield end
 
 
 def stream_events(events: Iterator[dict[str, Any]], ping_seconds: float) -> Generator[str, None, None]:
