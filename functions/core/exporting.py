@@ -111,7 +111,7 @@ def write_conversation(
 
 
 def write_answer(message: Message, *, address: str, states: Mapping[str, SourceState], lang: Language = "en") -> str:
-    """One answer with its sources, each a link to `address`, where its citations can be opened."""
+    """One answer with its sources, those that exist linked to their passages at `address`; without one, none is."""
     return "\n\n".join(_write_answer(message, _WORDS[lang], states, address)) + "\n"
 
 
@@ -149,14 +149,24 @@ def _write_source(
     name = markdown.escape_line(source.get("file_name") or say["untitled note"])
     check = source.get("check")
     facts = [say[check if check in ("exact", "fuzzy") else "unverified"]]
-    news = (source.get("place"), states.get(str(source["document_id"]), "deleted"))
+    state = states.get(str(source["document_id"]), "deleted")
+    news = (source.get("place"), state)
     facts += [say[fact] for fact in news if fact in _NEWS]
     section = markdown.escape_line(source.get("section_title") or "")
     place = ", ".join(text for text in (_describe_place(source, say), section) if text)
-    head = f"[{name}]({address})" if address else f"**{name}**"
+    head = f"[{name}]({address}{_name_passage(source)})" if address and state != "deleted" else f"**{name}**"
     words = source.get("quote") or source.get("snippet_preview") or ""
     cited = f"\n\n{markdown.indent(markdown.quote(words), len(marker))}" if words.strip() else ""
     return f"{marker}{head}, {place} ({'; '.join(facts)}){cited}"
+
+
+def _name_passage(source: Mapping[str, Any]) -> str:
+    """The part of an address that opens the page with its passage highlighted; what is lost has only a page."""
+    kind = "n" if source.get("source") == "note" else "d"
+    page = f"#{kind}={source['document_id']}&page={int(source['page_start'])}"
+    start, end = source.get("start_offset") or 0, source.get("end_offset") or 0
+    stands = end > start and source.get("place") != "lost"
+    return f"{page}&start={int(start)}&end={int(end)}" if stands else page
 
 
 def _describe_place(source: Mapping[str, Any], say: Mapping[str, str]) -> str:

@@ -117,14 +117,14 @@ def export_conversation(
 def save_answer_as_note(
     conversation_id: str, message_id: str, body: schemas.AnswerNote, user: CurrentUser, services: ServicesDep
 ) -> library_schemas.Note:
-    """The answer with its sources, each a link to the conversation, whose citations open the page they stand on."""
+    """The answer with its sources, each a link that opens the page of its document, which outlasts the conversation."""
     found = read_id(conversation_id, "conversation")
     with services.database.as_user(user) as connection:
         answer = conversations.find_answer(connection, found, read_id(message_id, "answer"))
         (row,) = cited_sources.describe(connection, [answer])
     lang: exporting.Language = "fr" if languages.detect_language(row["question"] or "") == "fr" else "en"
     states = cited_sources.read_states([row])
-    content = exporting.write_answer(_read_message(row), address=f"/#c={found}", states=states, lang=lang)
+    content = exporting.write_answer(_read_message(row), address="/", states=states, lang=lang)
     if len(content) > library_schemas.MAX_CONTENT:
         raise errors.InvalidInputError("The answer is too long for a note.")
     title = body.title or asking.make_title(row["question"] or "")

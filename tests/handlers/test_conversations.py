@@ -191,7 +191,7 @@ def test_an_export_says_which_sources_were_replaced_or_deleted(caller: Caller) -
 
 def test_an_answer_becomes_a_note_that_is_indexed(services: Services, caller: Caller, nudges: list[int]) -> None:
     """CHAT-12"""
-    caller.add(WOOD)
+    document = caller.add(WOOD)["id"]
     notebook = caller.call("notebooks", "POST", "/api/rag/notebooks", {"title": "Heating"}).json["id"]
     asked = ask(caller)
     path = f"/messages/{asked['message_id']}/note"
@@ -201,7 +201,7 @@ def test_an_answer_becomes_a_note_that_is_indexed(services: Services, caller: Ca
     assert (note["title"], note["notebook_id"], note["status"]) == (QUESTION, notebook, "queued")
     assert note["content"] == (
         f"{WOOD.decode()} [1]\n\n**Sources**\n\n"
-        f"1. [boiler.txt](/#c={asked['conversation_id']}), part 1 (exact)\n\n   > {WOOD.decode()}\n"
+        f"1. [boiler.txt](/#d={document}&page=1&start=0&end={len(WOOD)}), part 1 (exact)\n\n   > {WOOD.decode()}\n"
     )
     outcome = services.make_worker().ingest_next(nudges[-1])
     assert outcome is not None

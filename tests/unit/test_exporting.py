@@ -11,6 +11,7 @@ from functions.core import exporting, markdown
 
 MOMENT = datetime(2026, 11, 21, 10, 2, tzinfo=UTC)
 KNOWN = {1, 2}
+CURRENT: dict[str, exporting.SourceState] = {"d1": "current", "n1": "current"}
 
 
 def make_source(**fields: Any) -> dict[str, Any]:
@@ -22,6 +23,8 @@ def make_source(**fields: Any) -> dict[str, Any]:
         "file_type": "pdf",
         "page_start": 2,
         "page_end": 2,
+        "start_offset": 10,
+        "end_offset": 35,
         "section_title": "Winter",
         "quote": "It turns at\n3000 * r.p.m.",
         "check": "exact",
@@ -56,14 +59,34 @@ def test_a_conversation_is_written_with_its_questions_answers_and_sources() -> N
     )
 
 
-def test_a_note_of_an_answer_links_each_source_to_where_it_can_be_opened() -> None:
+def test_a_note_of_an_answer_links_each_source_to_its_passage() -> None:
     """CHAT-12"""
-    sources = [make_source(), make_source(number=2, document_id="n1", source="note", file_name="", section_title=None)]
-    text = exporting.write_answer(
-        make_answer("Fast. [1][2]", sources=sources), address="/#c=7", states={"d1": "current", "n1": "current"}
-    )
-    assert "1. [turbine.pdf](/#c=7), page 2, Winter (exact)\n" in text
-    assert "2. [Untitled note](/#c=7), note (exact)\n" in text
+    sources = [
+        make_source(),
+        make_source(number=2, document_id="n1", source="note", file_name="", page_start=1, section_title=None),
+    ]
+    text = exporting.write_answer(make_answer("Fast. [1][2]", sources=sources), address="/", states=CURRENT)
+    assert "1. [turbine.pdf](/#d=d1&page=2&start=10&end=35), page 2, Winter (exact)\n" in text
+    assert "2. [Untitled note](/#n=n1&page=1&start=10&end=35), note (exact)\n" in text
+
+
+@pytest.mark.parametrize(
+    ("fields", "states", "head"),
+    [
+        ({"place": "lost"}, CURRENT, "1. [turbine.pdf](/#d=d1&page=2), page 2"),
+        ({"start_offset": None, "end_offset": None}, CURRENT, "1. [turbine.pdf](/#d=d1&page=2), page 2"),
+        ({}, {"d1": "superseded"}, "1. [turbine.pdf](/#d=d1&page=2&start=10&end=35), page 2"),
+        ({"place": None}, {}, "1. **turbine.pdf**, page 2"),
+    ],
+    ids=["lost words", "no offsets", "older version", "deleted"],
+)
+def test_a_link_leads_no_further_than_what_is_still_there(fields: Any, states: Any, head: str) -> None:
+    """CHAT-12, LIB-8"""
+    assert head in exporting.write_answer(make_answer(sources=[make_source(**fields)]), address="/", states=states)
+
+
+def test_without_an_address_nothing_is_a_link() -> None:
+    assert "1. **turbine.pdf**, page 2" in exporting.write_answer(make_answer(), address="", states=CURRENT)
 
 
 @pytest.mark.parametrize(

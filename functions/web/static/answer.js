@@ -11,10 +11,14 @@ export class Turn {
   #result = null;
   #streamed = "";
   #frame = 0;
+  #note = null;
 
-  /** `verbatim`: the text is word for word from documents, so nothing in it is markup. */
-  constructor({ question, verbatim = false, onCite, onRetry = null }) {
-    Object.assign(this, { question, verbatim, onCite, onRetry });
+  /**
+   * `verbatim`: the text is word for word from documents, so nothing in it is markup. `onKeep(id)` resolves to the note
+   * that the answer became, or to null.
+   */
+  constructor({ question, verbatim = false, onCite, onKeep, onOpenNote, onRetry = null }) {
+    Object.assign(this, { question, verbatim, onCite, onKeep, onOpenNote, onRetry, once: false });
     this.text = el("div", { class: "answer-text", "data-testid": "answer-text" });
     this.status = el("p", { class: "answer-status", hidden: true });
     this.after = el("div", { class: "answer-after" });
@@ -132,7 +136,28 @@ export class Turn {
         result.mode === "guard" ? null : el("span", { "data-testid": "answer-mode" }, modeText(result)),
         scope ? el("span", { "data-testid": "answer-scope" }, scope) : null,
         result.search_query ? el("span", { "data-testid": "answer-searched" }, t("chat.searchedFor", { query: result.search_query })) : null),
-      copy);
+      el("div", { class: "answer-actions" }, result.message_id ? this.#keeping(result.message_id) : null, copy));
+  }
+
+  /** The way to keep the answer as a note; once it is kept, the way to the note. */
+  #keeping(id) {
+    if (this.#note) {
+      const { title, id: noteId } = this.#note;
+      return el("span", { class: "answer-kept" }, t("keep.kept"), " ",
+        el("button", { type: "button", class: "link", "data-testid": "answer-note", on: { click: () => this.onOpenNote(noteId) } }, title || t("note.untitled")));
+    }
+    const keep = async () => {
+      const note = await this.onKeep(id);
+      if (!note) return;
+      this.#note = note;
+      const link = this.#keeping(id);
+      button.replaceWith(link);
+      link.querySelector("button").focus({ preventScroll: true });
+    };
+    const button = el("button", {
+      type: "button", class: "button quiet small", "data-testid": "answer-keep", "aria-haspopup": "dialog", on: { click: keep },
+    }, icon("note"), t("keep.open"));
+    return button;
   }
 
   async #copy({ answer, sources }) {

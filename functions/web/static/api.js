@@ -32,6 +32,10 @@ export class Api {
     return (await this.call("POST", path, { body, ...options })).json();
   }
 
+  async put(path, body) {
+    return (await this.call("PUT", path, { body })).json();
+  }
+
   async patch(path, body) {
     return (await this.call("PATCH", path, { body })).json();
   }

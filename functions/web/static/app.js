@@ -6,11 +6,14 @@ import { Chat } from "./chat.js";
 import { Conversations } from "./conversations.js";
 import { byId, el, focusIfLost, setAttribute, setText } from "./dom.js";
 import { acceptDrops } from "./drop.js";
+import { exportConversation } from "./export.js";
 import { drawIcons, icon } from "./icons.js";
 import { chooseLanguage, language, LANGUAGES, onLanguage, setLanguage, t } from "./i18n.js";
 import { Library } from "./library.js";
-import { inWords } from "./notices.js";
+import { inWords, toast } from "./notices.js";
+import { findPlace, readLink } from "./page_link.js";
 import { Scope } from "./scope.js";
+import { ScopeLine } from "./scope_line.js";
 import { openSettings } from "./settings.js";
 import { SourcePanel } from "./source_panel.js";
 import { askForToken } from "./token_form.js";
@@ -28,18 +31,24 @@ function main() {
 }
 
 function build(api) {
-  const scope = new Scope();
-  const source = new SourcePanel({ api, onOpenNote: (id) => library.openNote(id), onOpenDocument: (id) => library.openDocument(id) });
+  const scope = new Scope({ api });
+  new ScopeLine({ scope });
+  const source = new SourcePanel({
+    api, onOpenNote: (id) => library.openNote(id), onOpenDocument: (id) => library.openDocument(id), onClose: () => showAddress(chat.conversation),
+  });
   const chat = new Chat({
     api, scope,
     onCite: (citation, opener) => source.open(citation, opener),
     onConversation: (id) => {
-      history.replaceState(null, "", id ? `#c=${id}` : location.pathname + location.search);
+      showAddress(id);
+      byId("export").hidden = !id;
       conversations.setCurrent(id);
       chat.setTitle(conversations.titleOf(id));
     },
     onAnswered: () => conversations.load(),
     onUpload: () => byId("upload-input").click(),
+    onKeep: (address) => library.keepAnswer(address),
+    onOpenNote: (id) => library.openNote(id),
   });
   const conversations = new Conversations({
     api,
@@ -69,12 +78,15 @@ function build(api) {
   });
   byId("attach-open").addEventListener("click", () => openAttachDialog({ api, scope }));
   byId("settings-open").addEventListener("click", () => openSettings({ api }));
-  addEventListener("hashchange", () => conversationInAddress() && chat.open(conversationInAddress()));
-  return { chat, conversations, library };
+  byId("export").addEventListener("click", () => exportConversation(api, chat.conversation));
+  const follow = () => followAddress({ api, chat, library, source });
+  addEventListener("hashchange", follow);
+  // The address that is shown already does not change when it is followed again.
+  document.addEventListener("click", ({ target }) => target.closest("a.link")?.getAttribute("href") === location.hash && follow());
+  return { chat, conversations, library, follow };
 }
 
-async function start(api, { chat, conversations, library }) {
-  const asked = conversationInAddress();
+async function start(api, { chat, conversations, library, follow }) {
   try {
     const me = await api.get("/me");
     byId("settings-open").hidden = !me.is_admin;
@@ -84,16 +96,40 @@ async function start(api, { chat, conversations, library }) {
     drawModelHint(me);
     onLanguage(() => drawModelHint(me));
   } catch (error) {
-    showStartError(error, () => start(api, { chat, conversations, library }));
+    showStartError(error, () => start(api, { chat, conversations, library, follow }));
     return;
   }
-  if (asked) chat.open(asked);
+  follow();
   library.start();
   conversations.load();
   if (matchMedia("(hover: hover)").matches) focusIfLost(byId("question"));
 }
 
-const conversationInAddress = () => HASH.exec(location.hash)?.[1] ?? null;
+/** Open what the address names: a conversation, or a passage of a document or a note beside what is open. */
+async function followAddress({ api, chat, library, source }) {
+  const { hash } = location;
+  const conversation = HASH.exec(hash)?.[1];
+  const link = readLink(hash);
+  if (!conversation && !link) return;
+  if (!(await library.closeNote())) return showAddress(chat.conversation);
+  if (conversation) {
+    source.close();
+    showView("chat");
+    if (conversation !== chat.conversation) chat.open(conversation);
+    return;
+  }
+  try {
+    const place = await findPlace(api, link);
+    if (location.hash === hash) source.open(place, null);
+  } catch (error) {
+    toast(inWords(error), { kind: "bad" });
+    if (location.hash === hash) showAddress(chat.conversation);
+  }
+}
+
+function showAddress(conversation) {
+  history.replaceState(null, "", conversation ? `#c=${conversation}` : location.pathname + location.search);
+}
 
 function drawModelHint({ chat, chat_model: model }) {
   setText(byId("model-hint"), chat === "extractive" ? t("model.extractive") : model ? t("model.named", { model }) : "");

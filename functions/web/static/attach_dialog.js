@@ -15,8 +15,8 @@ export function openAttachDialog({ api, scope }) {
   openDocumentPicker({
     api, title: t("scope.dialog"), explain: t("scope.explain"), onlyAskable: true,
     isChosen: (document) => scope.has(document.id),
-    choose: (document) => (scope.add(document), true),
-    release: (document) => (scope.remove(document.id), true),
+    choose: (document) => scope.add(document),
+    release: (document) => scope.remove(document.id),
     clear: () => scope.clear(),
   });
 }
@@ -41,9 +41,10 @@ class DocumentPicker {
     this.note = el("p", { class: "hint", role: "status" });
     this.more = el("button", { type: "button", class: "button quiet wide", hidden: true, "data-testid": "attach-more", on: { click: () => this.load({ next: true }) } }, t("more"));
     const done = el("button", { type: "button", class: "button primary", "data-testid": "attach-done", on: { click: () => this.dialog.close() } }, t("done"));
-    const none = () => {
-      clear();
-      for (const box of this.list.querySelectorAll("input")) box.checked = false;
+    const none = async () => {
+      const chosen = [...this.list.querySelectorAll("input:checked")];
+      for (const box of chosen) box.checked = false;
+      if (!(await clear())) for (const box of chosen) box.checked = true;
     };
     this.dialog = openDialog({
       testid: "attach-dialog", title,

@@ -18,9 +18,12 @@ export class Chat {
   #opening = 0;
   #library = "loading";
 
-  /** `onConversation(id)` when another becomes current, `onAnswered()` when the list of conversations has news. */
-  constructor({ api, scope, onCite, onConversation, onAnswered, onUpload }) {
-    Object.assign(this, { api, scope, onCite, onConversation, onAnswered, onUpload });
+  /**
+   * `onConversation(id)` when another becomes current, `onAnswered()` when the list of conversations has news;
+   * `onKeep(address)` resolves to the note that was made there of an answer, or to null.
+   */
+  constructor({ api, scope, onCite, onConversation, onAnswered, onUpload, onKeep, onOpenNote }) {
+    Object.assign(this, { api, scope, onCite, onConversation, onAnswered, onUpload, onKeep, onOpenNote });
     this.thread = byId("thread");
     this.messages = byId("messages");
     this.question = byId("question");
@@ -81,7 +84,7 @@ export class Chat {
   async ask(query) {
     if (!query.trim() || this.#running) return;
     this.#opening = 0;
-    const turn = new Turn({ question: query, verbatim: this.extractive, onCite: this.onCite, onRetry: (it) => this.#retry(it) });
+    const turn = this.#newTurn({ question: query, verbatim: this.extractive, onRetry: (it) => this.#retry(it) });
     const run = { turn, stop: new AbortController(), speech: new Speech() };
     this.#show(turn);
     this.question.value = "";
@@ -98,8 +101,12 @@ export class Chat {
   }
 
   async #stream(query, run) {
-    const body = { query, stream: true, conversation_id: this.#conversation ?? undefined, ...this.scope.query };
+    const conversation = this.#conversation ?? undefined;
+    await this.scope.settled;
+    const body = { query, stream: true, conversation_id: conversation, ...this.scope.query };
     run.place = this.scope.place;
+    run.turn.once = this.scope.once;
+    if (this.#running === run) this.scope.once = false;
     const response = await this.api.call("POST", this.address, { body, signal: run.stop.signal, accept: "text/event-stream" });
     if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return this.#finish(await response.json(), run);
     for await (const { data } of readEvents(response.body)) {
@@ -118,7 +125,7 @@ export class Chat {
   #join(id, run) {
     if (this.#running !== run || this.#conversation === id) return;
     this.#conversation = id;
-    this.scope.bind(run.place);
+    this.scope.begin(id, run.place);
     this.onConversation(id);
   }
 
@@ -140,6 +147,7 @@ export class Chat {
     run.turn.fail(shown);
     if (this.#running === run && !this.question.value) {
       this.question.value = query;
+      if (run.turn.once) this.scope.once = true;
       this.#fit();
     }
   }
@@ -150,8 +158,14 @@ export class Chat {
     this.#turns = this.#turns.filter((other) => other !== turn);
     turn.node.remove();
     if (this.question.value === turn.question) this.question.value = "";
+    if (turn.once) this.scope.once = true;
     this.ask(turn.question);
     this.question.focus({ preventScroll: true });
+  }
+
+  #newTurn(fields) {
+    const onKeep = (id) => this.onKeep(`/conversations/${this.#conversation}/messages/${id}/note`);
+    return new Turn({ ...fields, onKeep, onCite: this.onCite, onOpenNote: this.onOpenNote });
   }
 
   #show(turn) {
@@ -182,7 +196,7 @@ export class Chat {
 
   #become(id) {
     this.#conversation = id;
-    this.scope.reset({ isNew: id === null });
+    this.scope.enter(id);
     this.onConversation(id);
   }
 
@@ -212,7 +226,7 @@ export class Chat {
 
   #drawHistory(messages) {
     this.#turns = pairs(messages).map(({ question, answer }) => {
-      const turn = new Turn({ question, onCite: this.onCite });
+      const turn = this.#newTurn({ question });
       turn.finish(answer ?? { answer: "", status: "failed" });
       return turn;
     });
@@ -273,7 +287,7 @@ function pairs(messages) {
     if (message.role === "user") turns.push({ question: message.content, answer: null });
     else {
       if (!turns.length || turns.at(-1).answer) turns.push({ question: null, answer: null });
-      turns.at(-1).answer = { ...message, answer: message.content };
+      turns.at(-1).answer = { ...message, answer: message.content, message_id: message.id };
     }
   }
   return turns;

@@ -17,7 +17,7 @@ export class Documents extends Feed {
   }
 
   gone(document) {
-    this.scope.remove(document.id);
+    this.scope.forget(document.id);
     super.gone(document);
   }
 

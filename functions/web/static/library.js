@@ -5,6 +5,7 @@ import { openDocumentDialog } from "./document_dialog.js";
 import { DocumentRow } from "./document_row.js";
 import { Documents, canBeAsked } from "./documents.js";
 import { onLanguage, t } from "./i18n.js";
+import { openKeepDialog } from "./keep_dialog.js";
 import { NoteDialog } from "./note_dialog.js";
 import { NoteRow } from "./note_row.js";
 import { Notes, titleOf } from "./notes.js";
@@ -108,6 +109,20 @@ export class Library {
     } catch (error) {
       toast(inWords(error), { kind: "bad" });
     }
+  }
+
+  /** Keep an answer as a note, which the API makes at `address`; resolves to it, or to null. */
+  async keepAnswer(address) {
+    const note = await openKeepDialog({ api: this.api, notebooks: this.notebooks, address });
+    if (!note) return null;
+    this.notes.changed(note);
+    this.notes.moved(note.notebook_id);
+    return note;
+  }
+
+  /** Resolves to whether no note is open any more: one that cannot be saved may stay. */
+  async closeNote() {
+    return this.#note ? this.#note.close() : true;
   }
 
   /** Redraw what depends on the scope or the language. */

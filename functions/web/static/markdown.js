@@ -1,5 +1,5 @@
-// The little Markdown that answers use, built as DOM nodes. No links, no images, no HTML: what a document says must
-// not become something to click.
+// The little Markdown that answers and notes use, built as DOM nodes. No images, no HTML, and no links but to places of
+// this page, in notes: what a document says must not become something to click that leads elsewhere.
 
 import { el } from "./dom.js";
 import { splitMarks } from "./marks.js";
@@ -11,10 +11,15 @@ const QUOTE = /^ {0,3}>\s?/;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
 const TABLE_LINE = /^[\s:|-]+$/;
 const DEEPEST = 4;
+const ESCAPED = /^\\([!-/:-@[-`{-~]|$)/;
+const PLACE = /^\[((?:\\.|[^\\[\]]){1,400})\]\(\/?(#[dnc]=[\w&=-]{1,200})\)/;
 
-/** Answer text as a fragment. `drawMark(number)` gives the node for a citation mark of a number in `known`. */
-export function renderMarkdown(text, { known = new Set(), drawMark = null } = {}) {
-  const inline = (line) => inlineNodes(line, { known, drawMark });
+/**
+ * Answer text as a fragment. `drawMark(number)` gives the node for a citation mark of a number in `known`. In what a person
+ * has `written` or kept, backslashes escape and links to places of this page lead there.
+ */
+export function renderMarkdown(text, { known = new Set(), drawMark = null, written = false } = {}) {
+  const inline = (line) => inlineNodes(line, { known, drawMark, written });
   return blocks(text.replace(/\r\n?/g, "\n").split("\n"), inline, 0);
 }
 
@@ -152,6 +157,19 @@ function inlineNodes(text, options, depth = 0) {
     plain = "";
   };
   for (let at = 0; at < text.length; ) {
+    const escaped = options.written && text[at] === "\\" ? ESCAPED.exec(text.slice(at, at + 2)) : null;
+    if (escaped) {
+      plain += escaped[1];
+      at += escaped[0].length;
+      continue;
+    }
+    const link = options.written && text[at] === "[" ? PLACE.exec(text.slice(at, at + 640)) : null;
+    if (link) {
+      flush();
+      nodes.push(el("a", { class: "link", href: link[2] }, inlineNodes(link[1], options, DEEPEST)));
+      at += link[0].length;
+      continue;
+    }
     const span = depth < DEEPEST ? spanAt(text, at, unclosed) : null;
     if (!span) {
       plain += text[at++];
@@ -190,7 +208,8 @@ function closing(text, mark, start, word) {
   for (let close = text.indexOf(mark, start + 1); close >= 0; close = text.indexOf(mark, close + 1)) {
     const doubled = mark.length === 1 && (text[close + 1] === mark || text[close - 1] === mark);
     const inWord = word && LETTER.test(text[close + mark.length] ?? "");
-    if (text[close - 1].trim() && !doubled && !inWord) return close;
+    const escaped = text[close - 1] === "\\";
+    if (text[close - 1].trim() && !doubled && !inWord && !escaped) return close;
   }
   return -1;
 }

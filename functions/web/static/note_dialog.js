@@ -54,6 +54,13 @@ export class NoteDialog {
     return this.autosave.note.id;
   }
 
+  /** Resolves to whether it is closed: the person may keep what could not be saved. */
+  async close() {
+    if (!(await this.#settle())) return false;
+    leave(this.dialog);
+    return true;
+  }
+
   /** Files dropped while the note is open are its attachments. */
   takeFiles(files) {
     if (!this.readOnly) this.attachments.add(files);
@@ -114,7 +121,7 @@ export class NoteDialog {
   }
 
   #read(reading) {
-    if (reading) this.reading.replaceChildren(renderMarkdown(this.content.value));
+    if (reading) this.reading.replaceChildren(renderMarkdown(this.content.value, { written: true }));
     this.reading.hidden = !reading;
     this.content.hidden = reading;
     const [write, read] = this.modes.children;

@@ -15,9 +15,9 @@ export class SourcePanel {
   #view = null;
   #shows = 0;
 
-  /** `onOpenNote(id)` shows a cited note where it can be changed, `onOpenDocument(id)` what is known of a document. */
-  constructor({ api, onOpenNote, onOpenDocument }) {
-    Object.assign(this, { api, onOpenNote, onOpenDocument });
+  /** `onOpenNote(id)` shows a cited note where it can be changed, `onOpenDocument(id)` what is known of a document; `onClose()`. */
+  constructor({ api, onOpenNote, onOpenDocument, onClose }) {
+    Object.assign(this, { api, onOpenNote, onOpenDocument, onClose });
     this.dialog = byId("source");
     this.dialog.addEventListener("close", () => this.#closed());
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.close());
@@ -29,7 +29,7 @@ export class SourcePanel {
     onLanguage(() => this.dialog.open && this.open(this.#citation, this.#opener));
   }
 
-  /** Show a citation; closing gives the focus back to `opener`. */
+  /** Show a citation, or a place that a link names, which has no number and no check; closing gives the focus back to `opener`. */
   open(citation, opener) {
     const show = ++this.#shows;
     document.querySelectorAll("[data-open]").forEach((node) => node.removeAttribute("data-open"));
@@ -84,11 +84,11 @@ export class SourcePanel {
     }, icon("close"));
     const where = [placeOf(citation), citation.section_title].filter(Boolean).join(" · ");
     return el("header", { class: "source-head" },
-      el("span", { class: "source-number", "aria-hidden": "true" }, String(citation.number)),
+      citation.number ? el("span", { class: "source-number", "aria-hidden": "true" }, String(citation.number)) : null,
       el("div", { class: "source-titles" },
-        el("h2", { id: "source-file", class: "source-file", "data-testid": "source-file", tabindex: "-1" }, nameOf(citation)),
+        el("h2", { id: "source-file", class: "source-file", "data-testid": "source-file", tabindex: "-1" }, nameOf(citation) || t("source.unknown")),
         el("p", { class: "source-place", "data-testid": "source-place" }, where),
-        el("p", { class: "source-facts" }, checkBadge(citation), stateBadge(citation), score ? el("span", { class: "score", "data-testid": "source-score" }, score) : null)),
+        el("p", { class: "source-facts" }, citation.check ? checkBadge(citation) : null, stateBadge(citation), score ? el("span", { class: "score", "data-testid": "source-score" }, score) : null)),
       citation.source === "note" && citation.state !== "deleted" ? this.#openNote(citation) : null,
       close);
   }
@@ -113,6 +113,7 @@ export class SourcePanel {
   }
 
   #quote(citation) {
+    if (!citation.quote && !citation.snippet_preview) return null;
     const quote = el("blockquote", { class: "source-quote", id: "source-quote", "data-testid": "source-quote" }, citation.quote || citation.snippet_preview || "");
     if ((citation.quote ?? "").length <= LONG_QUOTE) return el("div", { class: "source-quote-area" }, quote);
     const toggle = el("button", { type: "button", class: "button quiet small", "data-testid": "source-quote-toggle", "aria-controls": "source-quote" });
@@ -131,6 +132,7 @@ export class SourcePanel {
     if (this.dialog.open) return;
     this.#shows += 1;
     byId("shell").toggleAttribute("data-source", false);
+    this.onClose();
     this.#view?.close();
     this.#view = null;
     this.#opener?.removeAttribute("data-open");
@@ -139,4 +141,7 @@ export class SourcePanel {
   }
 }
 
-const goneNote = ({ source }) => el("p", { class: "note gone", "data-testid": "source-gone" }, icon("alert"), t(source === "note" ? "source.noteGone" : "source.gone"));
+function goneNote({ source, number }) {
+  const words = !number ? "source.linkGone" : source === "note" ? "source.noteGone" : "source.gone";
+  return el("p", { class: "note gone", "data-testid": "source-gone" }, icon("alert"), t(words));
+}

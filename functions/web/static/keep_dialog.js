@@ -1,0 +1,34 @@
+// Keeping an answer as a note: in which notebook, if in any.
+
+import { openDialog } from "./dialogs.js";
+import { el } from "./dom.js";
+import { t } from "./i18n.js";
+import { notebookSelect } from "./notebook_select.js";
+import { inWords } from "./notices.js";
+
+/** `address` is where the API makes the note; resolves to it, or to null when the person thinks better of it. */
+export function openKeepDialog({ api, notebooks, address }) {
+  return new Promise((resolve) => {
+    let notebookId = notebooks.chosen;
+    let note = null;
+    const fault = el("p", { class: "fault", role: "alert", "data-testid": "keep-error" });
+    const select = notebookSelect({ notebooks, chosen: notebookId, testid: "keep-notebook", onChoose: (id) => (notebookId = id) ?? undefined });
+    const keep = async () => {
+      yes.disabled = true;
+      fault.textContent = "";
+      try {
+        note = await api.post(address, notebookId ? { notebook_id: notebookId } : {});
+        dialog.close();
+      } catch (error) {
+        fault.textContent = inWords(error);
+      }
+      yes.disabled = false;
+    };
+    const yes = el("button", { type: "button", class: "button primary", "data-testid": "keep-yes", on: { click: keep } }, t("keep.yes"));
+    const dialog = openDialog({
+      testid: "keep-dialog", kind: "small", title: t("keep.title"), body: [el("p", { class: "hint" }, t("keep.explain")), select, fault],
+      actions: [yes], onClose: () => resolve(note),
+    });
+    yes.focus();
+  });
+}
