@@ -1,0 +1,234 @@
+"""How much later the first word comes than from the model itself: `python -m tests.bench.bench_chat [--long]`.
+
+Prints a table and, as its last line, one JSON object. A server as `make run` starts it, over a library of 5,000
+passages, and a model server on loopback that waits a fixed time before it writes. In turns, one client asks a question
+of the library, each in a conversation of its own, and sends the prompt that came of it to the model directly; both
+stream. What is added is the difference within a turn, and its parts are told apart at the model server: until the
+question is saved, until the model is asked, and from the model's first word to the reader.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from functions.adapters import auth
+from functions.adapters.postgres.connection import Database
+from functions.core import models
+from functions.local import embedded_postgres, migrate
+from functions.runtime.wiring import read_or_create_secret
+from tests.bench.libraries import COMMON_WORDS, Libraries
+from tests.bench.report import at_most, figure, print_figures
+from tests.fakes.model_server import Body, FakeModelServer, Reply, answer_json
+from tests.requirements import REPOSITORY
+
+CHUNKS = 5000
+SHORT, LONG = 100, 400
+WARM_UP = 15
+THINKING_SECONDS = 0.05  # before the role, and again before the first word
+MOST_ADDED_MS = 25.0
+WORDS_OF_A_QUESTION = 4
+START_SECONDS = 60.0
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Milliseconds of one question to the library, in parts, and of the same prompt to the model alone."""
+
+    saved: float
+    asked: float
+    written: float
+    first_word: float
+    alone: float
+    alone_written: float
+
+    @property
+    def added(self) -> float:
+        return self.first_word - self.alone
+
+
+class Model:
+    """The fake model server and when it was last asked."""
+
+    def __init__(self) -> None:
+        self.server = FakeModelServer(respond=self._respond)
+        self.asked_at = 0.0
+
+    def _respond(self, body: Body) -> Reply:
+        self.asked_at = time.perf_counter()
+        prompt = str(body["messages"][-1]["content"])
+        segment = prompt.split("[SEG=")[1].split("]")[0] if "[SEG=" in prompt else ""
+        text = answer_json(("The passage says what was asked.", [segment]))
+        return Reply([text[:40], text[40:]], delay=THINKING_SECONDS)
+
+
+class Bench:
+    """One client of both servers; its connections stay open."""
+
+    def __init__(self, model: Model, base_url: str, token: str) -> None:
+        self._model, self._base_url = model, base_url
+        self._headers = {"Authorization": f"Bearer {token}"}
+        self._http = httpx.Client(timeout=30, trust_env=False, verify=False)
+
+    def measure(self, question: str) -> Turn:
+        started = time.perf_counter()
+        saved = first_word = 0.0
+        for at, event in self._stream(f"{self._base_url}/api/rag/chat", {"query": question, "stream": True}):
+            if "meta" in event:
+                saved = at
+            elif "text" in event and not first_word:
+                first_word = at
+            last = event
+        if last.get("mode") != "model":
+            raise SystemExit(f"the model was not asked: {last}")
+        asked = self._model.asked_at
+        alone, alone_written = self._ask_alone(self._model.server.chats[-1])
+        return Turn(
+            saved=(saved - started) * 1000,
+            asked=(asked - saved) * 1000,
+            written=(first_word - asked) * 1000,
+            first_word=(first_word - started) * 1000,
+            alone=alone * 1000,
+            alone_written=alone_written * 1000,
+        )
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _ask_alone(self, body: Body) -> tuple[float, float]:
+        """Seconds until the first word, from here and from the model's being asked."""
+        started, first_word = time.perf_counter(), 0.0
+        for at, event in self._stream(f"{self._model.server.base_url}/chat/completions", body):
+            if not first_word and any(choice["delta"].get("content") for choice in event["choices"]):
+                first_word = at
+        return first_word - started, first_word - self._model.asked_at
+
+    def _stream(self, url: str, body: Body) -> Iterator[tuple[float, Event]]:
+        """Every event and when it came."""
+        with self._http.stream("POST", url, json=body, headers=self._headers) as response:
+            response.raise_for_status()
+            for line in response.iter_lines():
+                at = time.perf_counter()
+                if line.startswith("data: {"):
+                    yield at, json.loads(line.removeprefix("data: "))
+
+
+@contextmanager
+def serve(dsn: str, home: Path, model: Model) -> Iterator[str]:
+    """The address of a server in a process of its own, as on a laptop, with its worker."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    settings = {
+        "DATABASE_URL": dsn,
+        "IBID_HOME": str(home),
+        "PORT": str(port),
+        "CHAT_MODEL": "fake",
+        "OPENAI_BASE_URL": model.server.base_url,
+        "LOG_LEVEL": "ERROR",
+    }
+    command = [sys.executable, "-m", "functions.local", "serve"]
+    process = subprocess.Popen(command, cwd=REPOSITORY, env=os.environ | settings, stdout=subprocess.DEVNULL)
+    try:
+        base_url = f"http://127.0.0.1:{port}"
+        deadline = time.monotonic() + START_SECONDS
+        while not _is_ready(base_url):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise SystemExit("the server did not start")
+            time.sleep(0.1)
+        yield base_url
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _is_ready(base_url: str) -> bool:
+    try:
+        return httpx.get(f"{base_url}/ready", trust_env=False).is_success
+    except httpx.TransportError:
+        return False
+
+
+def draw_questions(database: Database, user: models.User, count: int) -> list[str]:
+    """Questions of words that follow each other in a passage, so that the guard lets them through."""
+    chance, common = random.Random(3), set(COMMON_WORDS.split())
+    with database.as_user(user) as connection:
+        rows = connection.execute("select text from rag.chunks order by id").fetchall()
+    questions = []
+    for row in chance.sample(rows, count):
+        words = [word for word in row["text"].split() if word not in common]
+        start = chance.randrange(len(words) - WORDS_OF_A_QUESTION)
+        questions.append(" ".join(["what", "is", "the", *words[start : start + WORDS_OF_A_QUESTION]]))
+    return questions
+
+
+def run(folder: Path, rounds: int) -> list[Turn]:
+    """Turns after the warm-up; database and server have the settings of a laptop."""
+    model, home = Model(), folder / "home"
+    with (
+        embedded_postgres.start(folder / "postgres") as server,
+        closing(Database(server.dsn)) as database,
+        model.server,
+    ):
+        migrate.migrate(server.dsn, with_functions=True)
+        libraries = Libraries(database)
+        libraries.add({"asked": CHUNKS})
+        user = libraries.by_name["asked"].user
+        questions = draw_questions(database, user, WARM_UP + rounds)
+        token = auth.issue_local_token(read_or_create_secret(home / "secret"), user.id, "reader")
+        with serve(server.dsn, home, model) as base_url, closing(Bench(model, base_url, token)) as bench:
+            return [bench.measure(question) for question in questions][WARM_UP:]
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    return statistics.quantiles(values, n=100, method="inclusive")[round(share * 100) - 1]
+
+
+def list_figures(turns: Sequence[Turn]) -> list[Event]:
+    rows = []
+    for share in (0.5, 0.95):
+        name = f"p{share * 100:.0f}, ms"
+        alone = percentile([turn.alone for turn in turns], share)
+        rows.append(figure(f"first word, {name}", percentile([turn.first_word for turn in turns], share), alone))
+        added = percentile([turn.added for turn in turns], share)
+        rows.append(at_most(f"  added to the model alone, {name}", added, MOST_ADDED_MS))
+        parts = {
+            "until the question is saved": [turn.saved for turn in turns],
+            "until the model is asked": [turn.asked for turn in turns],
+            "from its first word to the reader": [turn.written - turn.alone_written for turn in turns],
+        }
+        rows += [figure(f"    {part}, {name}", percentile(found, share), added) for part, found in parts.items()]
+    return rows
+
+
+def main() -> None:
+    rounds = LONG if "--long" in sys.argv[1:] else SHORT
+    with tempfile.TemporaryDirectory(prefix="ibid-bench-") as name:
+        figures = list_figures(run(Path(name).resolve(), rounds))
+    load = os.getloadavg()[0]
+    print_figures(
+        "chat", [*figures, figure("load of the machine, last minute, to its processors", load, _processors())]
+    )
+
+
+def _processors() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+if __name__ == "__main__":
+    main()
