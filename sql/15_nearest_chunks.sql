@@ -9,7 +9,7 @@ set search_path = pg_catalog, extensions, pg_temp
 as $$
 #variable_conflict use_column
 declare
-    row_count constant int := least(1000, greatest(400, 8 * match_count));
+    row_count constant int := least(1000, greatest(800, 8 * match_count));
     total_count bigint;
 begin
     if rag.prefers_vector_index(chunk_count, 0) then

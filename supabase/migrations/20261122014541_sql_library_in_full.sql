@@ -244,7 +244,7 @@ $$;
 revoke all on function rag.nearest_chunks_hnsw(uuid, extensions.halfvec, bigint[], int) from public;
 grant execute on function rag.nearest_chunks_hnsw(uuid, extensions.halfvec, bigint[], int) to authenticated, rag_worker;
 
--- from sql/15_nearest_chunks.sql sha256:7c16c8b6b340b3aaa2152c75d51c3427f77b66807358d973db267c2fc72e427e
+-- from sql/15_nearest_chunks.sql sha256:16e3e676a8eecc1bb77414cd7bcafe210d513de313cbfbb402169bb3d6d61bd4
 -- The chunks of a scope nearest to a question, in no order: exact, or by an index where there is one and it can be trusted.
 -- An index that filters by scope afterwards misses most of what is nearest when a question is off the subjects of the scope:
 -- its neighbourhood is full of other people's chunks. So the index is believed only where half of what it finds is in scope.
@@ -256,7 +256,7 @@ set search_path = pg_catalog, extensions, pg_temp
 as $$
 #variable_conflict use_column
 declare
-    row_count constant int := least(1000, greatest(400, 8 * match_count));
+    row_count constant int := least(1000, greatest(800, 8 * match_count));
     total_count bigint;
 begin
     if rag.prefers_vector_index(chunk_count, 0) then
