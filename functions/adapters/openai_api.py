@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import math
 import re
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -138,10 +139,15 @@ class OpenAIChatModel:
         max_tokens: int | None = None,
         patience: connection.Patience | None = None,
         read_seconds: float = connection.READ_SECONDS,
+        total_seconds: float = math.inf,
     ) -> None:
-        """`read_seconds` is the longest silence of the server, also before its first word."""
+        """`read_seconds` is the longest silence of the server, also before its first word.
+
+        After `total_seconds` an answer is given up at the next thing that the server says, thoughts included.
+        """
         self.model = model
         self._server = connection.Connection(base_url, api_key, patience or connection.Patience(), read_seconds)
+        self._total_seconds = total_seconds
         self._optional: dict[str, Any] = {"stream_options": {"include_usage": True}}
         if temperature is not None:
             self._optional["temperature"] = temperature
@@ -171,6 +177,7 @@ class OpenAIChatModel:
                 self._server.client.chat.completions.create(model=self.model, messages=written, stream=True, **fields),
                 self.model,
                 self._server,
+                time.monotonic() + self._total_seconds,
             )
 
         return self._server.ask(request, partial(self._give_up_field, with_tools=bool(tools)))
@@ -206,8 +213,9 @@ class OpenAIChatModel:
 class _OpenAIStream:
     """A running completion; made with its first piece already read."""
 
-    def __init__(self, stream: openai.Stream[Any], model: str, server: connection.Connection) -> None:
+    def __init__(self, stream: openai.Stream[Any], model: str, server: connection.Connection, deadline: float) -> None:
         self._stream = stream
+        self._deadline = deadline
         self._server = server  # it must outlive the stream
         self._finished = False
         self._usage = models.Usage(model=model)
@@ -247,6 +255,8 @@ class _OpenAIStream:
     def _read(self) -> Iterator[str]:
         with _odd_replies():
             for chunk in self._stream:
+                if time.monotonic() > self._deadline:
+                    raise errors.ModelUnavailableError("The model server took too long.")
                 if chunk.usage is not None:
                     self._usage = models.Usage(
                         prompt_tokens=chunk.usage.prompt_tokens,

@@ -33,7 +33,6 @@ _DEMOTED: dict[models.CheckResult, models.CheckResult] = {
 }
 _LIST_MARK = re.compile(r"(?m)^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _WRAPPING = re.compile(r"^\W*seg\s*[=:]\s*|[\s\[\]()<>\"'`【】]+", re.IGNORECASE)
-_NEGATION = re.compile(r"\b(?:not|no|never|nor|without|n[e']|pas|jamais|aucune?|sans|non)\b|n[’']t\b", re.IGNORECASE)
 _NUMBER_MARK = re.compile(r"\[(\s*\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*\s*)\]")
 
 
@@ -218,15 +217,14 @@ def _best_window(statement: str, passage: _Passage) -> Support:
         covered = sum(map(_weight, wanted & held)) / weight
         if covered - 0.1 * more > best:
             best, share, span = covered - 0.1 * more, covered, window
-    return Support(passage.hit, *span, _judge(statement, passage.hit.text[slice(*span)], wanted, share), share)
+    return Support(passage.hit, *span, _judge(passage.hit.text[slice(*span)], wanted, share), share)
 
 
-def _judge(statement: str, evidence: str, wanted: frozenset[str], share: float) -> models.CheckResult:
-    """Every word and number of a statement that says enough, with the same polarity, is as good as a quotation."""
+def _judge(evidence: str, wanted: frozenset[str], share: float) -> models.CheckResult:
+    """Words are never as good as a quotation: the same ones in another order may say something else."""
     if share < FUZZY_SHARE or not words.numbers(wanted) <= words.keys(evidence):
         return "unverified"
-    same_polarity = bool(_NEGATION.search(statement)) == bool(_NEGATION.search(evidence))
-    return "exact" if share == 1.0 and len(wanted) > MIN_WORDS and same_polarity else "fuzzy"
+    return "fuzzy"
 
 
 def _statements(text: str) -> list[str]:

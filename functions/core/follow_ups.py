@@ -54,6 +54,7 @@ _YEAR_ALONE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
+_UNPRINTABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffd]")
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _LABEL = re.compile(
     r"\A(?:(?:(?:rewritten|standalone|search|last)\s+)*(?:query|question)\s*:|(?:requ[eê]te|question)[^:?]{0,20}:)",
@@ -123,6 +124,8 @@ def read_reply(reply: str, question: str, history: Sequence[models.Turn]) -> str
 
     A query keeps every figure of the question and its language, and speaks of what the conversation is about.
     """
+    if _UNPRINTABLE.search(reply):
+        return None
     lines = [line for line in _THOUGHTS.sub("", reply).splitlines() if line.strip()]
     query = " ".join(_LABEL.sub("", lines[0].strip(_WRAPPING)).strip(_WRAPPING).split()) if lines else ""
     if not words.keys(query) or len(query) > MAX_QUERY_CHARS or query[0] in "{[<":

@@ -6,9 +6,11 @@ import json
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from functions.core import models, ports, prompts
 from functions.core.guard import weigh_evidence
+from functions.core.text_extraction import clean_text
 from functions.core.tools import TOOLS, Tool
 
 MAX_CALLS = 4
@@ -48,11 +50,12 @@ class ToolRounds:
     def play(self, text: str, calls: Sequence[ports.ToolCall]) -> list[ports.ChatMessage]:
         """Runs a round: the model's own message with its calls, and one message of a tool for each of them."""
         self._rounds -= 1
+        calls = [replace(call, id=clean_text(call.id)) for call in calls]
         results = [
             ports.ChatMessage("tool", self._run(call) if at < MAX_CALLS else _TOO_MANY, tool_call_id=call.id)
             for at, call in enumerate(calls)
         ]
-        return [ports.ChatMessage("assistant", text, tuple(map(_tidy, calls))), *results]
+        return [ports.ChatMessage("assistant", clean_text(text), tuple(map(_tidy, calls))), *results]
 
     def _run(self, call: ports.ToolCall) -> str:
         key = (call.name, _canonical(call.arguments) or call.arguments)

@@ -169,4 +169,6 @@ def _ask(services: Services, user: models.User, question: str) -> int:
         unit = "page" if source.file_type == "pdf" else "part"
         print(f"\n[{source.number}] {source.file_name}, {unit} {source.page_start} ({source.check})")
         print(textwrap.indent(textwrap.fill(f"“{source.quote}”", 96), "    "))
+    if answered.failure is not None:
+        print(f"\nibid: {answered.failure.message}", file=sys.stderr)
     return 0 if answered.answer.status == "complete" else 2

@@ -42,6 +42,7 @@ class Opened:
 
     conversation_id: str | None
     scope: models.Scope
+    question_position: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,8 @@ class Wrote:
 class Answered:
     """The answer is complete and saved; without ids where nothing is.
 
-    `search_query` is what was searched in place of a question that leans on the ones before it.
+    `search_query` is what was searched in place of a question that leans on the ones before it. `failure` is that of a
+    model which broke off: then the answer is what it had written.
     """
 
     conversation_id: str | None
@@ -63,6 +65,7 @@ class Answered:
     scope: models.Scope
     answer: models.Answer
     search_query: str | None = None
+    failure: errors.IbidError | None = None
 
 
 @dataclass(slots=True)
@@ -94,6 +97,7 @@ class _Saver:
                 scope=asdict(self.opened.scope),
                 usage=asdict(answer.usage),
                 search_query=self.search_query,
+                question_position=self.opened.question_position,
             )
         self.message_id = str(row["id"])
         return self.message_id
@@ -112,13 +116,14 @@ class _Saver:
 def ask(services: Services, user: models.User, question: Question) -> Generator[Opened | Wrote | Answered, None, None]:
     """Saves the question, finds passages, answers, saves the answer.
 
-    Closing the iterator early, or an error of the model, saves what was written as `interrupted`. No database
-    connection is held between the steps.
+    Closing the iterator early, or an error of the model, saves what was written as `interrupted`; an error before the
+    first word is raised. No database connection is held between the steps.
     """
     policy = services.policy()
     opened, history, pending = _open(services, user, question, policy)
     lang = follow_ups.find_language(question.text, history)
     saver = _Saver(services, user, opened)
+    failure: errors.IbidError | None = None
     try:
         yield opened
         rewriting = _rewrite(services, policy, question, history)
@@ -130,14 +135,14 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
         if guard.is_answerable(found.found.hits, guard.find_threshold(search_lang, found.answered, policy.settings)):
             # A model knows the conversation; without one, sentences are chosen by the words of the question alone.
             asked = question if services.chat_model is not None else replace(question, text=searched)
-            answer = yield from _answer(services, asked, lang, found, history, saver)
+            answer, failure = yield from _answer(services, asked, lang, found, history, saver)
         else:
             message = policy.settings.guard_message
             text = guard.explain_refusal(message, lang, found.found.hits, pending)
             answer = models.Answer(text, (models.CitedSection(text, (), ()),), (), "guarded", "guard")
             yield Wrote(text)
         answer = replace(answer, usage=rewriting.usage + answer.usage)
-        yield Answered(opened.conversation_id, saver.save(answer), opened.scope, answer, rewriting.query)
+        yield Answered(opened.conversation_id, saver.save(answer), opened.scope, answer, rewriting.query, failure)
     finally:
         saver.save_interrupted()
 
@@ -178,7 +183,7 @@ def _answer(
     found: retrieval.Retrieval,
     history: list[models.Turn],
     saver: _Saver,
-) -> Generator[Wrote, None, models.Answer]:
+) -> Generator[Wrote, None, tuple[models.Answer, errors.IbidError | None]]:
     from functions.runtime.tool_calls import Toolbox  # which searches by `retrieve`
 
     stream = answering.answer_question(
@@ -190,16 +195,21 @@ def _answer(
         tools=Toolbox(services, saver.user, saver.opened.scope, question.text),
         tool_rounds=services.policy().settings.tool_rounds,
     )
-    with closing(stream):
-        for event in stream:
-            if isinstance(event, answering.TextDelta):
-                saver.written.append(event.text)
-                yield Wrote(event.text)
-            else:
-                saver.draft = event.answer
+    try:
+        with closing(stream):
+            for event in stream:
+                if isinstance(event, answering.TextDelta):
+                    saver.written.append(event.text)
+                    yield Wrote(event.text)
+                else:
+                    saver.draft = event.answer
+    except errors.UnavailableError as exc:
+        if saver.draft is None:
+            raise
+        return saver.draft, exc
     if saver.draft is None:
         raise errors.ModelUnavailableError("The model ended without an answer. Ask again.")
-    return saver.draft
+    return saver.draft, None
 
 
 def _open(
@@ -221,8 +231,8 @@ def _open(
         else:
             scope = choose_scope(question)
             conversation_id = str(conversations.create(connection, user, make_title(question.text), scope)["id"])
-        conversations.add_message(connection, user, conversation_id, "user", question.text, scope=asdict(scope))
-        return Opened(conversation_id, scope), history, documents.list_pending(connection)
+        asked = conversations.add_message(connection, user, conversation_id, "user", question.text, scope=asdict(scope))
+        return Opened(conversation_id, scope, asked["position"]), history, documents.list_pending(connection)
 
 
 def choose_scope(

@@ -137,6 +137,7 @@ class Services:
             max_tokens=follow_ups.MAX_REPLY_TOKENS,
             patience=Patience(attempts=1),
             read_seconds=follow_ups.LONGEST_SILENCE_SECONDS,
+            total_seconds=follow_ups.TIME_LIMIT_SECONDS,
         )
 
     @cached_property

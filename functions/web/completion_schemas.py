@@ -17,6 +17,9 @@ from functions.web.completion_text import drop_sources
 MAX_QUESTION_CHARS = 4000
 
 
+CleanText = Annotated[str, BeforeValidator(lambda value: clean_text(value) if isinstance(value, str) else value)]
+
+
 def read_parts(value: Any) -> Any:
     """The content of a message as a list of parts: OpenAI takes a text in place of one, and null for nothing."""
     if value is None:
@@ -27,8 +30,8 @@ def read_parts(value: Any) -> Any:
 class Part(BaseModel):
     """A piece of a message; only those of type `text` are read."""
 
-    type: str
-    text: Annotated[str, BeforeValidator(lambda value: clean_text(value) if isinstance(value, str) else value)] = ""
+    type: CleanText
+    text: CleanText = ""
 
 
 class Message(BaseModel):

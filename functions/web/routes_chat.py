@@ -44,7 +44,8 @@ def ask(body: schemas.Question, user: CurrentUser, services: ServicesDep) -> Res
         exc.details["conversation_id"] = opened.conversation_id
         raise
     assert isinstance(last, asking.Answered)
-    return JSONResponse(describe_answer(last))
+    broken = {} if last.failure is None else {"error": describe_problem(last.failure)}
+    return JSONResponse(describe_answer(last) | broken)
 
 
 def describe_answer(answered: asking.Answered) -> dict[str, Any]:
@@ -78,6 +79,9 @@ def _describe_events(
         for event in events:
             if isinstance(event, asking.Wrote):
                 yield {"text": event.text}
+            elif isinstance(event, asking.Answered) and event.failure is not None:
+                _log.warning("an answer was interrupted: %s", event.failure.code)
+                yield {"error": describe_problem(event.failure)}
             elif isinstance(event, asking.Answered):
                 yield {"done": True, **describe_answer(event)}
     except errors.IbidError as exc:

@@ -134,6 +134,9 @@ def _describe_chunks(reply: _Reply, events: Events) -> Iterator[dict[str, Any]]:
             for event in events:
                 if isinstance(event, asking.Wrote):
                     yield reply.describe_chunk({"content": event.text})
+                elif isinstance(event, asking.Answered) and event.failure is not None:
+                    _log.warning("a completion was interrupted: %s", event.failure.code)
+                    yield describe_openai_error(describe_problem(event.failure))
                 elif isinstance(event, asking.Answered):
                     yield from reply.describe_end(event)
         except errors.IbidError as exc:

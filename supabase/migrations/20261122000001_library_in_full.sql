@@ -24,8 +24,11 @@ alter table rag.pages
     add column table_count int not null default 0,
     add column hidden_characters int not null default 0;
 
--- What was searched in place of a question that leans on the ones before it; of an answer.
-alter table rag.messages add column search_query text;
+-- Of an answer: what was searched in place of a question that leans on the ones before it, and the position of the question,
+-- because of two questions asked at once the second may be answered first.
+alter table rag.messages
+    add column search_query text,
+    add column question_position bigint;
 
 -- What a model reads in place of `text` where that does not say it all: rows of a table under their header.
 alter table rag.chunks add column markdown text;

@@ -351,3 +351,17 @@ def test_a_conversation_deleted_while_it_is_answered_stays_deleted(asker: Person
         last = events_of("".join(chunks))[-1]
     assert last["error"]["code"] == "not_found"
     assert problem_of(asker.http.get(f"/api/rag/conversations/{conversation}/messages")) == (404, "not_found")
+
+
+def test_of_two_questions_at_once_each_keeps_its_answer(asker: Person, model: FakeModelServer) -> None:
+    """CHAT-11: whichever is answered first, in the history, the list, the export and the next prompt."""
+    conversation = asker.ask(QUESTION)["conversation_id"]
+    model.script(Reply(pieces(answer_json(("Slow words of wood chips.", [])), 4), delay=0.15))
+    with streaming(asker, "What exactly does the boiler of the house burn?", conversation_id=conversation) as slow:
+        lines = slow.iter_text()
+        next(text for text in lines if '"text": ' in text)
+        asker.ask("How tall is the chimney of the house, in metres?", conversation_id=conversation)
+        list(lines)
+    kept = [(message["role"], message["content"][:12]) for message in messages(asker, conversation)[2:]]
+    assert [role for role, _ in kept] == ["user", "assistant"] * 2
+    assert (kept[0][1], kept[1][1], kept[2][1]) == ("What exactly", "Slow words o", "How tall is ")

@@ -142,6 +142,8 @@ def test_the_query_is_taken_out_of_what_is_wrapped_around_it(reply: str) -> None
         pytest.param("And the revenue?", "The revenue was 14 million euros", id="answer"),
         pytest.param("And in 2019?", "Le revenue de Dupont est quoi pour 2019 dans les euros ?", id="other-language"),
         pytest.param("And in 2019?", "revenue of Dupont in 2019 " * 20, id="long"),
+        pytest.param("And in 2019?", "revenue of Dupont\0 in 2019", id="nul"),
+        pytest.param("And in 2019?", "revenue of Dupont in 2019 \ud83d", id="half-an-emoji"),
     ],
 )
 def test_a_reply_that_is_no_query_for_the_question_is_left_aside(question: str, reply: str) -> None:

@@ -76,18 +76,24 @@ def delete(connection: Connection, conversation_id: str) -> None:
 def list_messages(
     connection: Connection, conversation_id: str, limit: int, cursor: str | None
 ) -> tuple[list[Row], str | None]:
-    """Oldest first."""
+    """Oldest question first, each with its answer."""
     find(connection, conversation_id)
-    (after,) = cursors.decode(cursor, 1) if cursor else (None,)
+    turn, position = cursors.decode(cursor, 2) if cursor else (None, None)
     try:
         rows = connection.execute(
-            "select * from rag.messages where conversation_id = %(id)s"
-            " and (%(after)s::bigint is null or position > %(after)s::bigint) order by position limit %(limit)s + 1",
-            {"id": conversation_id, "after": after, "limit": limit},
+            """
+            select m.* from (
+                select *, coalesce(question_position, position) as turn from rag.messages where conversation_id = %(id)s
+            ) m
+            where %(turn)s::bigint is null or (m.turn, m.position) > (%(turn)s::bigint, %(position)s::bigint)
+            order by m.turn, m.position
+            limit %(limit)s + 1
+            """,
+            {"id": conversation_id, "turn": turn, "position": position, "limit": limit},
         ).fetchall()
     except psycopg.DataError as exc:
         raise errors.InvalidInputError(_BAD_CURSOR) from exc
-    return cut_page(rows, limit, "position")
+    return cut_page(rows, limit, "turn", "position")
 
 
 def list_turns(connection: Connection, conversation_id: str, turns: int) -> list[models.Turn]:
@@ -95,18 +101,18 @@ def list_turns(connection: Connection, conversation_id: str, turns: int) -> list
     rows = connection.execute(
         """
         with numbered as (
-            select role, content, position, status, lead(status) over following as answer,
+            select role, content, status, row_number() over following as place, lead(status) over following as answer,
                 lead(role) over following as next_role, lead(search_query) over following as searched
             from rag.messages where conversation_id = %s
-            window following as (order by position)
+            window following as (order by coalesce(question_position, position), position)
         ), latest as (
             select * from numbered
             where (role = 'assistant' and status in ('complete', 'interrupted'))
                 or (role = 'user' and next_role = 'assistant' and answer in ('complete', 'interrupted'))
-            order by position desc limit %s
+            order by place desc limit %s
         )
         select role, content, case role when 'user' then searched end as search_query
-        from latest order by position
+        from latest order by place
         """,
         (conversation_id, turns * 2),
     ).fetchall()
@@ -181,9 +187,11 @@ def detach_document(connection: Connection, conversation_id: str, document_id: s
 
 
 def read_all_messages(connection: Connection, conversation_id: str) -> list[Row]:
-    """The whole conversation, oldest first."""
+    """The whole conversation, oldest question first, each with its answer."""
     return connection.execute(
-        "select * from rag.messages where conversation_id = %s order by position", (conversation_id,)
+        "select * from rag.messages where conversation_id = %s"
+        " order by coalesce(question_position, position), position",
+        (conversation_id,),
     ).fetchall()
 
 
@@ -193,7 +201,8 @@ def find_answer(connection: Connection, conversation_id: str, message_id: str) -
         """
         select m.*, (
             select q.content from rag.messages q
-            where q.conversation_id = m.conversation_id and q.role = 'user' and q.position < m.position
+            where q.conversation_id = m.conversation_id and q.role = 'user'
+                and q.position <= coalesce(m.question_position, m.position)
             order by q.position desc limit 1
         ) as question
         from rag.messages m
@@ -220,6 +229,7 @@ def add_message(
     scope: Row | None = None,
     usage: Row | None = None,
     search_query: str | None = None,
+    question_position: int | None = None,
 ) -> Row:
     """Saves a message and moves its conversation to the top. Raises NotFoundError when the conversation is gone."""
     row = connection.execute(
@@ -228,9 +238,10 @@ def add_message(
             update rag.conversations set updated_at = clock_timestamp() where id = %(conversation_id)s returning id
         )
         insert into rag.messages
-            (conversation_id, owner_id, role, content, status, mode, sections, sources, scope, usage, search_query)
+            (conversation_id, owner_id, role, content, status, mode, sections, sources, scope, usage, search_query,
+            question_position)
         select id, %(owner_id)s, %(role)s, %(content)s, %(status)s, %(mode)s, %(sections)s, %(sources)s, %(scope)s,
-            %(usage)s, %(search_query)s
+            %(usage)s, %(search_query)s, %(question_position)s
         from moved
         returning *
         """,
@@ -246,6 +257,7 @@ def add_message(
             "scope": None if scope is None else json.dumps(scope),
             "usage": None if usage is None else json.dumps(usage),
             "search_query": search_query,
+            "question_position": question_position,
         },
     ).fetchone()
     if row is None:
