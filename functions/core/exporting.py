@@ -65,6 +65,10 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
         "failed": "Cette réponse a échoué.",
     },
 }
+REMARKS = tuple(
+    f"*{say[remark].partition('{')[0]}" for say in _WORDS.values() for remark in ("interrupted", "failed", "numbers")
+)
+"""How the paragraphs begin that say what is wrong with an answer."""
 
 
 @dataclass(frozen=True, slots=True)

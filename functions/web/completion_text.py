@@ -29,6 +29,9 @@ def list_sources(answer: models.Answer, lang: exporting.Language) -> str:
 
 
 def drop_sources(text: str) -> str:
-    """An answer as a client sends it back, without the list: its file names are no part of what was said."""
+    """An answer as a client sends it back, without what `list_sources` added: it is no part of what was said."""
     said, found, _ = text.rpartition(_START)
-    return said if found else text
+    paragraphs = (said if found else text).split("\n\n")
+    while len(paragraphs) > 1 and paragraphs[-1].startswith(exporting.REMARKS):
+        paragraphs.pop()
+    return "\n\n".join(paragraphs)
