@@ -255,7 +255,7 @@ def _clean(value: Any) -> Any:
 
 
 def _find_faults(given: dict[str, Any], schema: Schema) -> list[str]:
-    import jsonschema  # type: ignore[import-untyped]  # and slow to load for those who never call a tool
+    import jsonschema  # slow to load for those who never call a tool
 
     try:
         found = sorted(jsonschema.Draft202012Validator(schema).iter_errors(given), key=lambda fault: fault.json_path)

@@ -135,7 +135,7 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
         if guard.is_answerable(found.found.hits, guard.find_threshold(search_lang, found.answered, policy.settings)):
             # A model knows the conversation; without one, sentences are chosen by the words of the question alone.
             asked = question if services.chat_model is not None else replace(question, text=searched)
-            answer, failure = yield from _answer(services, asked, lang, found, history, saver)
+            answer, failure = yield from _answer(services, policy, asked, lang, found, history, saver)
         else:
             message = policy.settings.guard_message
             text = guard.explain_refusal(message, lang, found.found.hits, pending)
@@ -178,6 +178,7 @@ def retrieve(
 
 def _answer(
     services: Services,
+    policy: Policy,
     question: Question,
     lang: str,
     found: retrieval.Retrieval,
@@ -193,7 +194,7 @@ def _answer(
         history=history,
         chat_model=services.chat_model,
         tools=Toolbox(services, saver.user, saver.opened.scope, question.text),
-        tool_rounds=services.policy().settings.tool_rounds,
+        tool_rounds=policy.settings.tool_rounds,
     )
     try:
         with closing(stream):

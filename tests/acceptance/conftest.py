@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests import database as database_servers
+from tests.fakes.model_server import FakeModelServer
 from tests.local_server import LocalServer, Person, run_local_server
 
 CRON_SECRET = "cron-secret-of-the-tests"
@@ -39,3 +40,19 @@ def bob(server: LocalServer) -> Iterator[Person]:
 def admin(server: LocalServer) -> Iterator[Person]:
     with server.person("Grace", admin=True) as person:
         yield person
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[FakeModelServer]:
+    with FakeModelServer() as fake:
+        yield fake
+
+
+@pytest.fixture(scope="module")
+def thinking(server: LocalServer, model: FakeModelServer) -> Iterator[LocalServer]:
+    """A second server on the same library that answers with the model."""
+    config = server.services.config
+    assert config.database_url is not None
+    dsn = config.database_url.get_secret_value()
+    with run_local_server(dsn, config.home, worker=False, chat_model="fake", openai_base_url=model.base_url) as running:
+        yield running

@@ -26,27 +26,6 @@ Timed = list[tuple[float, str]]
 
 
 @pytest.fixture(scope="module")
-def model() -> Iterator[FakeModelServer]:
-    with FakeModelServer() as fake:
-        yield fake
-
-
-@pytest.fixture(scope="module")
-def thinking(server: LocalServer, model: FakeModelServer) -> Iterator[LocalServer]:
-    """A second server on the same library that answers with the model."""
-    config = server.services.config
-    assert config.database_url is not None
-    with run_local_server(
-        config.database_url.get_secret_value(),
-        config.home,
-        worker=False,
-        chat_model="fake",
-        openai_base_url=model.base_url,
-    ) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
 def library(thinking: LocalServer, server: LocalServer) -> Iterator[Person]:
     with thinking.person("asker") as person:
         document_id = person.add_bytes("boiler.txt", FACTS.encode())["id"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.fakes.model_server import Call, FakeModelServer, Reply, answer, pieces
-from tests.local_server import Json, LocalServer, Person, run_local_server
+from tests.local_server import Json, LocalServer, Person
 
 BOILER = "The boiler burns wood chips. The chimney is forty metres tall."
 LEASE = "The lease of the house in Bergen ends in March 2031."
@@ -19,22 +19,6 @@ QUESTION = "What does the boiler burn?"
 LOOK = Call("document_search", {"query": "When does the lease of the house end?"})
 ENDS = "The lease ends in March 2031."
 QUOTE = "lease of the house in Bergen ends in March 2031"
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[FakeModelServer]:
-    with FakeModelServer() as fake:
-        yield fake
-
-
-@pytest.fixture(scope="module")
-def thinking(server: LocalServer, model: FakeModelServer) -> Iterator[LocalServer]:
-    """A second server on the same library that answers with the model."""
-    config = server.services.config
-    assert config.database_url is not None
-    dsn = config.database_url.get_secret_value()
-    with run_local_server(dsn, config.home, worker=False, chat_model="fake", openai_base_url=model.base_url) as running:
-        yield running
 
 
 @pytest.fixture(scope="module", autouse=True)

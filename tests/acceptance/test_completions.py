@@ -16,7 +16,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from functions.runtime import asking
 from functions.web import sse
 from tests.fakes.model_server import FakeModelServer, Reply, answer, answer_json, pieces
-from tests.local_server import Json, LocalServer, Person, run_local_server
+from tests.local_server import Json, LocalServer, Person
 
 FACTS = "The boiler burns wood chips. It was built by Marta Olsen in 1931. The chimney is forty metres tall."
 QUESTION = "What does the boiler burn?"
@@ -79,22 +79,6 @@ def turns(model: FakeModelServer) -> list[tuple[str, str]]:
 
 def question_body(**fields: Any) -> Json:
     return {"model": "ibid", "messages": [{"role": "user", "content": QUESTION}]} | fields
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[FakeModelServer]:
-    with FakeModelServer() as fake:
-        yield fake
-
-
-@pytest.fixture(scope="module")
-def thinking(server: LocalServer, model: FakeModelServer) -> Iterator[LocalServer]:
-    """A second server on the same library that answers with the model."""
-    config = server.services.config
-    assert config.database_url is not None
-    dsn = config.database_url.get_secret_value()
-    with run_local_server(dsn, config.home, worker=False, chat_model="fake", openai_base_url=model.base_url) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")

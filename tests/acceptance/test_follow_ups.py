@@ -21,12 +21,6 @@ QUERY = "What does the Paris boiler burn?"
 
 
 @pytest.fixture(scope="module")
-def model() -> Iterator[FakeModelServer]:
-    with FakeModelServer() as fake:
-        yield fake
-
-
-@pytest.fixture(scope="module")
 def thinking(
     clusters: database_servers.Clusters,
     postgres_major: int,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.fakes.model_server import FakeModelServer, Reply, answer
-from tests.local_server import LocalServer, Person, run_local_server
+from tests.local_server import LocalServer, Person
 
 FACTS = "Le chiffre d'affaires a progressé de 5 % en 2019, à 1\u202f234,5 millions d'euros."
 QUESTION = "De combien le chiffre d'affaires a-t-il progressé en 2019 ?"
@@ -17,21 +17,9 @@ CHANGED = "1. Il a progressé de 7 %.\n2. Il a atteint 1 234,5 millions."
 
 
 @pytest.fixture(scope="module")
-def model() -> Iterator[FakeModelServer]:
-    with FakeModelServer() as fake:
-        yield fake
-
-
-@pytest.fixture(scope="module")
-def asker(server: LocalServer, model: FakeModelServer) -> Iterator[Person]:
-    """Somebody with one report, on a second server of the same library that answers with the model."""
-    config = server.services.config
-    assert config.database_url is not None
-    dsn = config.database_url.get_secret_value()
-    with (
-        run_local_server(dsn, config.home, worker=False, chat_model="fake", openai_base_url=model.base_url) as thinking,
-        thinking.person("asker") as person,
-    ):
+def asker(thinking: LocalServer) -> Iterator[Person]:
+    """Somebody with one report, on the server that answers with the model."""
+    with thinking.person("asker") as person:
         document_id = person.add_bytes("rapport.txt", FACTS.encode())["id"]
         assert person.follow(document_id)["status"] == "indexed"
         yield person

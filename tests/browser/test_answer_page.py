@@ -16,18 +16,10 @@ from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
 from tests import database as database_servers
+from tests.browser.conftest import QUIET
 from tests.local_server import run_local_server
 from tests.requirements import need_chromium, need_eval_data
 
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 QUESTIONS = 6
 
 

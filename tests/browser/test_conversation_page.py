@@ -8,42 +8,18 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect
 
-from tests import database as database_servers
 from tests import documents
 from tests.acceptance import writing
-from tests.browser.test_answer_page import QUIET
 from tests.browser.test_library_page import DESKTOP, PHONE, UNNAMED, Tab, ask, see
-from tests.local_server import Json, LocalServer, Person, run_local_server
-from tests.requirements import need_chromium
+from tests.local_server import Json, Person
 
 WOOD = "The boiler burns wood chips in winter."
 PEAT = "The boiler burns peat bricks in summer."
 QUESTION = "What does the boiler burn?"
 WIDEST = """() => Math.max(...[...document.querySelectorAll("button, textarea, select, .pill, .source-row, .modal")]
     .map((node) => node.getBoundingClientRect().right))"""
-
-
-@pytest.fixture(scope="module")
-def server(
-    clusters: database_servers.Clusters, postgres_major: int, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LocalServer]:
-    with run_local_server(clusters.get(postgres_major).clone(), tmp_path_factory.mktemp("home")) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    chromium = need_chromium()
-    with sync_playwright() as playwright, playwright.chromium.launch(executable_path=chromium, args=QUIET) as browser:
-        yield browser
-
-
-@pytest.fixture
-def ada(server: LocalServer) -> Iterator[Person]:
-    with server.person("ada") as person:
-        yield person
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -23,7 +24,7 @@ class Fault:
     delay: float = 0.0
 
 
-class FakeServer:
+class FakeServer(ABC):
     """Serves from `with` to the end of the block; scripted faults are used once each, in order, by POST requests."""
 
     def __init__(self, *, api_key: str | None = None) -> None:
@@ -55,9 +56,9 @@ class FakeServer:
         """Hears of each request before it is answered."""
         self.requests.append(request)
 
+    @abstractmethod
     def answer(self, route: str, body: Body) -> Fault:
         """The right reply; `route` is like "POST /embed"."""
-        raise NotImplementedError
 
 
 class Handler(BaseHTTPRequestHandler):
