@@ -49,8 +49,10 @@ def find_threshold(lang: str, servers: Sequence[models.EmbeddingServer], setting
 
     Of several servers the least demanding decides, because a passage may be from any of them.
     """
+    usual = settings.similarity_threshold
     shares = [1.0 if not server.languages or lang in server.languages else FOREIGN for server in servers]
-    return settings.similarity_threshold * min(shares, default=WORDS_ALONE)
+    asked = [share * (server.guard_threshold or usual) for share, server in zip(shares, servers, strict=True)]
+    return min(asked, default=WORDS_ALONE * usual)
 
 
 def explain_refusal(message: str, lang: str, hits: Sequence[models.SearchHit], pending: Sequence[str]) -> str:

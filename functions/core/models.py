@@ -271,7 +271,8 @@ class Scope:
 class EmbeddingServer:
     """An embedding model that documents are indexed with; `api_key_env` names the variable that holds its key.
 
-    `token_level` says that it returns an embedding for each token too, which late chunking needs.
+    `token_level` says that it returns an embedding for each token too, which late chunking needs. `guard_threshold` is
+    what was measured for it in place of the setting `similarity_threshold`.
     """
 
     id: str
@@ -285,6 +286,7 @@ class EmbeddingServer:
     api_key_env: str | None = None
     batch_size: int = 20
     token_level: bool = False
+    guard_threshold: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

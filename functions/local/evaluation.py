@@ -16,8 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
-from functions.core import errors, ports
+from functions.core import errors, models, ports
 from functions.core.settings import Settings, validate_changes
 from functions.local import (
     embedded_postgres,
@@ -28,6 +29,7 @@ from functions.local import (
     evaluation_library,
     evaluation_sets,
     migrate,
+    serve,
 )
 from functions.local.evaluation_goals import Evaluation, list_figures
 from functions.local.evaluation_tables import print_difference, print_figures, print_report
@@ -75,14 +77,15 @@ def open_database() -> Iterator[Database]:
 
 
 @contextmanager
-def open_embedder(home: Path, *, fresh: bool = False) -> Iterator[ports.Embedder]:
-    """The local model with its memory in `home`/eval."""
-    from functions.adapters.local_embedder import LocalEmbedder
-
+def open_embedder(
+    home: Path, server: models.EmbeddingServer = wiring.LOCAL_SERVER, *, fresh: bool = False
+) -> Iterator[ports.Embedder]:
+    """The embedding model of a server, with its memory in `home`/eval."""
+    inner = wiring.Services(Config(), model_threads=EMBEDDING_THREADS).embedder_of(server)
     path = home / "eval" / "vectors.sqlite"
     if fresh:
         path.unlink(missing_ok=True)
-    embedder = RememberingEmbedder(LocalEmbedder(threads=EMBEDDING_THREADS), wiring.LOCAL_SERVER.model, path)
+    embedder = RememberingEmbedder(inner, f"{server.base_url or ''}{server.model}", path)
     try:
         yield embedder
     finally:
@@ -116,11 +119,16 @@ def main(argv: Sequence[str] | None = None, references: Mapping[str, Reference] 
 def _run(options: argparse.Namespace, references: Mapping[str, Reference]) -> int:
     settings = parse_configuration(options.configuration)
     sets = [evaluation_sets.read_set(name, limit=options.limit) for name in options.sets]
-    with open_database() as database, open_embedder(Config().home, fresh=options.fresh) as embedder:
+    config = Config()
+    server = wiring.Services(config).configured_server()
+    with open_database() as database, open_embedder(config.home, server, fresh=options.fresh) as embedder:
+        stored_settings.ensure_default_server(database, server)
         name = "eval"
         if options.calibrate:
             name = "calibration"
-            figures = evaluation_calibration.run(database, sets, embedder, settings)
+            figures, threshold = evaluation_calibration.run(database, sets, embedder, settings, server.model)
+            if options.save:
+                save_threshold(config, server, threshold)
         elif options.ablation:
             name = "ablation"
             figures = [row for asked in sets for row in evaluation_ablation.run(database, asked, embedder, settings)]
@@ -130,6 +138,18 @@ def _run(options: argparse.Namespace, references: Mapping[str, Reference]) -> in
     print_figures(figures)
     print(json.dumps({"name": name, "figures": figures}))
     return 0 if all(row["ok"] for row in figures) else 1
+
+
+def save_threshold(config: Config, server: models.EmbeddingServer, threshold: float) -> None:
+    """Lets the installation that the environment describes use what was measured; it does within half a minute.
+
+    Raises ConflictError where it has no such embedding server.
+    """
+    with serve.open_services(config) as services:
+        services.policy()  # makes the configured server known to a database that has none yet
+        if not stored_settings.save_guard_threshold(services.database, server, threshold):
+            raise errors.ConflictError(f"Nothing here is indexed with {server.model}, so no threshold was saved.")
+    print(f"saved: guard_threshold {threshold:.3f} of {server.name}")
 
 
 def _compare(
@@ -164,6 +184,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--against", nargs="+", default=[], metavar="KEY=VALUE", help="a second configuration to compare with")
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--calibrate", action="store_true", help="where the guard's threshold should lie")
+    add("--save", action="store_true", help="with --calibrate: let the installation use the threshold found")
     modes.add_argument("--ablation", action="store_true", help="what each part of the search is worth")
     add("--fresh", action="store_true", help="forget the vectors of earlier runs")
     return parser

@@ -124,21 +124,29 @@ def measure_refusals(evidence: Evidence, threshold: float, halves: Sequence[int]
 
 
 def run(
-    database: Database, sets: Sequence[evaluation_sets.QuestionSet], embedder: ports.Embedder, settings: Settings
-) -> list[dict[str, Any]]:
-    """Prints a table, a line for each set and, where there are several, for all; returns the figures."""
+    database: Database,
+    sets: Sequence[evaluation_sets.QuestionSet],
+    embedder: ports.Embedder,
+    settings: Settings,
+    model: str = wiring.LOCAL_SERVER.model,
+) -> tuple[list[dict[str, Any]], float]:
+    """Prints a table, a line for each set and, where there are several, for all; returns the figures and its last
+    threshold.
+    """
     found = {asked.name: collect_evidence(database, asked, embedder, settings) for asked in sets}
     if len(found) > 1:
         found[TOGETHER] = Evidence.join(list(found.values()))
-    print(f"\nevidence with {wiring.LOCAL_SERVER.model}, passages of {settings.chunk_tokens} tokens")
+    print(f"\nevidence with {model}, passages of {settings.chunk_tokens} tokens")
     print(f"{'':24}{'questions':>10}{'threshold':>10}{'answerable':>11}{'left out':>10}{'unanswerable':>13}")
     figures: list[dict[str, Any]] = []
+    threshold = settings.similarity_threshold
     for name, evidence in found.items():
         chosen = cross_validate(evidence)
+        threshold = chosen.threshold
         _print_row(name, evidence, chosen)
         _print_row("  at the setting", evidence, measure_refusals(evidence, settings.similarity_threshold))
         figures += _list_figures(name, chosen)
-    return figures
+    return figures, threshold
 
 
 def _print_row(name: str, evidence: Evidence, refused: Refusals) -> None:

@@ -7,7 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from functions.core.ports import Embedder, Matrix, TokenEmbedder, TokenEmbeddings
@@ -22,7 +22,7 @@ class RememberingEmbedder:
     A model that no longer gives a known text its known vector has changed: then all is forgotten.
     """
 
-    def __init__(self, inner: TokenEmbedder, model: str, path: Path) -> None:
+    def __init__(self, inner: Embedder, model: str, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._inner = inner
         self._model = model
@@ -43,7 +43,7 @@ class RememberingEmbedder:
         return self._inner.count_tokens(text)
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbeddings]:
-        return self._inner.embed_tokens(texts)
+        return cast("TokenEmbedder", self._inner).embed_tokens(texts)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         import numpy as np

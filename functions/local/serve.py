@@ -49,7 +49,11 @@ _log = logging.getLogger(__name__)
 def open_services(config: Config) -> Iterator[Services]:
     """The services of this machine. Without DATABASE_URL the embedded Postgres is started, and stopped at the end."""
     if config.database_url is not None:
-        yield Services(config)
+        services = Services(config)
+        try:
+            yield services
+        finally:
+            services.database.close()
         return
     config.home.mkdir(parents=True, exist_ok=True)
     with embedded_postgres.start(config.home / "postgres") as server:

@@ -228,9 +228,10 @@ class Services:
         self._note_worker = work
 
     def _default_server(self) -> models.EmbeddingServer:
-        return stored_settings.ensure_default_server(self.database, self._configured_server())
+        return stored_settings.ensure_default_server(self.database, self.configured_server())
 
-    def _configured_server(self) -> models.EmbeddingServer:
+    def configured_server(self) -> models.EmbeddingServer:
+        """What the environment names; a database keeps the first that it was opened with."""
         config = self.config
         if config.embedding_model is None:
             return LOCAL_SERVER

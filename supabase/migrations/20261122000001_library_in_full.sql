@@ -1,5 +1,8 @@
 -- Notes are indexed through the queue of documents; pages say how they were read; documents know their duplicates.
-alter table rag.embedding_servers add column token_level boolean not null default false;
+alter table rag.embedding_servers
+    add column token_level boolean not null default false,
+    -- The evidence that a passage of this model needs, where it was measured; otherwise the setting similarity_threshold.
+    add column guard_threshold real check (guard_threshold between 0.05 and 0.95);
 
 alter table rag.notes
     add column status text not null default 'empty' check (status in ('empty', 'queued', 'indexed', 'failed')),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
 from functions.core import ports
 from functions.core.settings import Settings
@@ -104,6 +105,25 @@ def test_the_guard_is_calibrated_on_the_set(
     pairs = zip(found.answerable, found.left_out, strict=True)
     assert all(left_out.evidence < answerable.evidence for answerable, left_out in pairs)
     assert evaluation_calibration.cross_validate(found).left_out == 1.0
+
+
+def test_a_threshold_that_was_found_is_used_by_the_installation(
+    database: str,
+    store: Database,
+    asked: evaluation_sets.QuestionSet,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    """RET-8: `eval SET --calibrate --save`"""
+    monkeypatch.setenv("DATABASE_URL", database)
+    monkeypatch.setenv("IBID_HOME", str(tmp_path))
+    evaluation.main([str(tmp_path), "--calibrate", "--save"])
+    figures = json.loads(capsys.readouterr().out.splitlines()[-1])["figures"]
+    found = next(row["value"] for row in figures if row["figure"].endswith(": threshold"))
+    with store.as_worker() as connection:
+        thresholds = [server.guard_threshold for server in stored_settings.list_servers(connection)]
+    assert thresholds == [pytest.approx(found, abs=1e-3)]
 
 
 def test_every_part_of_the_search_is_left_out_once(

@@ -13,6 +13,7 @@ from tests.fakes.search_hits import make_hit
 
 ENGLISH = wiring.LOCAL_SERVER
 EVERY = replace(ENGLISH, languages=())
+MEASURED = replace(ENGLISH, guard_threshold=0.2)
 SETTINGS = Settings(similarity_threshold=0.4)
 
 
@@ -24,6 +25,8 @@ SETTINGS = Settings(similarity_threshold=0.4)
         pytest.param("fr", [EVERY], 0.4, id="a-model-of-every-language"),
         pytest.param("fr", [EVERY, ENGLISH], 0.36, id="one-of-two-speaks-it"),
         pytest.param("en", [], 0.16, id="no-server-answered"),
+        pytest.param("en", [MEASURED], 0.2, id="a-threshold-of-its-own"),
+        pytest.param("fr", [MEASURED, EVERY], 0.18, id="a-threshold-of-its-own-beside-the-usual-one"),
     ],
 )
 def test_less_evidence_is_asked_for_where_similarity_says_less(lang: str, servers: list, threshold: float):

@@ -65,6 +65,17 @@ def ensure_default_server(database: Database, server: models.EmbeddingServer) ->
         return list_servers(connection)[0]
 
 
+def save_guard_threshold(database: Database, server: models.EmbeddingServer, threshold: float) -> bool:
+    """Keeps what was measured for a model; False where nothing was ever indexed with it."""
+    with database.as_worker() as connection:
+        saved = connection.execute(
+            "update rag.embedding_servers set guard_threshold = %s"
+            " where kind = %s and model = %s and base_url is not distinct from %s",
+            (threshold, server.kind, server.model, server.base_url),
+        )
+        return saved.rowcount > 0
+
+
 def _read_server(row: dict[str, Any]) -> models.EmbeddingServer:
     return models.EmbeddingServer(
         id=str(row["id"]),
@@ -78,4 +89,5 @@ def _read_server(row: dict[str, Any]) -> models.EmbeddingServer:
         api_key_env=row["api_key_env"],
         batch_size=row["batch_size"],
         token_level=row["token_level"],
+        guard_threshold=row["guard_threshold"],
     )
