@@ -12,6 +12,15 @@ from tests import database as database_servers
 
 OUTSIDE = ("OPENAI_", "SUPABASE_", "CHAT_", "EMBEDDING_", "RERANK_", "IBID_", "PG", "AWS_")
 OUTSIDE_NAMES = ("DATABASE_URL", "CRON_SECRET", "WEBHOOK_SECRET", "PORT", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+# Files of few and long tests, the longest first: two processes that share the files would else end with one waiting.
+LONGEST = (
+    "test_scifact.py",
+    "test_make_run.py",
+    "test_lexical_arm.py",
+    "test_scans.py",
+    "test_crashes.py",
+    "test_time_limit.py",
+)
 KEPT = ("IBID_REQUIRE_ALL", "IBID_EVAL_DATA", "IBID_CORPUS_DATA", "IBID_TEST_PG", "IBID_TEST_INSTALL")
 
 
@@ -23,6 +32,12 @@ def clean_environment() -> Iterator[None]:
             if (name.startswith(OUTSIDE) or name.upper() in OUTSIDE_NAMES) and name not in KEPT:
                 patch.delenv(name)
         yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first; `--no-loadscope-reorder` keeps the order where processes share them."""
+    places = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: places.get(item.path.name, len(LONGEST)))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

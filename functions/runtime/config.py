@@ -18,6 +18,7 @@ class Config(BaseSettings):
     database_url: SecretStr | None = None
     supabase_url: str | None = None
     supabase_secret_key: SecretStr | None = None
+    supabase_publishable_key: str | None = None
     supabase_jwt_secret: SecretStr | None = None
     supabase_jwt_algorithm: str = "ES256"
     storage_bucket: str = "documents"
@@ -38,6 +39,7 @@ class Config(BaseSettings):
     chat_stream_url: str | None = None
     cron_secret: SecretStr | None = None
     webhook_secret: SecretStr | None = None
+    metrics_token: SecretStr | None = None
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = "INFO"
     ibid_home: Path = Field(default=Path(".ibid"), validation_alias=AliasChoices("IBID_HOME", "ibid_home"))
     port: int = Field(default=8000, ge=1, le=65535)

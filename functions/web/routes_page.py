@@ -39,6 +39,21 @@ def get_static(name: str) -> FileResponse:
     return FileResponse(path, headers={"Cache-Control": "public, max-age=60, stale-while-revalidate=86400"})
 
 
+@router.get("/api/rag/sign-in")
+def get_sign_in(services: ServicesDep) -> dict[str, Any]:
+    """How the page signs people in; the key is the one that Supabase means for browsers."""
+    if services.is_local:
+        return {"method": "local"}
+    config = services.config
+    if config.supabase_publishable_key is None:
+        return {"method": "token"}
+    return {
+        "method": "supabase",
+        "url": (config.supabase_url or "").rstrip("/"),
+        "key": config.supabase_publishable_key,
+    }
+
+
 @router.get("/api/rag/me")
 def get_me(user: CurrentUser, services: ServicesDep) -> dict[str, Any]:
     return {

@@ -25,6 +25,7 @@ PUBLIC = {
     "GET /static/{name}",
     "GET /health",
     "GET /ready",
+    "GET /api/rag/sign-in",
     "POST /api/local/token",
     "GET /api/cron/retention",  # has a secret of its own
     # Signed for one object and one purpose, as a storage elsewhere does it: see test_documents.py.

@@ -14,7 +14,9 @@ import { inWords, toast } from "./notices.js";
 import { findPlace, readLink } from "./page_link.js";
 import { Scope } from "./scope.js";
 import { ScopeLine } from "./scope_line.js";
+import { openSession, takeFromAddress } from "./session.js";
 import { openSettings } from "./settings.js";
+import { askToSignIn } from "./sign_in_form.js";
 import { SourcePanel } from "./source_panel.js";
 import { askForToken } from "./token_form.js";
 
@@ -25,7 +27,10 @@ function main() {
   chooseLanguage();
   listenToLanguage();
   listenToTabs();
-  const api = new Api({ askForToken, language });
+  const notice = takeFromAddress();
+  const api = new Api({
+    openSession: () => openSession({ askForToken, askToSignIn: (session) => askToSignIn(session, notice) }), language,
+  });
   const parts = build(api);
   start(api, parts);
 }
@@ -78,6 +83,10 @@ function build(api) {
   });
   byId("attach-open").addEventListener("click", () => openAttachDialog({ api, scope }));
   byId("settings-open").addEventListener("click", () => openSettings({ api }));
+  byId("sign-out").addEventListener("click", async () => {
+    await api.signOut();
+    location.assign(location.pathname); // nothing of the one who left stays on the page
+  });
   byId("export").addEventListener("click", () => exportConversation(api, chat.conversation));
   const follow = () => followAddress({ api, chat, library, source });
   addEventListener("hashchange", follow);
@@ -90,6 +99,7 @@ async function start(api, { chat, conversations, library, follow }) {
   try {
     const me = await api.get("/me");
     byId("settings-open").hidden = !me.is_admin;
+    byId("sign-out").hidden = !api.canSignOut;
     chat.extractive = me.chat === "extractive";
     // Where streaming needs an address of its own, the server names it.
     if (/^https?:/.test(me.chat_url ?? "")) chat.address = me.chat_url;

@@ -1,7 +1,7 @@
 // The conversation: asking, the answer as it streams, stopping, and what went wrong.
 
 import { Turn } from "./answer.js";
-import { ApiError } from "./api.js";
+import { ApiError } from "./http.js";
 import { byId, el, setText } from "./dom.js";
 import { onLanguage, t } from "./i18n.js";
 import { inWords, silence, speak } from "./notices.js";

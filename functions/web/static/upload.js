@@ -1,6 +1,6 @@
 // One file on its way into the library: announce it, put its bytes into storage, finalize.
 
-import { ApiError } from "./api.js";
+import { ApiError } from "./http.js";
 
 const TYPES = {
   pdf: "application/pdf",

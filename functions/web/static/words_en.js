@@ -336,6 +336,18 @@ export const en = {
   "token.enter": "Sign in",
   "token.refused": "This token was not accepted, or has expired.",
 
+  "signIn.title": "Sign in",
+  "signIn.email": "E-mail",
+  "signIn.password": "Password",
+  "signIn.enter": "Sign in",
+  "signIn.link": "E-mail me a link instead",
+  "signIn.sent": "A link is on its way to {email}. Open it in this browser.",
+  "signIn.wrong": "E-mail or password is wrong.",
+  "signIn.unconfirmed": "This address is not confirmed yet: open the link in the e-mail you were sent.",
+  "signIn.unknown": "Nobody with this address is known here. Ask your administrator for an invitation.",
+  "signIn.later": "Too many tries. Wait a minute and try again.",
+  "signIn.out": "Sign out",
+
   "failure.model_unavailable": "The model server does not answer. Try again in a moment.",
   "failure.model_rate_limited": "The model server is limiting requests. Try again in a moment.",
   "error.network": "The server could not be reached. Check the connection and try again.",

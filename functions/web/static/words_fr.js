@@ -336,6 +336,18 @@ export const fr = {
   "token.enter": "Se connecter",
   "token.refused": "Ce jeton n’est pas accepté, ou a expiré.",
 
+  "signIn.title": "Connexion",
+  "signIn.email": "Adresse e-mail",
+  "signIn.password": "Mot de passe",
+  "signIn.enter": "Se connecter",
+  "signIn.link": "Recevoir un lien par e-mail",
+  "signIn.sent": "Un lien a été envoyé à {email}. Ouvrez-le dans ce navigateur.",
+  "signIn.wrong": "L’adresse ou le mot de passe n’est pas le bon.",
+  "signIn.unconfirmed": "Cette adresse n’est pas encore confirmée : ouvrez le lien de l’e-mail reçu.",
+  "signIn.unknown": "Personne n’est connu ici à cette adresse. Demandez une invitation à votre administrateur.",
+  "signIn.later": "Trop d’essais. Attendez une minute avant de recommencer.",
+  "signIn.out": "Se déconnecter",
+
   "failure.model_unavailable": "Le serveur du modèle ne répond pas. Réessayez dans un instant.",
   "failure.model_rate_limited": "Le serveur du modèle limite les demandes. Réessayez dans un instant.",
   "error.network": "Le serveur est injoignable. Vérifiez la connexion et réessayez.",
