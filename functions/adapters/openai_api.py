@@ -27,7 +27,10 @@ if TYPE_CHECKING:  # numpy costs 0.1 s at import and chat never needs it
 
 MAX_BATCH_INPUTS = 2048
 MAX_BATCH_TOKENS = 300_000
+TOTAL_SECONDS = 240.0
+"""For one reply: more than any answer takes that somebody still waits for."""
 
+_HALF = re.compile("[\ud800-\udfff]")
 _FORMAT_WORDS = re.compile(r"response_?format|json_(schema|object|mode)|structured.output|grammar", re.IGNORECASE)
 
 
@@ -139,14 +142,17 @@ class OpenAIChatModel:
         max_tokens: int | None = None,
         patience: connection.Patience | None = None,
         read_seconds: float = connection.READ_SECONDS,
-        total_seconds: float = math.inf,
+        total_seconds: float = TOTAL_SECONDS,
     ) -> None:
         """`read_seconds` is the longest silence of the server, also before its first word.
 
-        After `total_seconds` an answer is given up at the next thing that the server says, thoughts included.
+        After `total_seconds` an answer is given up at the next thing that the server says, thoughts and comments
+        included.
         """
         self.model = model
-        self._server = connection.Connection(base_url, api_key, patience or connection.Patience(), read_seconds)
+        self._server = connection.Connection(
+            base_url, api_key, patience or connection.Patience(), read_seconds, total_seconds
+        )
         self._total_seconds = total_seconds
         self._optional: dict[str, Any] = {"stream_options": {"include_usage": True}}
         if temperature is not None:
@@ -253,6 +259,7 @@ class _OpenAIStream:
             raise errors.ModelUnavailableError("The model server broke off its answer. Ask again in a moment.")
 
     def _read(self) -> Iterator[str]:
+        halves = _Halves()
         with _odd_replies():
             for chunk in self._stream:
                 if time.monotonic() > self._deadline:
@@ -268,8 +275,22 @@ class _OpenAIStream:
                     if choice.delta and choice.delta.tool_calls:
                         self._calls.read(choice.delta.tool_calls)
                     text = choice.delta and (choice.delta.content or choice.delta.refusal)
-                    if text:
-                        yield str(text)
+                    if text and (whole := halves.join(str(text))):
+                        yield whole
+
+
+class _Halves:
+    """Joins characters whose two UTF-16 halves come in two pieces, as servers cut them that count in UTF-16."""
+
+    def __init__(self) -> None:
+        self._held = ""
+
+    def join(self, piece: str) -> str:
+        """What can be read of the pieces so far; a last half waits for the other."""
+        piece, self._held = self._held + piece, ""
+        if "\ud800" <= piece[-1] < "\udc00":
+            piece, self._held = piece[:-1], piece[-1]
+        return piece.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _HALF.search(piece) else piece
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from functions.core import errors
@@ -23,6 +24,10 @@ Result = TypeVar("Result")
 
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 60.0
+COMMENT_SECONDS = 120.0
+"""How long a stream may hold nothing but comments: some servers send them while a question waits for its turn."""
+IDLE_SECONDS = 60.0
+"""How long a connection is kept for the next request; it is longer than a reader takes over an answer."""
 
 _ADVICE = {
     400: "The model server refused the request. An administrator should check the model's name and its input limits.",
@@ -53,7 +58,16 @@ class Patience:
 class Connection:
     """One address and key, and the only place where a request is tried again."""
 
-    def __init__(self, base_url: str | None, api_key: str | None, patience: Patience, read_seconds: float) -> None:
+    def __init__(
+        self,
+        base_url: str | None,
+        api_key: str | None,
+        patience: Patience,
+        read_seconds: float,
+        total_seconds: float = math.inf,
+    ) -> None:
+        """`read_seconds` is the longest silence; `total_seconds` how long a stream may hold nothing but comments."""
+        self._total_seconds = total_seconds
         self._base_url = base_url
         self._api_key = api_key
         self._patience = patience
@@ -63,14 +77,23 @@ class Connection:
     @property
     def client(self) -> openai.OpenAI:
         if self._client is None:
+            import httpx2
             import openai
 
+            from functions.adapters import event_body
+
             timeout = openai.Timeout(self._read_seconds, connect=CONNECT_SECONDS)
+            watch = partial(event_body.watch, silence_seconds=min(self._total_seconds, COMMENT_SECONDS))
             self._client = openai.OpenAI(
                 api_key=self._api_key or "none",  # servers without keys still get the header
                 base_url=self._base_url or "https://api.openai.com/v1",
                 max_retries=0,  # the client would wait up to 120 s at a server's word, longer than a function lives
-                http_client=openai.DefaultHttpx2Client(timeout=timeout, follow_redirects=False),
+                http_client=openai.DefaultHttpx2Client(
+                    timeout=timeout,
+                    follow_redirects=False,
+                    limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
+                    event_hooks={"response": [watch]},
+                ),
                 timeout=timeout,
             )
         return self._client

@@ -18,6 +18,8 @@ MAX_ANSWER_CHARS = 60_000
 MAX_ANSWER_SECONDS = 240.0
 """Models can fall into endless repetition or endless white space: what they write is cut here."""
 
+_UNUSED = models.Usage()
+
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
@@ -60,7 +62,10 @@ def answer_question(
     yield from writing.run()
     reader, found = writing.reader, rounds.hits
     if not reader.sections and (writing.whole or writing.failure is None):
-        yield from _say_not_enough(lang, writing.usage) if reader.insufficient else _quote(question, found, lang)
+        if reader.insufficient:
+            yield from _say_not_enough(lang, writing.usage)
+        else:
+            yield from _quote(question, found, lang, writing.usage)
         return
     if reader.sections:
         status: models.MessageStatus = "complete" if writing.whole else "interrupted"
@@ -161,12 +166,15 @@ def _say_not_enough(lang: str, usage: models.Usage) -> Iterator[TextDelta | Answ
     yield AnswerReady(models.Answer(text, (section,), (), "guarded", "guard", usage))
 
 
-def _quote(question: str, hits: Sequence[models.SearchHit], lang: str) -> Iterator[TextDelta | AnswerReady]:
-    """The extractive answer; also what the reader gets when a model writes nothing at all."""
+def _quote(
+    question: str, hits: Sequence[models.SearchHit], lang: str, usage: models.Usage = _UNUSED
+) -> Iterator[TextDelta | AnswerReady]:
+    """The extractive answer; also what the reader gets when a model writes nothing at all, which costs all the same."""
     extracts = extractive.extract_answer(question, hits)
     sections, sources = citations.cite_extracts((item.hit, item.start, item.end) for item in extracts)
     if not sections:
         sections = (models.CitedSection(prompts.NOT_ENOUGH.get(lang, prompts.NOT_ENOUGH["en"]), (), ()),)
     for at, section in enumerate(sections):
         yield TextDelta((SECTION_BREAK if at else "") + section.text)
-    yield AnswerReady(models.Answer(citations.mark_answer(sections), sections, sources, "complete", "extractive"))
+    answer = citations.mark_answer(sections)
+    yield AnswerReady(models.Answer(answer, sections, sources, "complete", "extractive", usage))

@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from functions.core import figures, guard, models, quotes, words
 from functions.core.answer_text import SECTION_BREAK, WrittenSection
-from functions.core.sentences import Span, split_sentences
+from functions.core.given_passages import Passage, know_figures, without_names
+from functions.core.sentences import split_sentences
 
 FUZZY_SHARE = 0.6
 """The share of a statement's content words that must stand together in a passage to support it."""
@@ -22,8 +22,6 @@ MIN_WORDS = 3
 FLOOR = 0.2
 """A cited passage below it is dropped when another one supports the section."""
 PREVIEW_CHARS = 200
-_MAX_WINDOW = 3  # sentences
-_MAX_BRIDGE = 600  # characters that a quotation with parts left out may span
 
 _RANK = {"exact": 2, "fuzzy": 1, "unverified": 0}
 _DEMOTED: dict[models.CheckResult, models.CheckResult] = {
@@ -33,6 +31,7 @@ _DEMOTED: dict[models.CheckResult, models.CheckResult] = {
 }
 _LIST_MARK = re.compile(r"(?m)^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _WRAPPING = re.compile(r"^\W*seg\s*[=:]\s*|[\s\[\]()<>\"'`【】]+", re.IGNORECASE)
+_CLAUSE_END = re.compile(r";\s+")
 _NUMBER_MARK = re.compile(r"\[(\s*\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*\s*)\]")
 
 
@@ -47,63 +46,24 @@ class Support:
     share: float = 1.0
 
 
-class _Passage:
-    """A hit with what is worked out of its text at most once."""
-
-    def __init__(self, hit: models.SearchHit) -> None:
-        self.hit = hit
-
-    @cached_property
-    def folded(self) -> quotes.Folded:
-        return quotes.fold(self.hit.text)
-
-    @cached_property
-    def values(self) -> frozenset[str]:
-        """Of every figure that the model was shown with the passage."""
-        hit = self.hit
-        shown = (
-            hit.text,
-            hit.markdown,
-            hit.file_name,
-            hit.title,
-            hit.section_title,
-            str(hit.page_start),
-            str(hit.page_end),
-        )
-        return figures.find_values("\n".join(filter(None, shown)))
-
-    @cached_property
-    def windows(self) -> list[tuple[Span, frozenset[str], int]]:
-        """Every run of up to three sentences: its span, its content words, how many sentences more than one."""
-        spans = split_sentences(self.hit.text)
-        held = [words.keys(self.hit.text[start:end]) for start, end in spans]
-        return [
-            ((spans[at][0], spans[at + more][1]), frozenset().union(*held[at : at + more + 1]), more)
-            for more in range(_MAX_WINDOW)
-            for at in range(len(spans) - more)
-        ]
-
-    def find_quote(self, quote: str) -> Span | None:
-        span = quotes.find_exact(quote, self.hit.text, self.folded)
-        return span if span and span[1] - span[0] <= max(len(quote) * 2, _MAX_BRIDGE) else None
-
-
 def cite(
     sections: Sequence[WrittenSection], hits: Sequence[models.SearchHit], question: str = ""
 ) -> tuple[tuple[models.CitedSection, ...], tuple[models.Citation, ...]]:
     """The sections with the numbers of their citations, and the citations in the order of their first appearance.
 
-    A figure that neither a cited passage nor the question holds is named, and makes every check of its section one
-    step weaker.
+    A figure that neither a cited passage nor the question holds (see `figures.Known`) is named, and makes every check
+    of its section one step weaker.
     """
-    passages = {hit.segment_id.lower(): _Passage(hit) for hit in reversed(hits)}
+    passages = {hit.segment_id.lower(): Passage(hit) for hit in reversed(hits)}
     numbering = _Numbering()
     asked = figures.find_values(question)
     cited = []
     for section in sections:
         supports = _support_section(section, passages)
-        known = asked.union(*(passages[support.hit.segment_id.lower()].values for support in supports))
-        unsupported = figures.find_unsupported(section.text, known)
+        cited_passages = [passages[support.hit.segment_id.lower()] for support in supports]
+        unsupported = figures.find_unsupported(
+            without_names(section.text, cited_passages), know_figures(cited_passages, asked)
+        )
         if unsupported:
             supports = [replace(support, check=_DEMOTED[support.check]) for support in supports]
         cited.append(_cited_section(section.text, supports, numbering, unsupported))
@@ -147,7 +107,7 @@ def _cited_section(
     return models.CitedSection(text, ids, tuple(found), unsupported)
 
 
-def _support_section(section: WrittenSection, passages: dict[str, _Passage]) -> list[Support]:
+def _support_section(section: WrittenSection, passages: dict[str, Passage]) -> list[Support]:
     cited = [passages[key] for key in _known_ids(section.source_ids, passages)]
     quoted = list(_support_by_quotes(section.quotes, cited, passages.values()))
     named = {support.hit.segment_id for support in quoted}
@@ -161,7 +121,7 @@ def _support_section(section: WrittenSection, passages: dict[str, _Passage]) -> 
     return supports or _support_by_search(section.text, passages.values())
 
 
-def _known_ids(source_ids: Iterable[str], passages: dict[str, _Passage]) -> list[str]:
+def _known_ids(source_ids: Iterable[str], passages: dict[str, Passage]) -> list[str]:
     """Ids of given passages, whatever they were wrapped in; each once."""
     written = (
         _WRAPPING.sub("", part).lower() for source_id in source_ids for part in re.split(r"[,;\s]+(?=\S)", source_id)
@@ -170,7 +130,7 @@ def _known_ids(source_ids: Iterable[str], passages: dict[str, _Passage]) -> list
 
 
 def _support_by_quotes(
-    quotations: Iterable[str], cited: Sequence[_Passage], given: Iterable[_Passage]
+    quotations: Iterable[str], cited: Sequence[Passage], given: Iterable[Passage]
 ) -> Iterator[Support]:
     """A quotation may stand in a passage the model failed to name; a similar wording counts only where it did."""
     others = [passage for passage in given if passage not in cited]
@@ -184,7 +144,7 @@ def _support_by_quotes(
             yield Support(similar[0].hit, *similar[1], "fuzzy")
 
 
-def _support_by_words(text: str, passage: _Passage) -> list[Support]:
+def _support_by_words(text: str, passage: Passage) -> list[Support]:
     """Where a passage supports the statements of a section; at least its best guess, marked unverified."""
     tried = [_best_window(statement, passage) for statement in _statements(text)]
     tried = tried or [Support(passage.hit, 0, len(passage.hit.text), "unverified", 0.0)]
@@ -192,7 +152,7 @@ def _support_by_words(text: str, passage: _Passage) -> list[Support]:
     return good or [max(tried, key=lambda support: support.share)]
 
 
-def _support_by_search(text: str, given: Iterable[_Passage]) -> list[Support]:
+def _support_by_search(text: str, given: Iterable[Passage]) -> list[Support]:
     """For a section without a usable id: the passages that hold most words of its statements, if any does."""
     supports = []
     candidates = list(given)
@@ -205,7 +165,7 @@ def _support_by_search(text: str, given: Iterable[_Passage]) -> list[Support]:
     return supports
 
 
-def _best_window(statement: str, passage: _Passage) -> Support:
+def _best_window(statement: str, passage: Passage) -> Support:
     verbatim = passage.find_quote(statement)
     if verbatim:
         return Support(passage.hit, *verbatim, "exact")
@@ -228,9 +188,15 @@ def _judge(evidence: str, wanted: frozenset[str], share: float) -> models.CheckR
 
 
 def _statements(text: str) -> list[str]:
-    """The sentences of a section that say something."""
+    """The sentences of a section that say something, cut at semicolons: each part may rest on a passage of its own."""
     plain = _LIST_MARK.sub("", text)
-    return [sentence for start, end in split_sentences(plain) if words.keys(sentence := plain[start:end])]
+    return [part for start, end in split_sentences(plain) for part in _clauses(plain[start:end]) if words.keys(part)]
+
+
+def _clauses(sentence: str) -> list[str]:
+    """Only clauses that say enough by themselves: two words are found anywhere."""
+    parts = _CLAUSE_END.split(sentence)
+    return parts if all(len(words.keys(part)) >= MIN_WORDS for part in parts) else [sentence]
 
 
 def _weight(key: str) -> int:

@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from functions.core import errors, figures, languages, models, ports, words
+from functions.core.figure_units import find_unit
 
 MAX_QUERY_CHARS = 300
 MAX_REPLY_TOKENS = 120
@@ -47,10 +48,20 @@ _REFERENCE = re.compile(
 # Words of a French question that point to nothing: est-ce que, y a-t-il, ce qui, le bail prévoit-il.
 _FORM = re.compile(r"\best[- ]ce\b|\bil y a\b|\bce qu|-(?:t-)?(?:ils?|elles?|ce)\b", re.IGNORECASE)
 
-_YEAR = re.compile(r"(?<![\d.,])(?:1[5-9]|20)\d\d(?![\d.,]\d|\d)")
+_YEAR = re.compile(r"(?<![\d.,$€£¥])(?:1[5-9]|20)\d\d(?![\d.,]\d|\d)")
+_BEFORE_YEAR = re.compile(
+    r"\b(?:in|en|since|depuis|during|durant|until|jusqu['’]en|before|avant|after|apr[eè]s|years?|ann[ée]es?|exercice)\s+\Z",
+    re.IGNORECASE,
+)
+_AFTER_YEAR = re.compile(r"\s*(?:[?!.,;:)/\u2013-]|\Z|\b(?:and|et|or|ou|to|à)\b)", re.IGNORECASE)
+_NEXT_YEAR = r"""(?:the\s+)?(?:(?:next|following)\s+year|year\s+(?:after|later))(?:\s+that)?|one\s+year\s+later
+    |l['’]ann[ée]e\s+(?:suivante|d['’]apr[eè]s)|un\s+an\s+(?:plus\s+tard|apr[eè]s)"""
+_YEAR_BEFORE = r"""(?:the\s+)?(?:(?:previous|preceding|prior)\s+year|year\s+(?:before|earlier))(?:\s+that)?
+    |one\s+year\s+earlier|l['’]ann[ée]e\s+(?:pr[eé]c[eé]dente|d['’]avant)|un\s+an\s+(?:plus\s+t[oô]t|avant)"""
+_OTHER_YEAR = re.compile(rf"\b(?:(?P<next>{_NEXT_YEAR})|(?P<before>{_YEAR_BEFORE}))(?!\w)", re.IGNORECASE | re.VERBOSE)
 _YEAR_ALONE = re.compile(
-    r"""\W*(?:(?:and|et|ou|or|what\ about|how\ about|qu['’]en\ est-il)\b)?
-    \W*(?:(?:in|for|en|pour|de)\b)?\W*(?P<year>\d{4})\W*""",
+    rf"""\W*(?:(?:and|et|ou|or|what\ about|how\ about|qu['’]en\ est-il)\b)?
+    \W*(?:(?:in|for|en|pour|de)\b)?\W*(?:(?P<year>\d{{4}})|{_OTHER_YEAR.pattern})\W*""",
     re.IGNORECASE | re.VERBOSE,
 )
 
@@ -134,9 +145,10 @@ def read_reply(reply: str, question: str, history: Sequence[models.Turn]) -> str
     own = words.keys(query)
     if len(own & words.keys(conversation)) < KNOWN_SHARE * len(own):
         return None
-    if figures.find_unsupported(question, figures.find_values(query)):
+    if figures.find_unsupported(question, figures.Known(figures.find_values(query))):
         return None
-    if figures.find_unsupported(query, figures.find_values(conversation)):
+    known = figures.find_values(conversation) | _other_years(question, conversation)
+    if figures.find_unsupported(query, figures.Known(known)):
         return None
     if not _same_language(query, [question, *reversed(_questions(history))]):
         return None
@@ -144,13 +156,40 @@ def read_reply(reply: str, question: str, history: Sequence[models.Turn]) -> str
 
 
 def swap_year(question: str, history: Sequence[models.Turn]) -> str | None:
-    """The last question with the year of this one, where this one is no more than a year and the last had one."""
+    """The last question with the year of this one, where this one is no more than a year and the last had one.
+
+    "The year after" and its like are a year, too: counted from that of the last question.
+    """
     asked = next(reversed(_questions(history)), "")
-    alone = _YEAR_ALONE.fullmatch(question)
-    if alone is None or not _YEAR.fullmatch(alone["year"]) or len(_YEAR.findall(asked)) != 1:
+    alone, years = _YEAR_ALONE.fullmatch(question), _find_years(asked)
+    if alone is None or len(years) != 1:
         return None
-    swapped = _YEAR.sub(alone["year"], asked)
-    return None if swapped == asked else swapped
+    (last,) = years
+    year = alone["year"] or str(int(last.group()) + _count_years(alone))
+    if not _YEAR.fullmatch(year) or year == last.group():
+        return None
+    return asked[: last.start()] + year + asked[last.end() :]
+
+
+def _find_years(text: str) -> list[re.Match[str]]:
+    """Numbers of four digits that are years: "for 2000 euros" and "2000 pages" are none."""
+    return [
+        match
+        for match in _YEAR.finditer(text)
+        if find_unit(text, match.start(), match.end()) is None
+        and (_AFTER_YEAR.match(text, match.end()) or _BEFORE_YEAR.search(text[: match.start()]))
+    ]
+
+
+def _other_years(question: str, conversation: str) -> frozenset[str]:
+    """The years that a question for "the year after" may mean."""
+    if (found := _OTHER_YEAR.search(question)) is None:
+        return frozenset()
+    return frozenset(str(int(match.group()) + _count_years(found)) for match in _YEAR.finditer(conversation))
+
+
+def _count_years(match: re.Match[str]) -> int:
+    return 1 if match["next"] else -1
 
 
 def _ask(messages: Sequence[ports.ChatMessage], chat_model: ports.ChatModel) -> tuple[str, models.Usage]:

@@ -15,6 +15,12 @@ from functions.core.tools import TOOLS, Tool
 
 MAX_CALLS = 4
 """Calls that are run in one round; the others are answered with a word about it."""
+MAX_ECHOED = 8
+"""Calls that the model is shown again; what it has made beyond them is forgotten."""
+MAX_ECHO_CHARS = 10_000
+"""Of a call's arguments; longer ones than any tool takes are repeated as none, and what was wrong is said."""
+MAX_SAID_TOKENS = 1_000
+"""Of what it has written beside its calls."""
 MAX_TOKENS = 6_000
 """Room in the prompt for everything that the tools of one answer return, as `estimate_tokens` counts."""
 MAX_SECONDS = 10.0
@@ -50,12 +56,13 @@ class ToolRounds:
     def play(self, text: str, calls: Sequence[ports.ToolCall]) -> list[ports.ChatMessage]:
         """Runs a round: the model's own message with its calls, and one message of a tool for each of them."""
         self._rounds -= 1
-        calls = [replace(call, id=clean_text(call.id)) for call in calls]
+        calls = [replace(call, id=clean_text(call.id)) for call in calls[:MAX_ECHOED]]
         results = [
             ports.ChatMessage("tool", self._run(call) if at < MAX_CALLS else _TOO_MANY, tool_call_id=call.id)
             for at, call in enumerate(calls)
         ]
-        return [ports.ChatMessage("assistant", clean_text(text), tuple(map(_tidy, calls))), *results]
+        said = prompts.cut_text(clean_text(text), MAX_SAID_TOKENS)
+        return [ports.ChatMessage("assistant", said, tuple(map(_tidy, calls))), *results]
 
     def _run(self, call: ports.ToolCall) -> str:
         key = (call.name, _canonical(call.arguments) or call.arguments)
@@ -85,7 +92,8 @@ def _stronger(known: models.SearchHit, again: models.SearchHit) -> models.Search
 def _tidy(call: ports.ToolCall) -> ports.ToolCall:
     """The call as it is repeated to the server, which may refuse what its own model has written."""
     name = re.sub(r"[^\w-]", "_", call.name, flags=re.ASCII)[:64] or "unknown"
-    return ports.ToolCall(call.id, name, _canonical(call.arguments) or "{}")
+    arguments = _canonical(call.arguments) or "{}"
+    return ports.ToolCall(call.id, name, arguments if len(arguments) <= MAX_ECHO_CHARS else "{}")
 
 
 def _canonical(arguments: str) -> str | None:

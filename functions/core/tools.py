@@ -16,6 +16,7 @@ from uuid import UUID
 from functions.core import errors
 from functions.core.text_extraction import clean_text
 from functions.core.tool_results import NOTE_CHARS
+from functions.core.visible_text import is_blank
 
 Schema = dict[str, Any]
 
@@ -248,7 +249,7 @@ def _given(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
-        return clean_text(value).strip()
+        return "" if is_blank(value) else clean_text(value).strip()
     if isinstance(value, Mapping):
         return _given(value)
     return [_clean(item) for item in value] if isinstance(value, list) else value
@@ -261,7 +262,11 @@ def _find_faults(given: dict[str, Any], schema: Schema) -> list[str]:
         found = sorted(jsonschema.Draft202012Validator(schema).iter_errors(given), key=lambda fault: fault.json_path)
     except RecursionError:  # its message would show a value nested deeper than can be shown
         return ["the arguments are nested too deeply"]
-    return [f"{fault.json_path.removeprefix('$.')}: {_shorten(fault.message)}" for fault in found[:MAX_FAULTS]]
+    return [f"{_name_place(fault.json_path)}{_shorten(fault.message)}" for fault in found[:MAX_FAULTS]]
+
+
+def _name_place(json_path: str) -> str:
+    return "" if json_path == "$" else f"{json_path.removeprefix('$.')}: "
 
 
 def _shorten(message: str) -> str:

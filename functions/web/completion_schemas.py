@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from functions.core import models
 from functions.core.text_extraction import clean_text
+from functions.core.visible_text import is_blank
 from functions.web import schemas
 from functions.web.completion_text import drop_sources
 
@@ -68,7 +69,7 @@ class Completion(BaseModel):
     n: int | None = None
     response_format: dict[str, Any] | None = None
     tool_choice: Any = None
-    ibid: Library = Library()
+    ibid: Annotated[Library, BeforeValidator(lambda value: Library() if value is None else value)] = Library()
 
     @field_validator("messages")
     @classmethod
@@ -81,7 +82,7 @@ class Completion(BaseModel):
             raise PydanticCustomError(
                 "question", "The question is read as text alone; leave out: {others}", {"others": others[:100]}
             )
-        if not asked.text:
+        if is_blank(asked.text):
             raise PydanticCustomError("question", "The question is empty")
         if len(asked.text) > MAX_QUESTION_CHARS:
             raise PydanticCustomError("question", f"The question is longer than {MAX_QUESTION_CHARS} characters")

@@ -5,6 +5,7 @@ Loads the SDK, which takes a second: imported by the function that needs it, and
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import anyio.to_thread
@@ -15,7 +16,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from functions.core import ports, tools
@@ -40,6 +41,9 @@ class Exchange(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
         body = await request.body()  # here, where a body that is too large is still refused as everywhere
+        if fault := _find_fault(body):
+            await _refuse(*fault)(scope, receive, send)
+            return
         host = request.headers.get("host", "")
         manager = StreamableHTTPSessionManager(
             self._server,
@@ -56,6 +60,35 @@ class Exchange(Response):
 
         async with manager.run():
             await manager.handle_request(scope, replay, send)
+
+
+def _find_fault(body: bytes) -> tuple[int, str, Any] | None:
+    """What is wrong with a message as such: code, words, id. The SDK would tell it by a dump of its own classes."""
+    try:
+        message = json.loads(body)
+    except (ValueError, RecursionError):
+        return types.PARSE_ERROR, "The body is not JSON: send one JSON-RPC request.", None
+    if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
+        return types.INVALID_REQUEST, "The body is not one JSON-RPC 2.0 request; lists of requests are not taken.", None
+    known = message.get("id") if isinstance(message.get("id"), str | int) else None
+    if "result" in message or "error" in message:
+        return None
+    params = message.get("params") or {}
+    if not isinstance(message.get("method"), str) or not isinstance(params, dict) or known != message.get("id"):
+        words = "A request has a method, an id that is a text or a number, and as params, if any, an object."
+        return types.INVALID_REQUEST, words, known
+    if message["method"] != "tools/call":
+        return None
+    if not isinstance(params.get("name"), str):
+        return types.INVALID_PARAMS, f"name: say which tool to call. There are {', '.join(tools.BY_NAME)}.", known
+    if not isinstance(params.get("arguments") or {}, dict):
+        return types.INVALID_PARAMS, "arguments: send them as a JSON object.", known
+    return None
+
+
+def _refuse(code: int, words: str, known: Any) -> Response:
+    body = {"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": words}}
+    return JSONResponse(body, 400)
 
 
 def _make_server(toolbox: ports.ToolRunner) -> Server[Any]:

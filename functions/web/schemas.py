@@ -11,6 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from pydantic.alias_generators import to_camel
 
 from functions.core.text_extraction import clean_text
+from functions.core.visible_text import is_blank
 
 
 def check_date(value: str) -> str:
@@ -24,6 +25,12 @@ def check_date(value: str) -> str:
 def check_words(value: str) -> str:
     if not any(map(str.isalnum, value)):
         raise ValueError("name at least one word")
+    return value
+
+
+def check_visible(value: str) -> str:
+    if is_blank(value):
+        raise ValueError("say something: there is no character here that can be read")
     return value
 
 
@@ -87,7 +94,7 @@ class Filters(Request):
 class Search(Filters):
     """The parameters of a search; one that is not known is refused, not ignored."""
 
-    q: Annotated[str, StringConstraints(min_length=1, max_length=4000)]
+    q: Annotated[str, StringConstraints(min_length=1, max_length=4000), AfterValidator(check_visible)]
     limit: Annotated[int, Field(ge=1, le=100)] = 10
     document_id: Annotated[list[UUID], Field(max_length=100)] = []
     notebook_id: UUID | None = None
@@ -96,7 +103,9 @@ class Search(Filters):
 
 
 class Question(Request):
-    query: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000)]
+    query: Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000), AfterValidator(check_visible)
+    ]
     conversation_id: UUID | None = None
     stream: bool = False
     document_ids: Annotated[list[UUID], Field(max_length=100)] = []
@@ -114,7 +123,9 @@ class Question(Request):
 
 
 class ConversationTitle(Request):
-    title: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255)]
+    title: Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255), AfterValidator(check_visible)
+    ]
 
 
 class AttachedDocuments(Request):
@@ -169,11 +180,23 @@ class Document(BaseModel):
         return cls(progress=progress, **{k: v for k, v in row.items() if k in cls.model_fields})
 
 
+class ResumableUpload(BaseModel):
+    """For a TUS client: `headers` go with every request, all chunks but the last have `chunk_size` bytes."""
+
+    url: str
+    headers: dict[str, str]
+    metadata: dict[str, str]
+    chunk_size: int
+
+
 class Upload(BaseModel):
+    """Either way is good for `expires_in` seconds; `resumable` is for files that are longer than one chunk."""
+
     url: str
     method: str
     headers: dict[str, str]
     expires_in: int
+    resumable: ResumableUpload | None = None
 
 
 class UploadTicket(BaseModel):

@@ -273,6 +273,7 @@ def test_asking_of_something_unknown_is_not_found_and_saves_nothing(
     [
         b'{"query": ""}',
         b'{"query": " \\n "}',
+        b'{"query": "\\u202e\\u0000"}',
         json.dumps({"query": "x" * 4001}).encode(),
         b'{"query": null}',
         b'{"query": ["a"]}',
@@ -289,6 +290,7 @@ def test_asking_of_something_unknown_is_not_found_and_saves_nothing(
     ids=[
         "empty",
         "blank",
+        "unseen",
         "long",
         "null",
         "list",
@@ -324,7 +326,7 @@ def test_a_body_of_more_than_a_megabyte_is_refused(ada: Person, pieces: int) -> 
 
 
 @pytest.mark.parametrize(
-    "query", ["a\x00b \ud800", "'; drop table rag.documents; --", "\u202e\u0000", "🦄" * 1000, "%s %(x)s {}"]
+    "query", ["a\x00b \ud800", "'; drop table rag.documents; --", "\u202e?\u0000", "🦄" * 1000, "%s %(x)s {}"]
 )
 def test_odd_questions_are_answered_like_others(ada: Person, query: str) -> None:
     answer = ada.http.post(

@@ -131,7 +131,8 @@ def test_no_connection_is_held_while_the_model_writes(
         for text in response.iter_text():
             if '"text"' in text and '"done"' not in text:
                 rows = connection.execute(
-                    "select distinct state from pg_stat_activity"
+                    "select distinct state || case when xact_start is null then '' else ' with a transaction' end"
+                    " as state from pg_stat_activity"
                     " where datname = current_database() and application_name = 'ibid'"
                 ).fetchall()
                 states.append({str(row[0]) for row in rows})

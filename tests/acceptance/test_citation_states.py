@@ -116,6 +116,35 @@ def test_words_that_stand_elsewhere_now_are_found_again(ada: Person, text: str, 
     assert page_text(ada, source)[source["start_offset"] : source["end_offset"]] == source["quote"] == words
 
 
+LONG = "Another line of words that says nothing.\n" * 1_500
+"""Three parts of a document without pages."""
+
+
+@pytest.mark.parametrize("words", [FACT, FACT.replace("wood chips", "wood\nchips")], ids=["same", "other-line-ends"])
+def test_words_that_moved_by_many_pages_are_found_again(ada: Person, words: str) -> None:
+    """LIB-8, CHAT-5"""
+    ticket, _ = upload(ada, FACT)
+    asked = ada.ask(QUESTION)
+    store_again(ada, ticket, LONG + words)
+    assert news_of(ada, asked) == ("current", None, "moved")
+    source = source_of(ada, asked)
+    assert source["page_start"] > 2
+    assert page_text(ada, source)[source["start_offset"] : source["end_offset"]] == source["quote"] == words
+
+
+def test_a_short_quotation_is_not_taken_for_the_same_words_far_away(server: LocalServer, ada: Person) -> None:
+    """LIB-8"""
+    ticket, _ = upload(ada, FACT)
+    asked = ada.ask(QUESTION)
+    with server.services.database.as_worker() as connection:
+        connection.execute(
+            "update rag.messages set sources = jsonb_set(sources, '{0,quote}', '\"wood chips\"') where id = %s",
+            (asked["message_id"],),
+        )
+    store_again(ada, ticket, f"{LONG} wood chips")
+    assert news_of(ada, asked) == ("current", None, "lost")
+
+
 def test_words_that_stand_there_no_longer_are_marked_and_kept(ada: Person) -> None:
     """LIB-8"""
     ticket, _ = upload(ada, FACT)
@@ -181,7 +210,11 @@ def test_a_note_in_the_trash_and_its_attachments_count_as_deleted_until_restored
     assert [news_of(ada, asked) for asked in both] == [("current", None, "unchanged")] * 2
 
 
-@pytest.mark.parametrize(("content", "place"), [(f"Before. {FACT}", "moved"), ("Peat.", "lost"), ("", "lost")])
+@pytest.mark.parametrize(
+    ("content", "place"),
+    [(f"Before. {FACT}", "moved"), (LONG + FACT, "moved"), ("Peat.", "lost"), ("", "lost")],
+    ids=["moved", "far", "other", "empty"],
+)
 def test_a_note_that_was_changed_says_whether_its_words_still_stand(ada: Person, content: str, place: str) -> None:
     """LIB-8"""
     note_id = writing.write(ada, FACT)["id"]

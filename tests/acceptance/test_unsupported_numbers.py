@@ -64,3 +64,16 @@ def test_a_figure_of_the_question_is_not_named(asker: Person, model: FakeModelSe
     model.script(cite_passage("Pas de 7 % : il a progressé de 5 % en 2019."))
     given = asker.ask("Le chiffre d'affaires a-t-il progressé de 7 % en 2019 ?")
     assert [section["unsupported_numbers"] for section in given["sections"]] == [[]]
+
+
+def test_a_figure_of_the_question_that_the_passage_contradicts_is_named(asker: Person, model: FakeModelServer) -> None:
+    """CHAT-5: a model that agrees with whatever is asked"""
+    model.script(cite_passage("Oui, il a progressé de 7 % en 2019."))
+    given = asker.ask("Le chiffre d'affaires a-t-il progressé de 7 % en 2019 ?")
+    assert [section["unsupported_numbers"] for section in given["sections"]] == [["7 %"]]
+
+
+def test_another_scale_is_another_figure(asker: Person, model: FakeModelServer) -> None:
+    """CHAT-5"""
+    model.script(cite_passage("Il a atteint 1 234,5 milliards d'euros en 2019."))
+    assert asker.ask(QUESTION)["sections"][0]["unsupported_numbers"] == ["1 234,5 milliards"]

@@ -67,6 +67,8 @@ class Reply:
     """The embeddings, whatever was asked."""
     calls: Sequence[Call] = ()
     """Tools that the model calls after its text."""
+    comments: int = 0
+    """Comments of a stream before its first piece, each after `delay`: what servers send while a question waits."""
     call_deltas: Sequence[Body] | None = None
     """The `tool_calls` of these very deltas in place of `calls`, as servers of other makes send them."""
 
@@ -122,7 +124,7 @@ class FakeModelServer:
         self.refuses = set(refuses)
         self.respond = respond
         self.requests: list[Body] = []
-        """Every request: `{path, headers, body}`, in order of arrival."""
+        """Every request: `{path, headers, body, client}`, in order of arrival; `client` is its connection's address."""
         self.closed_early = threading.Event()
         """Set when a client went away before the end of a stream."""
         self._replies: deque[Reply] = deque()
@@ -202,18 +204,19 @@ class _QuietServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # as real servers do: else the second small packet waits for 40 ms
     fake: FakeModelServer
 
     def log_message(self, *_: object) -> None:
         """Tests read `requests` instead."""
 
     def do_GET(self) -> None:
-        self.fake.requests.append({"path": self.path, "headers": dict(self.headers), "body": {}})
+        self._record({})
         self._send(200, {"object": "list", "data": [{"id": "fake", "object": "model", "owned_by": "tests"}]})
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
-        self.fake.requests.append({"path": self.path, "headers": dict(self.headers), "body": body})
+        self._record(body)
         handle = {"/v1/chat/completions": self._chat, "/v1/embeddings": self._embed}.get(self.path)
         if handle is None:
             self._send(404, {"error": {"message": f"no route {self.path}"}})
@@ -222,6 +225,10 @@ class _Handler(BaseHTTPRequestHandler):
             handle(body)
         except (BrokenPipeError, ConnectionResetError):
             self.fake.closed_early.set()
+
+    def _record(self, body: Body) -> None:
+        request = {"path": self.path, "headers": dict(self.headers), "body": body, "client": self.client_address}
+        self.fake.requests.append(request)
 
     def _chat(self, body: Body) -> None:
         reply = self.fake.next_reply(body, self.fake.respond)
@@ -246,6 +253,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+        for _ in range(reply.comments):
+            time.sleep(reply.delay)
+            self._write_chunk(b": waiting\n\n")
         for event in _events(body, reply):
             time.sleep(reply.delay)
             self._write_chunk(f"data: {event}\n\n".encode())

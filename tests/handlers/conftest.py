@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -44,6 +46,19 @@ def _installed(dsn: str, home: Path, **environment: str) -> Iterator[Services]:
         if "database" in vars(services):
             services.database.close()
         wiring.services.cache_clear()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def event_loop() -> Iterator[None]:
+    """Mangum asks for the current event loop, which a test before may have taken away, and leaves its own open."""
+    with suppress(RuntimeError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        asyncio.get_event_loop().close()
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    yield
+    asyncio.set_event_loop(None)
+    loop.close()
 
 
 @pytest.fixture(scope="package")

@@ -91,3 +91,47 @@ def test_there_is_no_stream_that_would_hold_the_function(caller: Caller, method:
 def test_a_page_of_another_host_is_refused(caller: Caller) -> None:
     answer = send(caller, "tools/list", headers={"origin": "https://evil.example"})
     assert answer.status == 403
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ({"name": "document_search", "arguments": 7}, "arguments: send them as a JSON object"),
+        ({"name": "document_search", "arguments": "{}  "}, "arguments: send them as a JSON object"),
+        ({"name": "document_search", "arguments": ["boiler"]}, "arguments: send them as a JSON object"),
+        ({"name": 7}, "name: say which tool to call. There are document_search, note_search, note_read."),
+        ({}, "name: say which tool to call"),
+        (None, "name: say which tool to call"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
+def test_a_call_of_another_shape_is_refused_in_a_sentence(
+    caller: Caller, params: Json | None, words: str, version: str
+) -> None:
+    """CHAT-9, SEC-6"""
+    answer = send(caller, "tools/call", params, {"mcp-protocol-version": version})
+    assert (answer.status, answer.json["id"], answer.json["error"]["code"]) == (400, 7, -32602)
+    assert words in answer.json["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (None, "'query' is a required property"),
+        ({"query": "\u200b\0"}, "'query' is a required property"),
+        ({"query": 7}, "query: 7 is not of type 'string'"),
+        ({"query": "x", "limit": 21}, "limit: 21 is greater than the maximum of 20"),
+        ({"query": "x", "document_ids": ["00000000-0000-4000-8000-000000000000"] * 101}, "is too long"),
+        ({"query": "x", "scope": "library"}, "'scope' was unexpected"),
+    ],
+    ids=["nothing", "unseen", "number", "limit", "101-ids", "unknown"],
+)
+def test_what_is_wrong_with_the_arguments_is_told_to_the_model(caller: Caller, arguments: Any, words: str) -> None:
+    """CHAT-9"""
+    answer = send(caller, "tools/call", {"name": "document_search", "arguments": arguments})
+    (content,) = answer.json["result"]["content"]
+    assert (answer.status, answer.json["result"]["isError"]) == (200, True)
+    assert content["text"].startswith("invalid_input: ")
+    assert words in content["text"]
+    assert len(content["text"]) < 400

@@ -155,6 +155,7 @@ def test_a_model_that_says_nothing_leaves_the_passages_to_speak(server: FakeMode
     _, ready, _ = ask(server)
     assert ready is not None
     assert (ready.mode, bool(ready.sources)) == ("extractive", True)
+    assert (ready.usage.prompt_tokens or 0) > 0  # it was asked all the same
 
 
 @pytest.mark.parametrize("lang", ["en", "fr"])

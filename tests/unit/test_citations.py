@@ -13,7 +13,8 @@ REVENUE = make_hit(
 )
 STAFF = make_hit("The company employs 420 people in Lyon. Most of them work in research.", index=1, offset=400)
 OTHER = make_hit("Penguins breed on the ice shelf during winter.", document="other", page=9)
-HITS = [REVENUE, STAFF, OTHER]
+NAMED = make_hit("The chimney is tall.", document="report_00012_2019")
+HITS = [REVENUE, STAFF, OTHER, NAMED]
 
 
 def cite(text: str, *ids: str, quoted: tuple[str, ...] = ()) -> list[tuple[str, str, str]]:
@@ -93,7 +94,13 @@ def test_the_check_says_how_far_the_page_supports_a_section(
         pytest.param("Revenue rose by 7 % in 2003.", ["doc:0"], "", ("7 %",), id="changed"),
         pytest.param("It employs 420 people.", ["doc:0"], "", ("420",), id="of-another-passage"),
         pytest.param("Not by 7 % but by 5 %.", ["doc:0"], "Did it rise by 7 %?", (), id="asked"),
+        pytest.param("Yes, it rose by 7 % in 2003.", ["doc:0"], "Did it rise by 7 %?", ("7 %",), id="agreed-to"),
+        pytest.param("You asked about 7 %. It did not rise by 7 %.", ["doc:0"], "By 7 %?", (), id="denied-after"),
+        pytest.param("After 30 days it ends.", ["doc:0"], "What is after 30 days?", (), id="no-rival"),
+        pytest.param("In 2019 it rose by 5 %.", ["doc:0"], "And in 2019?", (), id="year-asked"),
         pytest.param("As doc.pdf says on page 1.", ["doc:0"], "", (), id="page"),
+        pytest.param("As p. 1 and pages 1-1 say, 1 of them fell.", ["doc:0"], "", ("1",), id="page-number-elsewhere"),
+        pytest.param("report_00012_2019.pdf of 2019 says 12.", ["report_00012_2019:0"], "", ("12",), id="file-name"),
         pytest.param("Volcanoes erupt 12 times.", [], "", ("12",), id="no-passage"),
         pytest.param("1. It rose by 5 %\n2. It rose by 6 %", ["doc:0"], "", ("6 %",), id="list"),
     ],
@@ -123,6 +130,20 @@ def test_without_usable_ids_the_words_decide(ids: tuple[str, ...]) -> None:
     """CHAT-5"""
     text = "It employs 420 people in Lyon. Unrelated claims about volcanoes erupting follow."
     assert cite(text, *ids) == [("doc:1", "The company employs 420 people in Lyon.", "fuzzy")]
+
+
+def test_each_half_of_a_sentence_may_rest_on_a_passage_of_its_own() -> None:
+    """CHAT-5"""
+    text = "By 5 %, to 1,234.5 million euros, the revenue rose; in Lyon it employs 420 people."
+    assert [(passage, check) for passage, _, check in cite(text, "doc:0", "doc:1")] == [
+        ("doc:0", "fuzzy"),
+        ("doc:1", "fuzzy"),
+    ]
+
+
+def test_a_clause_of_two_words_supports_nothing_by_itself() -> None:
+    text = "The turnover of the group fell sharply in the autumn; most people work."
+    assert [check for *_, check in cite(text, "doc:1")] == ["unverified"]
 
 
 def test_passages_cited_for_nothing_are_dropped_when_one_fits() -> None:

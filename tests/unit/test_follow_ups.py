@@ -157,6 +157,23 @@ def test_a_french_follow_up_becomes_a_french_query() -> None:
     assert rewrite("et en 2019 ?", f"Requête : {query}", history=FRENCH) == query
 
 
+@pytest.mark.parametrize(
+    ("question", "history", "reply", "is_taken"),
+    [
+        ("And the year after?", HISTORY, REWRITTEN, True),
+        ("And the year before?", HISTORY, "What was the revenue of Dupont in 2017?", True),
+        ("Et l'année suivante ?", FRENCH, "Quel était le chiffre d'affaires de Dupont en 2019 ?", True),
+        ("And the year after?", HISTORY, "What was the revenue of Dupont in 2020?", False),
+        ("And the profit?", HISTORY, "What was the profit of Dupont in 2019?", False),
+    ],
+)
+def test_the_year_after_is_no_invented_figure(
+    question: str, history: list[models.Turn], reply: str, is_taken: bool
+) -> None:
+    """CHAT-7"""
+    assert follow_ups.read_reply(reply, question, history) == (reply if is_taken else None)
+
+
 def test_what_the_request_cost_is_said() -> None:
     """OPS-3"""
     assert follow_ups.rewrite("And in 2019?", HISTORY, Model(REWRITTEN)) == follow_ups.Rewriting(
@@ -194,6 +211,16 @@ def test_a_slow_model_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None
         ("And in 1200?", HISTORY, None),
         ("And in 2019?", [models.Turn("user", "What grew between 2010 and 2012?")], None),
         ("And in 2020?", [models.Turn("user", "And in 2019?", REWRITTEN)], "What was the revenue of Dupont in 2020?"),
+        ("And the year after?", HISTORY, REWRITTEN),
+        ("the following year?", HISTORY, REWRITTEN),
+        ("And one year earlier?", HISTORY, "What was the revenue of Dupont in 2017?"),
+        ("Et l'année suivante ?", FRENCH, "Quel était le chiffre d'affaires de Dupont en 2019 ?"),
+        ("et un an avant ?", FRENCH, "Quel était le chiffre d'affaires de Dupont en 2017 ?"),
+        ("And the year after the war?", HISTORY, None),
+        ("And in 2019?", [models.Turn("user", "What can I buy for 2000 euros?")], None),
+        ("And in 2019?", [models.Turn("user", "Who wrote 2000 pages?")], None),
+        ("And in 2019?", [models.Turn("user", "Who wrote 2000 pages in 2018?")], "Who wrote 2000 pages in 2019?"),
+        ("And in 2019?", [models.Turn("user", "What cost $2000 then?")], None),
     ],
 )
 def test_without_a_model_a_year_alone_takes_the_place_of_the_last_one(

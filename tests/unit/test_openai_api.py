@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from functions.adapters import openai_connection
 from functions.adapters.openai_api import MAX_BATCH_TOKENS, OpenAIChatModel, OpenAIEmbedder
 from functions.adapters.openai_connection import Patience
 from functions.core import errors, models, ports
@@ -141,6 +142,68 @@ def test_a_silent_server_is_given_up(server: FakeModelServer) -> None:
     server.script(Reply(["a", "b"], delay=0.4))
     with pytest.raises(errors.ModelUnavailableError, match="too slow"):
         list(chat_model(server, read_seconds=0.2, patience=Patience(attempts=1)).stream(HELLO))
+
+
+def test_a_server_that_only_sends_comments_is_given_up(
+    server: FakeModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CHAT-2: they are no silence, but no word either."""
+    monkeypatch.setattr(openai_connection, "COMMENT_SECONDS", 0.3)
+    server.script(Reply(["late"], comments=100, delay=0.05))
+    started = time.monotonic()
+    with pytest.raises(errors.ModelUnavailableError, match="too slow"):
+        chat_model(server, patience=Patience(attempts=1)).stream(HELLO)
+    assert time.monotonic() - started < 3
+    assert server.closed_early.wait(5)
+
+
+def test_comments_before_the_first_word_are_waited_for(server: FakeModelServer) -> None:
+    """CHAT-2"""
+    server.script(Reply(["word"], comments=5, delay=0.05))
+    assert list(chat_model(server, read_seconds=0.2).stream(HELLO)) == ["word"]
+
+
+def test_thoughts_do_not_go_on_for_ever(server: FakeModelServer) -> None:
+    server.script(Reply([""] * 100, delay=0.05))
+    with pytest.raises(errors.ModelUnavailableError, match="too long"):
+        chat_model(server, total_seconds=0.2, patience=Patience(attempts=1)).stream(HELLO)
+
+
+def test_questions_share_a_connection(server: FakeModelServer) -> None:
+    """CHAT-2: the next question does not wait for a handshake."""
+    model = chat_model(server)
+    for text in ("one", "two", "three"):
+        server.script(text)
+        assert "".join(model.stream(HELLO)) == text
+        time.sleep(0.1)  # for the end of the body, which nobody waits for
+    assert len({request["client"] for request in server.requests}) == 1
+
+
+def test_a_stream_that_was_left_does_not_serve_the_next_question(server: FakeModelServer) -> None:
+    model = chat_model(server)
+    server.script(Reply(["word "] * 100, delay=0.01), "next")
+    stream = model.stream(HELLO)
+    stream.close()
+    assert "".join(model.stream(HELLO)) == "next"
+    assert len({request["client"] for request in server.requests}) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        (["a\ud83d", "\ude00b"], "a😀b"),
+        (["\ud83d", "\ude00", "\ud83d", "\ude00"], "😀😀"),
+        (["a\ud83d\ude00b"], "a😀b"),
+        (["a\ud83d", "b"], "a\ufffdb"),
+        (["x\ude00", "b"], "x\ufffdb"),
+        (["a", "\ud83d"], "a"),
+    ],
+    ids=["halves", "two", "whole", "no-second", "no-first", "cut"],
+)
+def test_the_halves_of_an_emoji_are_joined_across_pieces(server: FakeModelServer, given: list[str], text: str) -> None:
+    """CHAT-2"""
+    server.script(Reply(given))
+    assert "".join(chat_model(server).stream(HELLO)) == text
 
 
 def test_closing_the_stream_hangs_up(server: FakeModelServer) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from functions.adapters.openai_api import OpenAIChatModel
 from functions.adapters.openai_connection import Patience
-from functions.core import answering, errors, models, prompts, tool_rounds
+from functions.core import answering, errors, models, ports, prompts, tool_rounds
 from functions.core.answer_text import SECTION_BREAK
 from tests.fakes.model_server import Call, FakeModelServer, Reply, answer, answer_json, pieces
 from tests.fakes.search_hits import make_hit
@@ -186,6 +186,16 @@ def test_calls_beyond_the_limit_of_a_round_are_not_run(server: FakeModelServer, 
     ask(server, runner)
     assert len(runner.calls) == tool_rounds.MAX_CALLS
     assert [text.startswith("Not run: at most 4") for text in told(server)] == [False] * 4 + [True] * 3
+
+
+def test_a_flood_of_calls_is_not_repeated_to_the_model(runner: FakeToolRunner) -> None:
+    """CHAT-9"""
+    flood = json.dumps({"query": "x" * 19_000})
+    calls = [ports.ToolCall(f"call_{at}", "document_search", flood) for at in range(1000)]
+    said, *results = tool_rounds.ToolRounds(runner, 2, []).play("word " * 9_000, calls)
+    assert (len(said.tool_calls), len(results)) == (tool_rounds.MAX_ECHOED,) * 2
+    assert sum(len(call.arguments) for call in said.tool_calls) < tool_rounds.MAX_ECHO_CHARS
+    assert prompts.estimate_tokens(said.content) <= tool_rounds.MAX_SAID_TOKENS
 
 
 def test_what_tools_return_has_only_so_much_room(server: FakeModelServer) -> None:

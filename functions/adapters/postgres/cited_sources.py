@@ -12,6 +12,9 @@ from functions.core import snapshots
 Row = dict[str, Any]
 
 _GONE: Row = {"state": "deleted", "superseded_by": None}
+_WHITE_SPACE = " \t\n\r\f\u00a0\u2009\u202f"
+_MIN_LETTERS = 20
+"""Of a quotation that is looked for on pages that are not beside its own."""
 
 
 def describe(connection: Connection, messages: Sequence[Row]) -> list[Row]:
@@ -21,7 +24,13 @@ def describe(connection: Connection, messages: Sequence[Row]) -> list[Row]:
     Where a quotation has moved, page, offsets and `quote` are those of now; where it is lost, those of then.
     """
     facts = _find_facts(connection, messages)
-    pages = _read_pages(connection, [row for row in facts.values() if _is_astray(row)])
+    astray = [
+        (facts[message["id"], at], source["quote"])
+        for message in messages
+        for at, source in enumerate(message["sources"], 1)
+        if _is_astray(facts.get((message["id"], at), _GONE))
+    ]
+    pages = _read_pages(connection, astray)
     return [
         message
         | {
@@ -71,23 +80,55 @@ def _is_astray(row: Row) -> bool:
     return row["state"] != "deleted" and not row["stands"]
 
 
-def _read_pages(connection: Connection, rows: Iterable[Row]) -> dict[int, dict[int, snapshots.StoredPage]]:
-    """The cited pages and those beside them, by generation and number."""
-    wanted = sorted({(row["generation"], row["page"]) for row in rows if row["generation"] is not None})
+def _read_pages(
+    connection: Connection, astray: Iterable[tuple[Row, str]]
+) -> dict[int, dict[int, snapshots.StoredPage]]:
+    """By generation and number: the cited pages, those beside them, and all that hold the words, however far.
+
+    White space does not count there, as another reading may break lines elsewhere.
+    """
+    wanted = [(row["generation"], row["page"], quote) for row, quote in astray if row["generation"] is not None]
     pages: dict[int, dict[int, snapshots.StoredPage]] = defaultdict(dict)
     if not wanted:
         return pages
     found = connection.execute(
         """
         select distinct p.generation, p.page_number, p.text
-        from unnest(%s::bigint[], %s::int[]) as w (generation, page)
-        join rag.pages p on p.generation = w.generation and p.page_number between w.page - 1 and w.page + 1
+        from unnest(%(generations)s::bigint[], %(pages)s::int[], %(quotes)s::text[], %(words)s::text[])
+            as w (generation, page, quote, word)
+        join rag.pages p on p.generation = w.generation
+        where p.page_number between w.page - 1 and w.page + 1
+            or (strpos(p.text, w.word) > 0 -- most pages do not hold it, and need no closer look
+                and strpos(translate(p.text, %(white)s, ''), translate(w.quote, %(white)s, '')) > 0)
         """,
-        ([generation for generation, _ in wanted], [page for _, page in wanted]),
+        {
+            "white": _WHITE_SPACE,
+            "generations": [generation for generation, _, _ in wanted],
+            "pages": [page for _, page, _ in wanted],
+            "quotes": [quote for _, _, quote in wanted],
+            "words": [max(quote.split(), key=len) if _is_found_afar(quote) else None for _, _, quote in wanted],
+        },
     ).fetchall()
     for row in found:
         pages[row["generation"]][row["page_number"]] = snapshots.StoredPage(row["text"])
     return pages
+
+
+def _is_found_afar(quote: str) -> bool:
+    return sum(map(str.isalnum, quote)) >= _MIN_LETTERS
+
+
+def _find_again(source: Row, there: dict[int, snapshots.StoredPage]) -> snapshots.Stretch | None:
+    """Where the words of a source stand now, nearest to the old page; a short quotation is found anywhere by chance."""
+    quote, page = source["quote"], source["page_start"]
+    if found := snapshots.find_again(quote, page, source["start_offset"], there):
+        return found
+    farther = sorted(there, key=lambda number: (abs(number - page), number))
+    if not _is_found_afar(quote):
+        return None
+    return next(
+        filter(None, (snapshots.find_again(quote, number, 0, {number: there[number]}) for number in farther)), None
+    )
 
 
 def _describe_source(source: Row, facts: Row, pages: dict[int, dict[int, snapshots.StoredPage]]) -> Row:
@@ -99,7 +140,7 @@ def _describe_source(source: Row, facts: Row, pages: dict[int, dict[int, snapsho
     if not _is_astray(facts):
         return known
     there = pages.get(facts["generation"], {})
-    found = snapshots.find_again(source["quote"], source["page_start"], source["start_offset"], there)
+    found = _find_again(source, there)
     if found is None:
         return known | {"place": "lost"}
     return known | {

@@ -231,7 +231,12 @@ def add_message(
     search_query: str | None = None,
     question_position: int | None = None,
 ) -> Row:
-    """Saves a message and moves its conversation to the top. Raises NotFoundError when the conversation is gone."""
+    """Saves a message and moves its conversation to the top.
+
+    Raises NotFoundError when the conversation is gone, and ConflictError for a question asked of what is in the trash.
+    """
+    if role == "user" and scope is not None:
+        _check_not_trashed(connection, scope)
     row = connection.execute(
         """
         with moved as (
@@ -263,3 +268,28 @@ def add_message(
     if row is None:
         raise errors.NotFoundError("There is no such conversation.")
     return row
+
+
+def _check_not_trashed(connection: Connection, scope: Row) -> None:
+    """Raises ConflictError for a note in the trash, and for documents that are all attached to such notes."""
+    note_id, document_ids = scope.get("note_id"), list(scope.get("document_ids") or ())
+    if not (note_id or document_ids):
+        return
+    row = connection.execute(
+        """
+        select exists (select from rag.notes n where n.id = %(note)s::uuid and n.trashed_at is not null) as note,
+            cardinality(%(documents)s::uuid[]) > 0 and not exists (
+                select from unnest(%(documents)s::uuid[]) as asked (id)
+                where not exists (
+                    select from rag.documents d join rag.notes n on n.id = d.note_id
+                    where d.id = asked.id and n.trashed_at is not null
+                )
+            ) as documents
+        """,
+        {"note": note_id, "documents": document_ids},
+    ).fetchone()
+    assert row is not None
+    if row["note"]:
+        raise errors.ConflictError("The note is in the trash: restore it before you ask about it.")
+    if row["documents"]:
+        raise errors.ConflictError("What is asked about is attached to a note in the trash: restore the note first.")

@@ -103,10 +103,11 @@ def check_place(connection: Connection, notebook_id: str | None, note_id: str | 
 def check_scope(
     connection: Connection, document_ids: Collection[str], notebook_id: str | None, note_id: str | None
 ) -> None:
-    """Raises NotFoundError unless the documents, the notebook and the note are all there for this user."""
+    """Raises NotFoundError unless all are there for this user, and ConflictError for a note in the trash."""
     find_all(connection, document_ids)
     if notebook_id or note_id:
         check_place(connection, notebook_id, note_id)
+        _check_not_trashed(connection, note_id)
 
 
 def _check_not_trashed(connection: Connection, note_id: str | None) -> None:
