@@ -7,10 +7,12 @@ from typing import Any
 
 from functions.core import scratch
 from functions.runtime import events, wiring
+from functions.runtime.logging import with_request_id
 
 _log = logging.getLogger(__name__)
 
 
+@with_request_id
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     """Answers with the messages to deliver again (`ReportBatchItemFailures`); the job itself keeps its own state."""
     scratch.remove_lost_folders()  # of an invocation that was killed here

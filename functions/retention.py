@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from functions.adapters.postgres import jobs
+from functions.adapters.postgres import jobs, quotas
 from functions.core import errors
 from functions.runtime import events, wiring
+from functions.runtime.logging import with_request_id
 
 
+@with_request_id
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     services = wiring.services()
     if events.is_http(event):
@@ -23,4 +25,5 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 def purge(services: wiring.Services) -> dict[str, int]:
     """Runs in batches, so that a time-out loses nothing and two runs at once share the work."""
+    quotas.purge_counters(services.database)
     return {"deleted": jobs.purge_conversations(services.database, services.policy().settings.retention_days)}

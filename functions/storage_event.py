@@ -7,8 +7,10 @@ from typing import Any
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors
 from functions.runtime import events, wiring
+from functions.runtime.logging import with_request_id
 
 
+@with_request_id
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     services = wiring.services()
     if not events.has_secret(event, "x-webhook-secret", services.config.webhook_secret):

@@ -5,19 +5,26 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from functions.adapters.postgres import backlog
 from functions.adapters.postgres.jobs import JobStore
-from functions.runtime import wiring
+from functions.runtime import metrics, wiring
+from functions.runtime.logging import with_request_id
 
 _log = logging.getLogger(__name__)
 
 
+@with_request_id
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     return sweep(wiring.services())
 
 
 def sweep(services: wiring.Services) -> dict[str, Any]:
-    """Returns what was put right, and the jobs that are due."""
+    """Returns what was put right, and the jobs that are due; writes down what waits, for alarms."""
+    if metrics.is_embedded():
+        waiting = backlog.read_backlog(services.database)
+        metrics.record_backlog(waiting.due, waiting.oldest_seconds, waiting.given_up)
     report = JobStore(services.database).sweep_ingest_jobs(services.policy().settings.max_attempts)
+    metrics.record_job("dead", report["dead"])
     for job_id in report["due"]:
         services.nudge_worker(job_id)
     if report["objects"]:

@@ -6,11 +6,13 @@ from typing import Any
 
 from functions.adapters.postgres import vector_indexes
 from functions.runtime import wiring
+from functions.runtime.logging import with_request_id
 
 MARGIN_SECONDS = 10
 """A killed function cannot stop the database, which would go on building and lock out writers for nothing."""
 
 
+@with_request_id
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     return build(wiring.services(), context.get_remaining_time_in_millis() / 1000 - MARGIN_SECONDS)
 

@@ -4,13 +4,15 @@ IbidError
 ├── InvalidInputError           the caller sent something we cannot take
 │   ├── InvalidSettingsError
 │   ├── UnsupportedTypeError
-│   ├── TooLargeError
-│   └── NotSearchableError
+│   └── TooLargeError
 ├── NotAllowedError
 │   ├── NotSignedInError
 │   └── NotAdminError
 ├── NotFoundError
 ├── ConflictError
+├── LimitReachedError           one person has had as much as this installation allows, for now
+│   ├── RateLimitedError
+│   └── QuotaExceededError
 ├── UnreadableDocumentError     a document that will never be indexed as it is
 │   ├── EncryptedDocumentError
 │   ├── CorruptDocumentError
@@ -38,9 +40,9 @@ from typing import Any, ClassVar
 
 
 class IbidError(Exception):
-    """Something went wrong."""
+    """Something went wrong on our side."""
 
-    code: ClassVar[str] = "error"
+    code: ClassVar[str] = "internal"
     retryable: ClassVar[bool] = False
 
     def __init__(self, message: str | None = None, **details: Any) -> None:
@@ -74,12 +76,6 @@ class TooLargeError(InvalidInputError):
     code = "too_large"
 
 
-class NotSearchableError(InvalidInputError):
-    """None of the documents asked for can be searched yet."""
-
-    code = "not_searchable"
-
-
 class NotAllowedError(IbidError):
     """You may not do this."""
 
@@ -108,6 +104,25 @@ class ConflictError(IbidError):
     """The thing is not in a state that allows this."""
 
     code = "conflict"
+
+
+class LimitReachedError(IbidError):
+    """You have reached a limit of this installation. Try again later."""
+
+    code = "limit_reached"
+    retryable = True
+
+
+class RateLimitedError(LimitReachedError):
+    """Too many requests within a minute. Go on in a moment."""
+
+    code = "rate_limited"
+
+
+class QuotaExceededError(LimitReachedError):
+    """You have used all that this installation allows you. Try again later."""
+
+    code = "quota_exceeded"
 
 
 class UnreadableDocumentError(IbidError):

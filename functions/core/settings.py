@@ -93,6 +93,39 @@ class Settings:
     retention_days: int = _setting(
         30, "Days after its last message that a conversation is deleted.", minimum=1, maximum=3650
     )
+    questions_per_day: int = _setting(
+        2000, "Questions one person may ask a day (UTC); 0: any number.", minimum=0, maximum=100_000
+    )
+    requests_per_minute: int = _setting(
+        240,
+        "Questions, searches and tool calls of assistants together that one person may send a minute; 0: any number.",
+        minimum=0,
+        maximum=100_000,
+    )
+    uploads_per_minute: int = _setting(
+        1200, "Uploads one person may announce a minute; 0: any number.", minimum=0, maximum=100_000
+    )
+    max_documents: int = _setting(
+        50_000, "Documents one person may have, older versions included; 0: any number.", minimum=0, maximum=999_999
+    )
+    max_library_megabytes: int = _setting(
+        200_000,
+        "Megabytes of files one person may have stored; 0: any number.",
+        minimum=0,
+        maximum=999_999,
+    )
+    price_input_per_million: float = _setting(
+        0.0,
+        "US dollars that the language model costs per million tokens it reads; 0: not known, and no cost is shown.",
+        minimum=0,
+        maximum=10_000,
+    )
+    price_output_per_million: float = _setting(
+        0.0,
+        "US dollars that the language model costs per million tokens it writes; 0: not known.",
+        minimum=0,
+        maximum=10_000,
+    )
 
     @property
     def max_file_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""The command line: python -m functions.local serve | ingest | ask | token | migrate | stamp | eval."""
+"""The command line: python -m functions.local serve | ingest | ask | token | forget-user | migrate | stamp | eval."""
 
 from __future__ import annotations
 
@@ -58,6 +58,10 @@ def _run(options: argparse.Namespace) -> int:
 
         worker.work(Services(config, model_threads=worker.MODEL_THREADS), parent=options.parent)
         return 0
+    if options.command == "forget-user":
+        from functions.local import forgetting
+
+        return forgetting.run(config, options.user_id, options.yes)
     from functions.local import terminal
 
     return terminal.run(config, options)
@@ -74,6 +78,9 @@ def _parser() -> argparse.ArgumentParser:
     token = commands.add_parser("token", help="print a bearer token for a local user")
     token.add_argument("--user", default="local", metavar="NAME")
     token.add_argument("--admin", action="store_true")
+    forget = commands.add_parser("forget-user", help="delete everything of one person, and say what that was")
+    forget.add_argument("user_id", metavar="USER_ID")
+    forget.add_argument("--yes", action="store_true", help="do not ask")
     work = commands.add_parser("work", help="run a worker (serve does this by itself)")
     work.add_argument("--parent", type=int)
     for name, text in (

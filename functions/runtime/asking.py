@@ -10,8 +10,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from functions.adapters.postgres import conversations, documents, search
+from functions.adapters.postgres import conversations, documents, quotas, search
 from functions.core import answering, errors, follow_ups, guard, languages, models, retrieval
+from functions.core.settings import Settings
+from functions.runtime import accounting
 from functions.runtime.wiring import Policy, Services
 
 TITLE_LENGTH = 80
@@ -57,7 +59,7 @@ class Answered:
     """The answer is complete and saved; without ids where nothing is.
 
     `search_query` is what was searched in place of a question that leans on the ones before it. `failure` is that of a
-    model which broke off: then the answer is what it had written.
+    model which broke off: then the answer is what it had written. `cost` is in US dollars, None where it is not known.
     """
 
     conversation_id: str | None
@@ -66,21 +68,25 @@ class Answered:
     answer: models.Answer
     search_query: str | None = None
     failure: errors.IbidError | None = None
+    cost: float | None = None
 
 
 @dataclass(slots=True)
 class _Saver:
-    """Saves the answer exactly once, whatever ends it."""
+    """Saves the answer exactly once, whatever ends it, and counts it."""
 
     services: Services
     user: models.User
     opened: Opened
+    settings: Settings
     written: list[str] = field(default_factory=list)
     draft: models.Answer | None = None
     search_query: str | None = None
     message_id: str | None = None
+    is_counted: bool = False
 
     def save(self, answer: models.Answer) -> str | None:
+        cost = self._count(answer)
         if self.opened.conversation_id is None:
             return None
         with self.services.database.as_user(self.user) as connection:
@@ -95,7 +101,7 @@ class _Saver:
                 sections=[asdict(s) for s in answer.sections],
                 sources=[asdict(s) for s in answer.sources],
                 scope=asdict(self.opened.scope),
-                usage=asdict(answer.usage),
+                usage=accounting.describe_usage(answer.usage, cost),
                 search_query=self.search_query,
                 question_position=self.opened.question_position,
             )
@@ -112,6 +118,14 @@ class _Saver:
             except errors.IbidError:
                 _log.exception("an interrupted answer was not saved")
 
+    def _count(self, answer: models.Answer) -> float | None:
+        """Also an answer that is kept elsewhere or cannot be saved: its tokens are spent. Returns what they cost."""
+        cost = accounting.find_cost(answer.usage, self.settings)
+        if not self.is_counted:
+            self.is_counted = True
+            accounting.record_answer(self.user, self.opened.conversation_id, answer, cost)
+        return cost
+
 
 def ask(services: Services, user: models.User, question: Question) -> Generator[Opened | Wrote | Answered, None, None]:
     """Saves the question, finds passages, answers, saves the answer.
@@ -122,7 +136,7 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
     policy = services.policy()
     opened, history, pending = _open(services, user, question, policy)
     lang = follow_ups.find_language(question.text, history)
-    saver = _Saver(services, user, opened)
+    saver = _Saver(services, user, opened, policy.settings)
     failure: errors.IbidError | None = None
     try:
         yield opened
@@ -130,8 +144,9 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
         saver.search_query = rewriting.query
         searched = rewriting.query or question.text
         search_lang = languages.detect_language(searched, lang)
-        found = retrieve(services, user, policy, searched, search_lang, opened.scope)
-        _log_retrieval(user, opened, found)
+        found = retrieve(
+            services, user, policy, searched, search_lang, opened.scope, conversation_id=opened.conversation_id
+        )
         if guard.is_answerable(found.found.hits, guard.find_threshold(search_lang, found.answered, policy.settings)):
             # A model knows the conversation; without one, sentences are chosen by the words of the question alone.
             asked = question if services.chat_model is not None else replace(question, text=searched)
@@ -142,7 +157,8 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
             answer = models.Answer(text, (models.CitedSection(text, (), ()),), (), "guarded", "guard")
             yield Wrote(text)
         answer = replace(answer, usage=rewriting.usage + answer.usage)
-        yield Answered(opened.conversation_id, saver.save(answer), opened.scope, answer, rewriting.query, failure)
+        message_id, cost = saver.save(answer), accounting.find_cost(answer.usage, policy.settings)
+        yield Answered(opened.conversation_id, message_id, opened.scope, answer, rewriting.query, failure, cost)
     finally:
         saver.save_interrupted()
 
@@ -162,18 +178,24 @@ def retrieve(
     text: str,
     lang: str,
     scope: models.Scope,
+    *,
+    conversation_id: str | None = None,
+    is_request: bool = False,
 ) -> retrieval.Retrieval:
-    """Finds passages as this user; the database is asked once."""
-    return retrieval.retrieve(
+    """Finds passages as this user; the database is asked once, and counts what is a request of its own."""
+    per_minute = policy.settings.requests_per_minute if is_request else 0
+    found = retrieval.retrieve(
         text,
         lang,
         scope,
         servers=policy.servers,
         embedder_of=services.embedder_of,
-        search=partial(search.hybrid_search, services.database, user),
+        search=partial(search.hybrid_search, services.database, user, requests_per_minute=per_minute),
         settings=policy.settings,
         reranker=services.reranker,
     )
+    accounting.record_retrieval(user, conversation_id, scope, found)
+    return found
 
 
 def _answer(
@@ -218,6 +240,7 @@ def _open(
 ) -> tuple[Opened, list[models.Turn], list[str]]:
     """Saves the question in its conversation, if kept here, and decides what it is asked of, in one transaction."""
     with services.database.as_user(user) as connection:
+        quotas.take_question(connection, policy.settings)
         documents.check_scope(connection, question.document_ids, question.notebook_id, question.note_id)
         if question.history is not None:
             latest = list(question.history[-2 * policy.settings.context_turns :])
@@ -262,24 +285,3 @@ def make_title(text: str) -> str:
     """The question as a title: one line, cut after a word."""
     line = " ".join(text.split())
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rsplit(" ", 1)[0] + "…"
-
-
-def _log_retrieval(user: models.User, opened: Opened, found: retrieval.Retrieval) -> None:
-    scores = [hit.score for hit in found.found.hits]
-    _log.info(
-        "ai_rag_retrieve",
-        extra={
-            "user": user.id,
-            "conversation": opened.conversation_id,
-            "scope": opened.scope.kind,
-            "candidate_docs": found.found.candidate_sources,
-            "candidate_chunks": found.found.candidate_chunks,
-            "top_k": len(found.context),
-            "max_score": max(scores, default=None),
-            "min_score": min(scores, default=None),
-            "embed_latency_ms": round(found.embed_ms, 1),
-            "search_latency_ms": round(found.search_ms, 1),
-            "rerank_latency_ms": None if found.rerank_ms is None else round(found.rerank_ms, 1),
-            "degraded": list(found.degraded),
-        },
-    )

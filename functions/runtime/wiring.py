@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING
 
 from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Connection, Database
-from functions.core import errors, follow_ups, models, ports
+from functions.core import errors, models
 from functions.core.settings import Settings, load_settings
 from functions.runtime import logging
 from functions.runtime.config import Config
 
 if TYPE_CHECKING:
+    from functions.core import ports
     from functions.core.ingestion import Worker
+    from functions.runtime.readiness import Readiness
 
 POLICY_SECONDS = 10.0
 
@@ -128,6 +130,7 @@ class Services:
             return None
         from functions.adapters.openai_api import OpenAIChatModel
         from functions.adapters.openai_connection import Patience
+        from functions.core import follow_ups
 
         key = config.openai_api_key.get_secret_value() if config.openai_api_key else "none"
         return OpenAIChatModel(
@@ -157,6 +160,12 @@ class Services:
         from functions.adapters import tesseract
 
         return tesseract.find_tesseract(self.config.ocr_languages)
+
+    @cached_property
+    def readiness(self) -> Readiness:
+        from functions.runtime.readiness import Readiness
+
+        return Readiness(self)
 
     @cached_property
     def holder(self) -> str:
@@ -193,12 +202,12 @@ class Services:
         """A worker for one run; without a time limit it works until its job ends."""
         from functions.adapters.postgres import search
         from functions.adapters.postgres.jobs import JobStore
-        from functions.core.ingestion import Worker
+        from functions.runtime.ingesting import CountingWorker
 
         policy = self.policy()
         server = policy.servers[0]
         deadline = float("inf") if remaining_seconds is None else time.monotonic() + remaining_seconds
-        return Worker(
+        return CountingWorker(
             store=JobStore(self.database, self.holder),
             objects=self.objects,
             server=server,
@@ -255,7 +264,7 @@ class Services:
             return LocalEmbedder(threads=self._model_threads)
         from functions.adapters.openai_api import OpenAIEmbedder
 
-        api_key = os.environ.get(server.api_key_env or "", "") or "none"
+        api_key = self.key_of(server) or "none"
         embedder = OpenAIEmbedder(
             model=server.model,
             dimensions=server.dimensions,
@@ -268,6 +277,10 @@ class Services:
         from functions.adapters.token_embeddings import TokenServer
 
         return TokenServer(embedder, base_url=self.config.embedding_token_url, api_key=api_key)
+
+    def key_of(self, server: models.EmbeddingServer) -> str | None:
+        """The key of an embedding server, whose variable the server names."""
+        return os.environ.get(server.api_key_env or "") or None
 
     def _supabase_key(self) -> str:
         if self.config.supabase_secret_key is None:

@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse, Response
 
 from functions.core import errors, models
-from functions.runtime import asking
+from functions.runtime import accounting, asking
 from functions.web import schemas, sse
 from functions.web.deps import CurrentUser, ServicesDep
 from functions.web.errors import describe_problem
@@ -60,7 +60,7 @@ def describe_answer(answered: asking.Answered) -> dict[str, Any]:
         "scope": describe_scope(answered.scope),
         "status": answer.status,
         "mode": answer.mode,
-        "usage": asdict(answer.usage),
+        "usage": accounting.describe_usage(answer.usage, answered.cost),
         "search_query": answered.search_query,
     }
 

@@ -144,7 +144,7 @@ def _describe_chunks(reply: _Reply, events: Events) -> Iterator[dict[str, Any]]:
             yield describe_openai_error(describe_problem(exc))
         except Exception:
             _log.exception("a completion was interrupted by a fault")
-            yield describe_openai_error(describe_problem(errors.IbidError("Something went wrong on our side.")))
+            yield describe_openai_error(describe_problem(errors.IbidError()))
 
 
 def _finish_reason(answer: models.Answer) -> str:

@@ -11,8 +11,7 @@ from fastapi.responses import Response
 
 from functions.adapters.postgres import cited_sources, conversations
 from functions.core import errors, exporting, languages
-from functions.runtime import asking
-from functions.web import library_schemas, message_schemas, routes_notes, schemas
+from functions.web import library_schemas, message_schemas, schemas
 from functions.web.deps import CurrentUser, ServicesDep, read_id
 
 router = APIRouter(prefix="/api/rag/conversations")
@@ -118,6 +117,10 @@ def save_answer_as_note(
     conversation_id: str, message_id: str, body: schemas.AnswerNote, user: CurrentUser, services: ServicesDep
 ) -> library_schemas.Note:
     """The answer with its sources, each a link that opens the page of its document, which outlasts the conversation."""
+    # They bring routes of their own and all of answering: a quarter of a cold start that reads conversations.
+    from functions.runtime import asking
+    from functions.web import routes_notes
+
     found = read_id(conversation_id, "conversation")
     with services.database.as_user(user) as connection:
         answer = conversations.find_answer(connection, found, read_id(message_id, "answer"))

@@ -1,19 +1,26 @@
-"""Whether the service is alive and ready."""
+"""Whether the service is alive and ready, and its figures."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from dataclasses import asdict
+from typing import Annotated, Final
 
-from fastapi import APIRouter
-from fastapi.responses import JSONResponse
+from fastapi import APIRouter, Header, Request
+from fastapi.responses import JSONResponse, Response
 
-from functions.adapters.postgres import connection
+from functions.adapters.postgres import backlog
 from functions.core import errors
+from functions.runtime import metrics
 from functions.runtime.wiring import Services
-from functions.web.deps import ServicesDep
+from functions.web.deps import ServicesDep, check_secret, read_bearer
 
 router = APIRouter()
+
+_LOOPBACK: Final = ("127.0.0.1", "::1")
+_ELSEWHERE: Final = (
+    "# Retrievals, answers, tokens and cost of functions are CloudWatch metrics under these names, namespace Ibid;\n"
+    "# requests are those of the API gateway.\n"
+)
 
 
 @router.get("/health")
@@ -24,32 +31,33 @@ def get_health() -> dict[str, str]:
 @router.get("/ready")
 def get_ready(services: ServicesDep) -> JSONResponse:
     """What works and what does not, in words; 503 when something needed does not."""
-    checks = {
-        "database": _check(lambda: _describe_database(services)),
-        "storage": _check(lambda: _describe_storage(services)),
-        "models": _check(lambda: _describe_models(services)),
-    }
-    ready = all(check["ok"] for check in checks.values())
-    return JSONResponse({"status": "ok" if ready else "degraded", "checks": checks}, 200 if ready else 503)
+    checks = services.readiness.check()
+    ready = all(check.ok for check in checks.values())
+    body = {"status": "ok" if ready else "degraded", "checks": {name: asdict(check) for name, check in checks.items()}}
+    return JSONResponse(body, 200 if ready else 503)
 
 
-def _check(describe: Callable[[], str]) -> dict[str, Any]:
+@router.get("/metrics")
+def get_metrics(
+    request: Request, services: ServicesDep, authorization: Annotated[str | None, Header()] = None
+) -> Response:
+    """Figures as Prometheus reads them, for whoever knows METRICS_TOKEN; without one, for a laptop's own programs."""
+    is_near = request.client is not None and request.client.host in _LOOPBACK
+    if services.config.metrics_token is not None or not (services.is_local and is_near):
+        check_secret(read_bearer(authorization), services.config.metrics_token)
+    gauges = _read_gauges(services)
+    text = _ELSEWHERE + metrics.Registry().render(gauges) if metrics.is_embedded() else metrics.REGISTRY.render(gauges)
+    return Response(text, media_type=metrics.CONTENT_TYPE)
+
+
+def _read_gauges(services: Services) -> list[metrics.Sample]:
+    """What the database knows, of every process; nothing when it does not answer, which is what /ready is for."""
     try:
-        return {"ok": True, "detail": describe()}
-    except errors.IbidError as exc:
-        return {"ok": False, "detail": exc.message}
-
-
-def _describe_database(services: Services) -> str:
-    versions = connection.ping(services.database)
-    return f"Postgres {versions['postgres']}, pgvector {versions['pgvector']}"
-
-
-def _describe_storage(services: Services) -> str:
-    services.objects.info("ready/probe")
-    return "The file storage answers."
-
-
-def _describe_models(services: Services) -> str:
-    embedding = ", ".join(server.name for server in services.policy().servers)
-    return f"Embedding: {embedding}. Answers: {services.config.chat_model or 'extractive, no model configured'}."
+        waiting = backlog.read_backlog(services.database)
+        counts = backlog.count_jobs(services.database)
+    except errors.UnavailableError:
+        return []
+    return [
+        *metrics.describe_jobs(counts),
+        *metrics.describe_backlog(waiting.due, waiting.oldest_seconds, waiting.given_up),
+    ]

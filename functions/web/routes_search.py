@@ -30,7 +30,8 @@ def search(user: CurrentUser, services: ServicesDep, asked: Annotated[schemas.Se
     wide = max(asked.limit, policy.settings.arm_count)
     settings = replace(policy.settings, hybrid_top_k=asked.limit, arm_count=wide)
     lang = languages.detect_language(asked.q)
-    found = asking.retrieve(services, user, replace(policy, settings=settings), asked.q, lang, scope)
+    wide_policy = replace(policy, settings=settings)
+    found = asking.retrieve(services, user, wide_policy, asked.q, lang, scope, is_request=True)
     body: dict[str, Any] = {
         "query": asked.q,
         "lang": lang,

@@ -132,3 +132,109 @@ $$;
 
 -- Replaced by functions of the same name that take more.
 drop function if exists rag.claim_ingest_job(bigint, int);
+
+-- The nudge: pg_net tells the function `storage_event` that a job is due ------------------------------------------------------
+
+-- Asks pg_net to call POST /api/hooks/storage once this transaction has committed. The address and the secret are those that
+-- Vault keeps as `ibid_webhook_url` and `ibid_webhook_secret`; without them, or without either extension, nothing is sent. The
+-- body is that of a database webhook and holds ids alone. pg_net forgets its queue in a crash: what is lost, the sweeper finds.
+create function rag.send_storage_event(change text, object_name text, object_version text, object_size bigint) returns void
+language plpgsql
+set search_path = ''
+as $$
+declare
+    secrets jsonb;
+begin
+    if to_regprocedure('net.http_post(text, jsonb, jsonb, jsonb, integer)') is null
+        or to_regclass('vault.decrypted_secrets') is null then
+        return;
+    end if;
+    select jsonb_object_agg(s.name, s.decrypted_secret) into secrets
+    from vault.decrypted_secrets s
+    where s.name in ('ibid_webhook_url', 'ibid_webhook_secret') and s.decrypted_secret <> '';
+    if not coalesce(secrets ?& array['ibid_webhook_url', 'ibid_webhook_secret'], false) then
+        return;
+    end if;
+    perform net.http_post(
+        url := secrets ->> 'ibid_webhook_url',
+        body := jsonb_build_object(
+            'type', change, 'schema', 'storage', 'table', 'objects', 'old_record', null,
+            'record', jsonb_build_object(
+                'bucket_id', 'documents', 'name', object_name, 'version', object_version,
+                'metadata', jsonb_build_object('size', object_size)
+            )
+        ),
+        headers := jsonb_build_object(
+            'content-type', 'application/json', 'x-webhook-secret', secrets ->> 'ibid_webhook_secret'
+        ),
+        timeout_milliseconds := 5000 -- a cold start takes longer than the 2 s that pg_net gives by itself
+    );
+exception when others then
+    -- In a block of its own: the job that was just written has to stay.
+    raise warning 'nobody was told of the upload of %: %', object_name, sqlerrm;
+end
+$$;
+revoke all on function rag.send_storage_event(text, text, text, bigint) from public;
+
+-- As before, and then the nudge: once for each version that has a job.
+create or replace function rag.on_object_stored() returns trigger
+language plpgsql
+security definer -- the storage service writes objects under a role that cannot see our tables
+set search_path = ''
+as $$
+declare
+    job_id bigint;
+    object_size bigint;
+begin
+    object_size := (new.metadata ->> 'size')::bigint;
+    job_id := rag.enqueue_stored_object(new.name, new.version, object_size);
+    if job_id is not null and (tg_op = 'INSERT' or new.version is distinct from old.version) then
+        perform rag.send_storage_event(tg_op, new.name, new.version, object_size);
+    end if;
+    return new;
+exception when others then
+    -- An upload must never fail because of us: the sweeper finds the object without a job.
+    raise warning 'ingestion of % was not enqueued: %', new.name, sqlerrm;
+    return new;
+end
+$$;
+
+-- Quotas and rate limits --------------------------------------------------------------------------------------------------------
+
+-- How often somebody has done something in the window that began at `window_start`: one row a user and kind, counted up by
+-- rag.take_quota and by nothing else. Users have no right to it at all.
+create table rag.usage_counters (
+    owner_id uuid not null,
+    kind text not null check (kind in ('request', 'question', 'upload')),
+    window_start timestamptz not null,
+    used int not null,
+    primary key (owner_id, kind)
+) with (fillfactor = 50); -- updated often, and never in an indexed column
+alter table rag.usage_counters enable row level security;
+alter table rag.usage_counters force row level security;
+create policy "Workers do everything" on rag.usage_counters to rag_worker using (true) with check (true);
+grant select, insert, update, delete on rag.usage_counters to rag_worker;
+
+-- What /ready and the sweeper count: jobs that were given up lately.
+create index ingest_jobs_given_up on rag.ingest_jobs (finished_at) where status in ('dead', 'failed');
+
+-- As before, but only a changed value is a change: rag.forget_user takes names off settings.
+create or replace function rag.audit_setting() returns trigger
+language plpgsql
+security definer -- the audit is written for everybody and writable by nobody
+set search_path = ''
+as $$
+begin
+    if tg_op = 'UPDATE' and new.value is not distinct from old.value then
+        return null;
+    end if;
+    insert into rag.settings_audit (key, old_value, new_value, changed_by)
+    values (
+        coalesce(new.key, old.key),
+        case when tg_op <> 'INSERT' then old.value end,
+        case when tg_op <> 'DELETE' then new.value end,
+        auth.uid()
+    );
+    return null;
+end
+$$;

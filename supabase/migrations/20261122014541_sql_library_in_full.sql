@@ -1084,3 +1084,130 @@ end
 $$;
 revoke all on function rag.request_note_job(uuid) from public;
 grant execute on function rag.request_note_job(uuid) to authenticated;
+
+-- from sql/53_take_quota.sql sha256:dbcdc532ef4993491058cd93beaf0f6844fb3298c91dbc4d5656e46d1e79b66b
+-- Counts one use of a kind by the caller: a 'request' or an 'upload' within a minute, a 'question' within a day (UTC). When
+-- `quota` of them are used up, nothing is counted and the transaction fails with IB002, whose detail says which quota it was
+-- and in how many seconds it begins anew. 0 is no quota. The row stays locked until the caller's transaction ends, so uses at
+-- the same time take turns and none is lost.
+create or replace function rag.take_quota(kind text, quota int) returns void
+language plpgsql volatile
+security definer -- users may not write the counters; it counts for the caller alone, in windows that the caller cannot choose
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    span constant interval := case take_quota.kind when 'question' then interval '1 day' else interval '1 minute' end;
+    began constant timestamptz := date_bin(span, clock_timestamp(), timestamptz '2000-01-01 00:00:00+00');
+    ends timestamptz;
+begin
+    if quota = 0 then
+        return;
+    end if;
+    insert into rag.usage_counters as c (owner_id, kind, window_start, used)
+    values (auth.uid(), take_quota.kind, began, 1)
+    on conflict on constraint usage_counters_pkey do update
+    set used = case when c.window_start < excluded.window_start then 1 else c.used + 1 end,
+        window_start = greatest(c.window_start, excluded.window_start)
+    where c.window_start < excluded.window_start or c.used < quota;
+    if found then
+        return;
+    end if;
+    select c.window_start + span into ends
+    from rag.usage_counters c where c.owner_id = auth.uid() and c.kind = take_quota.kind;
+    raise exception using errcode = 'IB002', message = format('the quota of %s %ss is used up', quota, kind),
+        detail = jsonb_build_object('kind', kind, 'quota', quota,
+            'retry_after', greatest(1, ceil(extract(epoch from ends - clock_timestamp()))::int));
+end
+$$;
+revoke all on function rag.take_quota(text, int) from public;
+grant execute on function rag.take_quota(text, int) to authenticated;
+
+-- from sql/54_take_upload.sql sha256:528ca5e554dd5092303703df4573660300740e9199b94f3d66417242e2b044bd
+-- Counts the announcement of an upload by the caller and fails with IB002, as rag.take_quota does, when the caller has as many
+-- documents or bytes as allowed; 0 is no limit. What is announced counts as what is stored; a duplicate and an upload that was
+-- given up do not. Announcements of one user take turns until their transactions end: two at once cannot share the last place.
+create or replace function rag.take_upload(size_bytes bigint, per_minute int, max_documents int, max_bytes bigint) returns void
+language plpgsql volatile security invoker
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    held record;
+begin
+    perform pg_advisory_xact_lock(hashtextextended('rag.take_upload ' || auth.uid(), 0));
+    perform rag.take_quota('upload', per_minute);
+    if max_documents = 0 and max_bytes = 0 then
+        return;
+    end if;
+    select count(*) as documents, coalesce(sum(d.size_bytes), 0) as bytes into held
+    from rag.documents d
+    where d.owner_id = auth.uid() and d.duplicate_of is null and d.error_code is distinct from 'upload_expired';
+    if max_documents > 0 and held.documents >= max_documents then
+        raise exception using errcode = 'IB002', message = 'the library holds as many documents as allowed',
+            detail = jsonb_build_object('kind', 'documents', 'quota', max_documents);
+    end if;
+    if max_bytes > 0 and held.bytes + take_upload.size_bytes > max_bytes then
+        raise exception using errcode = 'IB002', message = 'the library holds as many bytes as allowed',
+            detail = jsonb_build_object('kind', 'bytes', 'quota', max_bytes);
+    end if;
+end
+$$;
+revoke all on function rag.take_upload(bigint, int, int, bigint) from public;
+grant execute on function rag.take_upload(bigint, int, int, bigint) to authenticated;
+
+-- from sql/55_forget_user.sql sha256:642e1e6bcb7a7a4b7e83a48801ffb2cfa0ab924408f6d404b55ee5a8f373717e
+-- Deletes what a person has left here: at most `batch_size` documents, notes and conversations a call, and with the last of
+-- them everything else that bears the id. Returns how many rows of each went, the paths of the stored objects, which the caller
+-- removes afterwards, and `is_done`; call it until that is true. Repeating it is safe: what came meanwhile goes, too.
+create or replace function rag.forget_user(user_id uuid, batch_size int) returns jsonb
+language plpgsql volatile
+security definer -- storage.objects is not readable for the worker role
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    doomed uuid[];
+    paths jsonb;
+    receipt jsonb := '{}';
+    removed bigint;
+    is_done boolean;
+begin
+    -- Notes before documents and each kind by id, as everywhere: nobody waits in a circle.
+    select array_agg(n.id) into doomed
+    from (select id from rag.notes where owner_id = user_id order by id limit batch_size for update) n;
+    delete from rag.notes n where n.id = any (doomed);
+    get diagnostics removed = row_count;
+    receipt := receipt || jsonb_build_object('notes', removed);
+
+    select array_agg(d.id) into doomed
+    from (select id from rag.documents where owner_id = user_id order by id limit batch_size for update) d;
+    select coalesce(jsonb_agg(d.object_path), '[]') into paths from rag.documents d where d.id = any (doomed);
+    delete from rag.documents d where d.id = any (doomed);
+    get diagnostics removed = row_count;
+    receipt := receipt || jsonb_build_object('documents', removed);
+
+    delete from rag.conversations c
+    where c.id in (select id from rag.conversations where owner_id = user_id order by id limit batch_size);
+    get diagnostics removed = row_count;
+    receipt := receipt || jsonb_build_object('conversations', removed);
+
+    is_done := not exists (select from rag.notes where owner_id = user_id)
+        and not exists (select from rag.documents where owner_id = user_id)
+        and not exists (select from rag.conversations where owner_id = user_id);
+    if is_done then
+        delete from rag.notebooks where owner_id = user_id;
+        get diagnostics removed = row_count;
+        receipt := receipt || jsonb_build_object('notebooks', removed);
+        delete from rag.generations where owner_id = user_id;
+        delete from rag.ingest_jobs where owner_id = user_id;
+        delete from rag.usage_counters where owner_id = user_id;
+        update rag.settings set updated_by = null where updated_by = user_id;
+        update rag.settings_audit set changed_by = null where changed_by = user_id;
+        -- What was uploaded to the address of a document that is gone.
+        select paths || coalesce(jsonb_agg(o.name), '[]') into paths
+        from storage.objects o
+        where o.bucket_id = 'documents' and starts_with(o.name, user_id::text || '/') and not paths ? o.name;
+    end if;
+    return receipt || jsonb_build_object('object_paths', paths, 'is_done', is_done);
+end
+$$;
+revoke all on function rag.forget_user(uuid, int) from public;
+grant execute on function rag.forget_user(uuid, int) to rag_worker;

@@ -25,6 +25,7 @@ PUBLIC = {
     "GET /static/{name}",
     "GET /health",
     "GET /ready",
+    "GET /metrics",  # for this machine, or whoever knows METRICS_TOKEN: see test_metrics_endpoint.py
     "GET /api/rag/sign-in",
     "POST /api/local/token",
     "GET /api/cron/retention",  # has a secret of its own

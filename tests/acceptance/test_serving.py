@@ -73,7 +73,7 @@ def test_readiness_says_what_works(server: LocalServer) -> None:
     answer = server.http.get("/ready").json()
     assert answer["status"] == "ok"
     assert {name: check["ok"] for name, check in answer["checks"].items()} == dict.fromkeys(
-        ("database", "storage", "models"), True
+        ("database", "storage", "models", "ingestion"), True
     )
     assert "Postgres 1" in answer["checks"]["database"]["detail"]
 

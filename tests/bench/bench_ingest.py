@@ -49,8 +49,8 @@ def make_pdf(path: Path, pages: int) -> Path:
     while len(target) < pages:
         for source in sources:
             with pypdfium2.PdfDocument(source) as document:
-                count = min(len(document), pages - len(target))
-                target.import_pages(document, list(range(count)))
+                if count := min(len(document), pages - len(target)):
+                    target.import_pages(document, list(range(count)))
     target.save(path)
     target.close()
     return path

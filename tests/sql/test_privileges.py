@@ -10,12 +10,14 @@ import psycopg
 SECURITY_DEFINER = {
     "audit_setting": "the audit is written for everybody and writable by nobody",
     "enqueue_stored_object": "the queue is written through this door only",
+    "forget_user": "storage.objects is not readable for the worker role",
     "on_note_saved": "users may not write the queue; it queues the very row that they have saved",
     "on_object_stored": "the storage service writes objects under a role that cannot see our tables",
     "remove_generation_rows": "rows of a generation go with it, whoever was allowed to delete its source",
     "request_ingest_job": "users may not write the queue; it checks the owner",
     "request_note_job": "users may not write the queue; it checks the owner",
     "sweep_ingest_jobs": "storage.objects is not readable for the worker role",
+    "take_quota": "users may not write the counters; it counts for its caller alone",
 }
 
 

@@ -6,15 +6,18 @@ import json
 from dataclasses import fields
 from typing import Any
 
+from functions.adapters.postgres import quotas
 from functions.adapters.postgres.connection import Database
 from functions.core import models, retrieval
 from functions.core.text_extraction import clean_text
 
 # Role and claims are set by the same statement that searches: `act` is evaluated first because the function's argument
-# comes from it, and everything inside the function is planned and run as the user. One statement, one round trip.
+# comes from it, and everything inside the function is planned and run as the user. One statement, one round trip. It
+# writes nothing but the count of a request, which is not worth waiting for the disk.
 _SEARCH = """
 with act as materialized (
     select set_config('role', 'authenticated', true), set_config('request.jwt.claims', %(claims)s, true),
+        set_config('synchronous_commit', 'off', true), rag.take_quota('request', %(quota)s),
         %(query_text)s::text as query_text
 )
 select h.* from act, lateral rag.hybrid_search(
@@ -31,11 +34,18 @@ select h.* from act, lateral rag.hybrid_search(
 _COLUMNS = tuple(f.name for f in fields(models.SearchHit) if not f.name.startswith("rerank_"))
 
 
-def hybrid_search(database: Database, user: models.User, query: retrieval.Query) -> retrieval.Found:
-    """Searches as `user`; see sql/20_hybrid_search.sql."""
+def hybrid_search(
+    database: Database, user: models.User, query: retrieval.Query, *, requests_per_minute: int = 0
+) -> retrieval.Found:
+    """Searches as `user`; see sql/20_hybrid_search.sql.
+
+    With `requests_per_minute` the search is a request of that user's, which the same statement counts: raises
+    RateLimitedError.
+    """
     settings = query.settings
     parameters = {
         "claims": json.dumps({**user.claims, "sub": user.id, "role": "authenticated"}),
+        "quota": requests_per_minute,
         "query_text": clean_text(query.text),
         "query_lang": query.lang,
         "server_ids": [v.server_id for v in query.vectors],
@@ -53,7 +63,7 @@ def hybrid_search(database: Database, user: models.User, query: retrieval.Query)
         "blend_alpha": query.blend_alpha,
         "rrf_k": settings.rrf_k,
     }
-    with database.autocommit() as connection:
+    with quotas.refusals(), database.autocommit() as connection:
         rows = connection.execute(_SEARCH, parameters).fetchall()
     if not rows:
         return retrieval.Found(())

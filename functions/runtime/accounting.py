@@ -1,0 +1,60 @@
+"""What a retrieval and an answer took: one line of the log and figures for each."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict
+from typing import Any
+
+from functions.core import models, retrieval
+from functions.core.settings import Settings
+from functions.runtime import metrics
+
+_log = logging.getLogger(__name__)
+
+
+def find_cost(usage: models.Usage, settings: Settings) -> float | None:
+    """What the tokens of an answer cost, in US dollars; None without tokens or prices."""
+    read, written = usage.prompt_tokens, usage.completion_tokens
+    if read is None and written is None:
+        return None
+    if not settings.price_input_per_million and not settings.price_output_per_million:
+        return None
+    micro = (read or 0) * settings.price_input_per_million + (written or 0) * settings.price_output_per_million
+    return round(micro / 1e6, 9)
+
+
+def describe_usage(usage: models.Usage, cost: float | None) -> dict[str, Any]:
+    """Tokens, and their cost in US dollars where the settings know prices."""
+    return asdict(usage) if cost is None else {**asdict(usage), "cost_usd": cost}
+
+
+def record_answer(user: models.User, conversation_id: str | None, answer: models.Answer, cost: float | None) -> None:
+    usage = answer.usage
+    metrics.record_answer(answer.mode, answer.status, usage.prompt_tokens, usage.completion_tokens, cost)
+    facts = {"user": user.id, "conversation": conversation_id, "mode": answer.mode, "status": answer.status}
+    _log.info("ai_rag_answer", extra=facts | describe_usage(usage, cost))
+
+
+def record_retrieval(
+    user: models.User, conversation_id: str | None, scope: models.Scope, found: retrieval.Retrieval
+) -> None:
+    metrics.record_retrieval(scope.kind, len(found.found.hits), found.embed_ms, found.search_ms)
+    scores = [hit.score for hit in found.found.hits]
+    _log.info(
+        "ai_rag_retrieve",
+        extra={
+            "user": user.id,
+            "conversation": conversation_id,
+            "scope": scope.kind,
+            "candidate_docs": found.found.candidate_sources,
+            "candidate_chunks": found.found.candidate_chunks,
+            "top_k": len(found.context),
+            "max_score": max(scores, default=None),
+            "min_score": min(scores, default=None),
+            "embed_latency_ms": round(found.embed_ms, 1),
+            "search_latency_ms": round(found.search_ms, 1),
+            "rerank_latency_ms": None if found.rerank_ms is None else round(found.rerank_ms, 1),
+            "degraded": list(found.degraded),
+        },
+    )

@@ -1,0 +1,118 @@
+"""The deletion of a person's data: everything of theirs goes, nothing of anybody else's."""
+
+from __future__ import annotations
+
+import pytest
+
+from functions.adapters.storage_local import LocalObjectStore
+from functions.core import errors
+from functions.local import forgetting
+from functions.runtime.wiring import Services
+from tests.handlers.conftest import Caller
+
+FACT = b"The boiler burns wood chips in winter."
+
+OWNED = """
+    select c.table_name::text as name
+    from information_schema.columns c where c.table_schema = 'rag' and c.column_name = 'owner_id' order by 1
+"""
+
+
+def fill(services: Services) -> Caller:
+    """Somebody with something in every table that has owners."""
+    caller = Caller(services, admin=True)
+    document = caller.add(FACT)
+    notebook = caller.call("notebooks", "POST", "/api/rag/notebooks", {"title": "Heating"}).json
+    body = {"title": "Boiler", "content": "Ask the plumber.", "notebook_id": notebook["id"]}
+    caller.call("notebooks", "POST", "/api/rag/notes", body)
+    services.make_worker().ingest_next()
+    asked = caller.call("chat", "POST", "/api/rag/chat", {"query": "What does the boiler burn?"}).json
+    attach = {"document_ids": [document["id"]]}
+    caller.call("conversations", "PUT", f"/api/rag/conversations/{asked['conversation_id']}/documents", attach)
+    caller.call("settings", "PATCH", "/api/rag/settings", {"context_turns": 4})
+    return caller
+
+
+def count_rows(services: Services, caller: Caller) -> dict[str, int]:
+    with services.database.as_worker() as connection:
+        tables = [row["name"] for row in connection.execute(OWNED).fetchall()]
+        return {
+            table: connection.execute(
+                f"select count(*) as n from rag.{table} where owner_id = %s".encode(), (caller.user.id,)
+            ).fetchone()["n"]  # type: ignore[index]
+            for table in tables
+        }
+
+
+@pytest.fixture
+def ada(fresh_services: Services) -> Caller:
+    return fill(fresh_services)
+
+
+def test_nothing_is_left_of_a_person_and_everything_of_the_others(ada: Caller, fresh_services: Services) -> None:
+    bob = fill(fresh_services)
+    before = count_rows(fresh_services, bob)
+    assert {table for table, rows in before.items() if rows == 0} <= {"chunk_translations"}
+    receipt = forgetting.forget_user(fresh_services, ada.user.id)
+    assert set(count_rows(fresh_services, ada).values()) == {0}
+    assert count_rows(fresh_services, bob) == before
+    removed = {"conversations": 1, "documents": 1, "notebooks": 1, "notes": 1, "objects": 1}
+    assert receipt == {"user_id": ada.user.id, "removed": removed}
+
+
+def test_the_stored_files_are_gone_also_those_that_nobody_knows(ada: Caller, fresh_services: Services) -> None:
+    store = fresh_services.objects
+    assert isinstance(store, LocalObjectStore)
+    stray = ada.announce("late.txt")
+    ada.store(stray, b"came late")
+    ada.row("delete from rag.documents where id = %s returning id", stray["id"])
+    assert forgetting.forget_user(fresh_services, ada.user.id)["removed"]["objects"] == 2  # type: ignore[index]
+    with fresh_services.database.autocommit() as connection:
+        left = connection.execute("select name from storage.objects where name like %s", (f"{ada.user.id}/%",))
+        assert left.fetchall() == []
+    assert not list((fresh_services.config.home / "storage").rglob(f"*{ada.user.id}*/**/original.*"))
+
+
+def test_the_names_in_the_audit_are_gone_and_its_lines_stay(ada: Caller, fresh_services: Services) -> None:
+    forgetting.forget_user(fresh_services, ada.user.id)
+    lines = ada.row("select count(*) as n, count(changed_by) as named from rag.settings_audit")
+    assert lines == {"n": 1, "named": 0}
+
+
+def test_it_works_in_batches_and_may_be_repeated(ada: Caller, fresh_services: Services) -> None:
+    for n in range(4):
+        ada.announce(f"{n}.txt")
+    receipt = forgetting.forget_user(fresh_services, ada.user.id, batch_size=2)
+    assert receipt["removed"]["documents"] == 5  # type: ignore[index]
+    again = forgetting.forget_user(fresh_services, ada.user.id)
+    assert set(again["removed"].values()) == {0}  # type: ignore[attr-defined]
+
+
+def test_a_worker_in_the_middle_of_a_document_saves_nothing_afterwards(ada: Caller, fresh_services: Services) -> None:
+    job_id = ada.store(ada.announce("new.txt"), b"The chimney was swept in May, and again in September.")
+    worker = fresh_services.make_worker()
+    download = worker.objects.download
+
+    def forget_meanwhile(path: str, target: object) -> None:
+        download(path, target)  # type: ignore[arg-type]
+        forgetting.forget_user(fresh_services, ada.user.id)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker.objects, "download", forget_meanwhile)
+        outcome = worker.ingest_next(job_id)
+    assert outcome is not None
+    assert outcome.status == "superseded"
+    assert set(count_rows(fresh_services, ada).values()) == {0}
+
+
+def test_who_is_meant_has_to_be_clear(ada: Caller, fresh_services: Services) -> None:
+    assert forgetting.find_user_id(fresh_services, ada.user.id.upper()) == ada.user.id
+    assert forgetting.find_user_id(fresh_services, "ada") != ada.user.id
+    with pytest.raises(errors.InvalidInputError):
+        forgetting.find_user_id(fresh_services, " ")
+
+
+def test_nobody_signed_in_can_forget_anybody(ada: Caller, fresh_services: Services) -> None:
+    """SEC-2"""
+    with pytest.raises(errors.NotAllowedError), fresh_services.database.as_user(ada.user) as connection:
+        connection.execute("select rag.forget_user(%s, 100)", (ada.user.id,))

@@ -1,0 +1,222 @@
+"""OPS-3: what is written down of a request, and that no word of a document or a question ever is."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+from fastapi import FastAPI
+from fastapi.responses import StreamingResponse
+from starlette.testclient import TestClient
+
+from functions.adapters.openai_api import OpenAIChatModel
+from functions.adapters.openai_connection import Patience
+from functions.adapters.postgres import conversations, documents
+from functions.core import errors, extraction
+from functions.runtime import logging as json_logging
+from functions.runtime.wiring import Services
+from functions.web import app
+from tests.documents import make_pdf
+from tests.fakes.model_server import FakeModelServer, Reply, answer
+from tests.handlers import events
+from tests.handlers.conftest import Caller
+from tests.handlers.events import Json
+
+MARK = "Quastenflosser"
+TEXT = f"The {MARK} boiler burns wood chips in winter, and nobody knows who has built it."
+QUESTION = f"What does the {MARK} boiler burn in winter?"
+
+
+class Written(io.StringIO):
+    """Everything any logger has to say, as it would be written."""
+
+    @property
+    def lines(self) -> list[Json]:
+        return [json.loads(line) for line in self.getvalue().splitlines()]
+
+    def named(self, message: str) -> list[Json]:
+        return [line for line in self.lines if line["message"] == message]
+
+
+@pytest.fixture
+def written(fresh_services: Services) -> Iterator[Written]:
+    stream = Written()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(json_logging.JsonFormatter())
+    loggers = (logging.getLogger(), logging.getLogger("functions"))
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+    yield stream
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+@pytest.fixture
+def caller(fresh_services: Services) -> Caller:
+    return Caller(fresh_services)
+
+
+def ask(caller: Caller, **body: Any) -> events.Answer:
+    return caller.call("chat", "POST", "/api/rag/chat", {"query": QUESTION} | body)
+
+
+def fail(*_: Any, **__: Any) -> Any:
+    raise ValueError(f"cannot take {TEXT}")
+
+
+def refuse(*_: Any, **__: Any) -> Any:
+    try:
+        raise psycopg.errors.CheckViolation(f"DETAIL: Failing row contains ({TEXT})")
+    except psycopg.Error:
+        raise KeyError(TEXT)  # noqa: B904  while another was handled
+
+
+def use_everything(caller: Caller, patch: pytest.MonkeyPatch, model: FakeModelServer) -> None:
+    """Documents of each kind, questions answered in each way, and faults of each kind, with the mark in all of them."""
+    services = caller.services
+    caller.add(TEXT.encode(), f"{MARK}.txt")
+    caller.add(make_pdf(services.config.home / "made.pdf", [TEXT]).read_bytes(), f"{MARK}.pdf")
+    caller.call("notebooks", "POST", "/api/rag/notes", {"title": MARK, "content": TEXT})
+    services.make_worker().ingest_next()
+    broken = caller.announce("broken.pdf")
+    services.make_worker().ingest_next(caller.store(broken, f"%PDF-1.4 {TEXT}".encode()))
+    with patch.context() as inner:
+        inner.setattr(extraction, "open_document", fail)
+        services.make_worker().ingest_next(caller.store(caller.announce("other.txt", 90), TEXT.encode() + b" Again."))
+    ask(caller)  # extractive
+    caller.call("search", "GET", "/api/rag/search", query=f"q={MARK}&debug=true")
+    patch.setitem(
+        vars(services),
+        "chat_model",
+        OpenAIChatModel(model="fake", base_url=model.base_url, patience=Patience(attempts=1)),
+    )
+    conversation = ask(caller).json["conversation_id"]
+    model.script(Reply(status=500, error={"message": f"no: {TEXT}"}), Reply(status=400, error={"message": TEXT}))
+    ask(caller), ask(caller, stream=True)
+    model.script(Reply([TEXT[:20]], ending="cut"), answer((TEXT, ["nonsense:0"])))
+    ask(caller, stream=True), ask(caller, conversation_id=conversation)
+    for module, target in ((conversations, "add_message"), (documents, "check_scope")):
+        for fault in (fail, refuse):
+            with patch.context() as inner:
+                inner.setattr(module, target, fault)
+                ask(caller), ask(caller, stream=True)
+    caller.call("chat", "POST", "/api/rag/chat", {"query": {"no text": TEXT}})
+    caller.call("chat", "POST", "/api/rag/chat", f'{{"query": "{TEXT}')
+    events.invoke("sweeper", events.load("schedule"))
+
+
+def test_no_word_of_a_document_or_a_question_is_written_down(
+    caller: Caller, written: Written, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with FakeModelServer() as model:
+        use_everything(caller, monkeypatch, model)
+    assert {"ERROR", "INFO"} <= {line["level"] for line in written.lines}
+    assert MARK.lower() not in written.getvalue().lower()
+    out, err = capfd.readouterr()
+    assert MARK.lower() not in (out + err).lower()
+
+
+def test_a_retrieval_is_one_line_with_the_request_id(caller: Caller, written: Written) -> None:
+    caller.add(TEXT.encode())
+    asked = ask(caller)
+    (line,) = written.named("ai_rag_retrieve")
+    assert line["request_id"] == asked.headers["x-request-id"]
+    assert line["user"] == caller.user.id
+    assert line["conversation"] == asked.json["conversation_id"]
+    assert (line["scope"], line["candidate_docs"], line["candidate_chunks"], line["top_k"]) == ("library", 1, 1, 1)
+    assert line["max_score"] >= line["min_score"] > 0
+    assert line["embed_latency_ms"] > 0
+    assert line["search_latency_ms"] > 0
+
+
+def test_an_answer_is_one_line_with_its_tokens(caller: Caller, written: Written) -> None:
+    asked = ask(caller)
+    (line,) = written.named("ai_rag_answer")
+    assert {key: line[key] for key in ("user", "conversation", "mode", "status", "request_id")} == {
+        "user": caller.user.id,
+        "conversation": asked.json["conversation_id"],
+        "mode": "guard",
+        "status": "guarded",
+        "request_id": asked.headers["x-request-id"],
+    }
+    assert line["prompt_tokens"] is None
+
+
+def test_a_fault_is_written_down_with_code_stack_and_request_id(
+    caller: Caller, written: Written, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conversations, "add_message", fail)
+    answered = ask(caller)
+    (line,) = [line for line in written.lines if line["level"] == "ERROR"]
+    assert answered.problem == (500, "internal")
+    assert line["request_id"] == answered.json["request_id"] == answered.headers["x-request-id"]
+    assert "builtins.ValueError\n" in line["exception"]
+    assert "in fail" in line["exception"]
+
+
+def describe(exc: Exception) -> str:
+    try:
+        raise exc
+    except Exception as caught:
+        return json_logging.describe_exception(caught).splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("exc", "kind"),
+    [
+        (errors.NotFoundError("There is no such note."), "functions.core.errors.NotFoundError: There is no such note."),
+        (ValueError(TEXT), "builtins.ValueError"),
+        (psycopg.errors.UniqueViolation(TEXT), "psycopg.errors.UniqueViolation sqlstate=23505"),
+        (ConnectionRefusedError(111, "Connection refused"), "builtins.ConnectionRefusedError errno=111"),
+    ],
+    ids=["ours", "plain", "database", "system"],
+)
+def test_of_foreign_messages_the_kind_and_the_code_stay(exc: Exception, kind: str) -> None:
+    assert describe(exc).startswith(kind)
+    assert MARK not in describe(exc)
+
+
+@pytest.mark.parametrize("sent", ["", "short", "x" * 65, "bad id with spaces"])
+def test_a_request_without_a_good_id_has_that_of_the_gateway(
+    caller: Caller, sent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "ibid-test-page")
+    answered = events.send("page", events.http("GET", "/health", headers={"x-request-id": sent}))
+    assert answered.headers["x-request-id"] == "JKJaXmPLvHcESHA="
+
+
+def test_a_client_may_name_its_request(caller: Caller) -> None:
+    answered = events.send("page", events.http("GET", "/health", headers={"x-request-id": "trace-12345678"}))
+    assert answered.headers["x-request-id"] == "trace-12345678"
+
+
+def test_lines_of_a_schedule_have_the_id_of_the_invocation(caller: Caller, written: Written) -> None:
+    caller.store(caller.announce(), TEXT.encode())
+    events.invoke("sweeper", events.load("schedule"))
+    (line,) = written.named("swept")
+    assert line["request_id"] == events.Context().aws_request_id
+
+
+def test_an_answer_that_a_fault_breaks_off_says_so_in_our_log_alone(fresh_services: Services, written: Written) -> None:
+    """A server would write down the fault as it is, with its message."""
+
+    def write() -> Iterator[str]:
+        yield "The beginning"
+        fail()
+
+    broken = FastAPI()
+    broken.add_api_route("/broken", lambda: StreamingResponse(write()))
+    framed = TestClient(app.RequestFrame(broken))
+    with pytest.raises(app.BrokenOffError) as raised:
+        framed.get("/broken")
+    assert raised.value.__suppress_context__
+    assert MARK not in written.getvalue()
+    assert "in fail" in written.named("an answer was broken off by a fault")[0]["exception"]

@@ -1,0 +1,161 @@
+"""OPS-4: what works and what does not, in words and within seconds."""
+
+from __future__ import annotations
+
+import re
+import socket
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from functions.adapters.postgres.connection import Database
+from functions.runtime import readiness
+from functions.runtime.config import Config
+from functions.runtime.wiring import Services
+from tests.handlers import events
+from tests.handlers.conftest import Caller
+from tests.handlers.events import Answer, Json
+
+FACT = b"The boiler burns wood chips in winter."
+
+
+def get_ready() -> Answer:
+    return events.send("page", events.http("GET", "/ready"))
+
+
+def checks() -> dict[str, Json]:
+    found: dict[str, Json] = get_ready().json["checks"]
+    return found
+
+
+def test_readiness_says_what_waits_for_a_worker(fresh_services: Services) -> None:
+    caller = Caller(fresh_services)
+    assert checks()["ingestion"] == {"ok": True, "detail": "Nothing waits, 0 in work."}
+    caller.store(caller.announce(size=len(FACT)), FACT)
+    time.sleep(readiness.FRESH_SECONDS + 0.05)
+    assert re.fullmatch(
+        r"one document or note waits, the oldest for \d s; 0 in work\.", checks()["ingestion"]["detail"]
+    )
+
+
+def test_readiness_says_that_nobody_works(fresh_services: Services) -> None:
+    caller = Caller(fresh_services)
+    job_id = caller.store(caller.announce(size=len(FACT)), FACT)
+    caller.row("update rag.ingest_jobs set run_after = now() - interval '20 min' where id = %s returning id", job_id)
+    assert checks()["ingestion"] == {
+        "ok": False,
+        "detail": "No worker is at work: one document or note waits, the oldest for 20 min.",
+    }
+
+
+def test_readiness_counts_what_was_given_up(fresh_services: Services) -> None:
+    caller = Caller(fresh_services)
+    fresh_services.make_worker().ingest_next(caller.store(caller.announce(size=3), b"\x00\x01\x02"))
+    assert checks()["ingestion"]["detail"] == "Nothing waits, 0 in work. Given up within a day: 1."
+
+
+@pytest.mark.parametrize(
+    ("status", "ok", "detail"),
+    [
+        (200, True, "Embedding: all-MiniLM-L6-v2 (local). Answers: fake."),
+        (404, True, "Embedding: all-MiniLM-L6-v2 (local). Answers: fake."),
+        (401, False, "Answers (fake): its server refuses the key."),
+        (503, False, "Answers (fake): its server answers with an error (503)."),
+    ],
+)
+def test_readiness_asks_the_model_server(
+    database: str, tmp_path: Path, status: int, ok: bool, detail: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ListOfModels(status) as server:
+        services = configure(monkeypatch, database, tmp_path, f"http://{server.host}/v1")
+        found = services.readiness.check()["models"]
+        services.database.close()
+    assert (found.ok, found.detail) == (ok, detail)
+    assert server.seen == [("/v1/models", "Bearer sk-secret")]
+
+
+def test_a_model_server_that_is_gone_is_named_without_its_address_or_key(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = configure(monkeypatch, database, tmp_path, "http://someone:password@127.0.0.1:1/v1")
+    found = services.readiness.check()
+    services.database.close()
+    assert found["models"] == readiness.Check(False, "Answers (fake): its server does not answer.")
+    assert found["database"].ok
+
+
+def test_the_model_server_is_asked_every_half_minute_at_most(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ListOfModels(200) as server:
+        services = configure(monkeypatch, database, tmp_path, f"http://{server.host}/v1")
+        for _ in range(5):
+            services.readiness.check()
+        services.database.close()
+    assert len(server.seen) == 1
+
+
+def test_a_look_at_everything_takes_one_connection(fresh_services: Services) -> None:
+    """The pooler's clients are counted by containers."""
+    fresh_services.policy()  # makes the first embedding server, with a second connection
+    fresh_services.forget_policy()
+    with fresh_services.database.as_worker() as connection:
+        assert checks()["ingestion"]["ok"]
+        row = connection.execute("select count(*) as n from pg_stat_activity where application_name = 'ibid'")
+        assert [dict(found) for found in row.fetchall()] == [{"n": 2}]  # this one, and that one
+
+
+def test_a_part_that_hangs_is_named_within_seconds(fresh_services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as deaf:  # takes connections and says nothing
+        port = deaf.getsockname()[1]
+        monkeypatch.setitem(vars(fresh_services), "database", Database(f"postgresql://u@127.0.0.1:{port}/x"))
+        monkeypatch.setattr(readiness, "PATIENCE_SECONDS", 0.5)
+        began = time.monotonic()
+        answer = get_ready()
+        took = time.monotonic() - began
+    assert (answer.status, took < 2) == (503, True)
+    assert answer.json["checks"]["database"]["detail"] == "No answer about the database within 0.5 seconds."
+    assert answer.json["checks"]["storage"]["ok"] is True
+
+
+def configure(patch: pytest.MonkeyPatch, dsn: str, home: Path, base_url: str) -> Services:
+    variables = {"DATABASE_URL": dsn, "IBID_HOME": str(home), "CHAT_MODEL": "fake", "LOG_LEVEL": "CRITICAL"}
+    for name, value in (variables | {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "sk-secret"}).items():
+        patch.setenv(name, value)
+    return Services(Config())
+
+
+class ListOfModels:
+    """A server that answers GET /v1/models with a status, and notes path and key."""
+
+    def __init__(self, status: int) -> None:
+        seen: list[tuple[str, str | None]] = []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                seen.append((self.path, self.headers["authorization"]))
+                self.send_response(status)
+                self.send_header("content-length", "0")
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None: ...
+
+        self.seen = seen
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+
+    @property
+    def host(self) -> str:
+        return f"127.0.0.1:{self._server.server_address[1]}"
+
+    def __enter__(self) -> ListOfModels:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()

@@ -1,0 +1,169 @@
+"""OPS-5 in the database: what happens at the same time counts, and nobody counts for, or resets, anybody."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+
+import psycopg
+import pytest
+
+from functions.adapters.postgres import quotas, search
+from functions.adapters.postgres.connection import Connection, Database
+from functions.core import errors, models
+from functions.core.settings import MEGABYTE, Settings
+from tests import library
+from tests.library import ADA, BOB, add_document
+
+LIMITS = Settings(questions_per_day=7, requests_per_minute=0, uploads_per_minute=0, max_documents=0)
+THREADS = 8
+
+
+@pytest.fixture(autouse=True)
+def one_minute() -> None:
+    """A test that began as a minute ends would have two."""
+    left = 60 - time.time() % 60
+    time.sleep(left if left < 2 else 0)
+
+
+def take(db: Database, act: Callable[[Connection], None], user: models.User = ADA) -> bool:
+    try:
+        with db.as_user(user) as connection:
+            act(connection)
+    except errors.LimitReachedError:
+        return False
+    return True
+
+
+def ask(connection: Connection, settings: Settings = LIMITS) -> None:
+    quotas.take_question(connection, settings)
+
+
+def used(dsn: str) -> dict[str, int]:
+    with psycopg.connect(dsn) as connection:
+        return dict(connection.execute("select kind, used from rag.usage_counters").fetchall())
+
+
+def set_back(dsn: str, interval: str) -> None:
+    with psycopg.connect(dsn) as connection:
+        connection.execute("update rag.usage_counters set window_start = window_start - %s::interval", (interval,))
+
+
+def test_questions_at_the_same_time_cannot_overrun_the_quota(db: Database, database: str) -> None:
+    with ThreadPoolExecutor(THREADS) as pool:
+        taken = list(pool.map(lambda _: take(db, ask), range(40)))
+    assert (sum(taken), used(database)) == (7, {"question": 7})
+
+
+def test_uploads_at_the_same_time_cannot_share_the_last_place(db: Database) -> None:
+    def announce(index: int) -> bool:
+        def act(connection: Connection) -> None:
+            quotas.take_upload(connection, replace(LIMITS, max_documents=5), 10)
+            name = f"{index}.pdf"
+            connection.execute(
+                "insert into rag.documents (owner_id, file_name, file_type, size_bytes, object_path)"
+                " values (%s, %s, 'pdf', 10, %s)",
+                (ADA.id, name, f"{ADA.id}/{name}"),
+            )
+
+        return take(db, act)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert sum(pool.map(announce, range(24))) == 5
+
+
+def test_a_refusal_says_what_is_used_up_and_when_it_begins_anew(db: Database) -> None:
+    settings = replace(LIMITS, questions_per_day=1)
+    assert take(db, lambda connection: ask(connection, settings))
+    said = pytest.raises(errors.QuotaExceededError, match=r"asked 1 questions today.* after midnight UTC")
+    with said as refused, db.as_user(ADA) as connection:
+        ask(connection, settings)
+    assert 0 < refused.value.details["retry_after"] <= 24 * 3600
+
+
+def test_a_minute_begins_anew_after_a_minute(db: Database, database: str) -> None:
+    settings = replace(LIMITS, requests_per_minute=1)
+    assert take(db, lambda connection: ask(connection, settings))
+    with pytest.raises(errors.RateLimitedError) as refused:
+        quotas.take_request(db, ADA, settings)
+    assert 0 < refused.value.details["retry_after"] <= 60
+    set_back(database, "1 minute")
+    quotas.take_request(db, ADA, settings)
+    assert used(database) == {"question": 1, "request": 1}
+
+
+def test_everybody_has_a_quota_of_their_own(db: Database) -> None:
+    settings = replace(LIMITS, questions_per_day=1)
+    assert [take(db, lambda c: ask(c, settings), user) for user in (ADA, BOB, ADA)] == [True, True, False]
+
+
+def test_a_question_that_comes_to_nothing_is_not_counted(db: Database, database: str) -> None:
+    with suppress(errors.NotFoundError), db.as_user(ADA) as connection:
+        ask(connection)
+        raise errors.NotFoundError
+    assert used(database) == {}
+
+
+def test_one_quota_that_is_used_up_leaves_the_other_alone(db: Database, database: str) -> None:
+    settings = replace(LIMITS, requests_per_minute=5, questions_per_day=1)
+    assert [take(db, lambda c: ask(c, settings)) for _ in range(3)] == [True, False, False]
+    assert used(database) == {"question": 1, "request": 1}
+
+
+def test_a_quota_of_nought_is_none_and_writes_nothing(db: Database, database: str) -> None:
+    settings = replace(LIMITS, questions_per_day=0, max_library_megabytes=0)
+    assert take(db, lambda c: ask(c, settings))
+    assert take(db, lambda c: quotas.take_upload(c, settings, 10**15))
+    assert used(database) == {}
+
+
+def test_bytes_that_are_announced_count_as_stored(db: Database) -> None:
+    settings = replace(LIMITS, max_library_megabytes=1)
+    add_document(db)  # 10 bytes
+    assert take(db, lambda c: quotas.take_upload(c, settings, MEGABYTE - 10))
+    with pytest.raises(errors.QuotaExceededError, match="more than the 1 MB"), db.as_user(ADA) as connection:
+        quotas.take_upload(connection, settings, MEGABYTE - 9)
+
+
+def test_an_upload_that_was_given_up_takes_no_place(db: Database, database: str) -> None:
+    settings = replace(LIMITS, max_documents=1)
+    add_document(db)
+    assert not take(db, lambda c: quotas.take_upload(c, settings, 10))
+    with psycopg.connect(database) as connection:
+        connection.execute("update rag.documents set status = 'failed', error_code = 'upload_expired'")
+    assert take(db, lambda c: quotas.take_upload(c, settings, 10))
+
+
+def test_a_search_counts_itself_and_is_refused_before_it_begins(db: Database, database: str) -> None:
+    library.add_server(db)
+    found = [search.hybrid_search(db, ADA, library.make_query("zeppelin"), requests_per_minute=2) for _ in range(2)]
+    assert [result.hits for result in found] == [(), ()]
+    with pytest.raises(errors.RateLimitedError):
+        search.hybrid_search(db, ADA, library.make_query("zeppelin"), requests_per_minute=2)
+    assert used(database) == {"request": 2}
+
+
+def test_users_can_neither_read_nor_write_the_counters(db: Database) -> None:
+    """SEC-2"""
+    for statement in ("select * from", "delete from", "update rag.usage_counters set used = 0 --"):
+        with pytest.raises(errors.NotAllowedError), db.as_user(ADA) as connection:
+            connection.execute(f"{statement} rag.usage_counters".encode())
+
+
+def test_a_caller_can_only_count_up(db: Database, database: str) -> None:
+    """Whatever quota is claimed: the window is the database's."""
+    take(db, ask)
+    for claimed in (1, 5, 1_000_000):
+        take(db, partial(ask, settings=replace(LIMITS, questions_per_day=claimed)))
+    assert used(database)["question"] == 3
+
+
+def test_counters_of_windows_long_over_are_purged(db: Database, database: str) -> None:
+    take(db, ask)
+    assert quotas.purge_counters(db) == 0
+    set_back(database, "3 days")
+    assert (quotas.purge_counters(db), used(database)) == (1, {})
