@@ -1,5 +1,5 @@
 # Ibid. `make run` and `make test` do all the set-up themselves; `make help` lists the rest.
-# Variables: PORT, IBID_HOME, IBID_PYTHON (the interpreter .venv is made with), ARGS (more arguments for pytest, eval, corpus, bench).
+# Variables: STAGE, REGION (deploy), PORT, IBID_HOME, IBID_PYTHON (the interpreter .venv is made with), ARGS (more arguments for pytest, eval, corpus, bench).
 
 SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
@@ -54,17 +54,31 @@ sql-stamp: installed-run ## Copy changed files of sql/ into a new migration: mak
 	@test -n "$$m" || { echo 'say what changed: make sql-stamp m="tie-break by id"' >&2; exit 2; }
 	$(PYTHON) -m functions.local stamp -m "$$m"
 
+.PHONY: artifacts
+artifacts: installed-run ## Build what Lambda runs (Python 3.12, arm64) into .build/lambda
+	@$(PYTHON) -m functions.local.artifacts
+
+.PHONY: ocr-layer
+ocr-layer: installed-run ## Build the layer with which Lambda reads scans, of the Tesseract languages installed here
+	@$(PYTHON) -m functions.local.ocr_layer $(ARGS)
+
 .PHONY: package
-package: installed-test node_modules/.installed ## Write the CloudFormation template and check it (no account, no network once installed)
-	$(OSLS) package
+package: installed-test node_modules/.installed ## Build the artifacts, write the CloudFormation template and check it (no account)
+	@if $(PYTHON) -m functions.local.artifacts; then artifacts=.build/lambda; \
+	else echo 'ibid: packaging what this machine has installed, to check the template; Lambda cannot run it' >&2; \
+	$(PYTHON) -m functions.local.artifacts --target host && artifacts=.build/host; fi && \
+	IBID_ARTIFACTS=$$artifacts $(OSLS) package
 	.venv/bin/cfn-lint -i W3005 -- $(TEMPLATE)
 
-.PHONY: wheels
-wheels: .build/wheels ## Fetch requirements.txt for Lambda (Python 3.12, arm64) into .build/wheels
+.PHONY: supabase-cli
+supabase-cli: ## Install the Supabase CLI into .build (142 MB), for its tests
+	@mkdir -p .build/supabase-cli && SUPABASE_TELEMETRY_DISABLED=1 DO_NOT_TRACK=1 npm install --prefix .build/supabase-cli \
+		--no-save --no-audit --no-fund --ignore-scripts --loglevel=error supabase@3.1.0
 
 .PHONY: deploy
-deploy: .build/wheels node_modules/.installed ## Deploy to AWS: make deploy STAGE=prod (needs AWS credentials)
-	$(OSLS) deploy --stage $(or $(STAGE),dev)
+deploy: artifacts node_modules/.installed ## Deploy to AWS with what .env.STAGE says: make deploy STAGE=prod REGION=eu-west-3 (needs AWS credentials)
+	set -a; if [ -f .env.$(or $(STAGE),dev) ]; then . ./.env.$(or $(STAGE),dev); fi; \
+	$(OSLS) deploy --stage $(or $(STAGE),dev) $(if $(REGION),--region $(REGION))
 
 .PHONY: eval
 eval: installed-test ## Measure answer quality on the question sets in IBID_EVAL_DATA
@@ -88,20 +102,6 @@ clean: ## Remove what the targets above made, but not your data in .ibid
 .PHONY: installed-run installed-test
 installed-run installed-test:
 	@$(find_python); exec "$$python" functions/local/install.py $(subst installed-,,$@)
-
-# The newest tag first: what manylinux_2_34 allows, Lambda's Amazon Linux 2023 has. unchecked-hash: a deployed zip has no true times.
-.build/wheels: requirements.txt | installed-run
-	rm -rf $@ $@.part
-	$(PYTHON) -m pip install --quiet --target $@.part --no-compile --only-binary=:all: --implementation cp --python-version 3.12 \
-		--platform manylinux_2_34_aarch64 --platform manylinux_2_28_aarch64 --platform manylinux2014_aarch64 -r requirements.txt
-	rm -rf $@.part/bin
-	find $@.part -type d -name tests -prune -exec rm -rf {} +
-	@for python in $(PYTHON) python3.12 none; do $$python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 12))' 2>/dev/null && break; done; \
-	if [ $$python = none ]; then echo 'ibid: no Python 3.12 here, so no bytecode: every cold start will compile for a second or two' >&2; \
-	else $$python -m compileall -q -j0 --invalidation-mode unchecked-hash -s $@.part -p /var/task/$@ $@.part; fi
-	@size=$$(du -sm $@.part | cut -f1); echo "ibid: $$size MB of packages"; \
-	if [ "$$size" -gt 240 ]; then echo 'ibid: more than Lambda takes with our own code (250 MB unzipped)' >&2; exit 1; fi
-	@mv $@.part $@ && touch $@
 
 .PHONY: installed-osls
 installed-osls:

@@ -11,7 +11,16 @@ import pytest
 from tests import database as database_servers
 
 OUTSIDE = ("OPENAI_", "SUPABASE_", "CHAT_", "EMBEDDING_", "RERANK_", "IBID_", "PG", "AWS_")
-OUTSIDE_NAMES = ("DATABASE_URL", "CRON_SECRET", "WEBHOOK_SECRET", "METRICS_TOKEN", "PORT", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+OUTSIDE_NAMES = (
+    "DATABASE_URL",
+    "CRON_SECRET",
+    "WEBHOOK_SECRET",
+    "METRICS_TOKEN",
+    "PORT",
+    "HTTP_PROXY",
+    "HTTPS_PROXY",
+    "ALL_PROXY",
+)
 # Files of few and long tests, the longest first: two processes that share the files would else end with one waiting.
 LONGEST = (
     "test_scifact.py",

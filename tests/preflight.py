@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +12,7 @@ from tests import requirements
 NEEDS: dict[str, Callable[[], object]] = {
     "browser tests": requirements.need_chromium,
     "text recognition tests": requirements.need_tesseract,
+    "pooler tests": lambda: requirements.need_program("pgbouncer", "/usr/sbin/pgbouncer"),
     "packaging tests": requirements.need_osls,
     "evaluation tests": requirements.need_eval_data,
     "tests on odd files": requirements.need_corpus,
@@ -21,6 +23,8 @@ def main() -> None:
     for name, need in NEEDS.items():
         if reason := reason_missing(need):
             print(f"ibid: not everything for the {name} is here: {reason}")
+    if "SUPABASE_TEST_URL" not in os.environ:
+        print("ibid: the storage contract is asked of our stand-in alone: SUPABASE_TEST_URL names no project")
 
 
 def reason_missing(need: Callable[[], object]) -> str | None:

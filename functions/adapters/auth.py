@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import http.client
 import json
+import logging
 import threading
 import time
 import unicodedata
-import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import jwt
@@ -24,6 +26,9 @@ ASYMMETRIC = ("ES256", "RS256")
 LEEWAY_SECONDS = 10
 MAX_TOKEN_CHARS = 16_384
 MIN_SECRET_BYTES = 32
+MAX_KEY_SET_BYTES = 1 << 20
+
+_log = logging.getLogger(__name__)
 
 
 class Keys(Protocol):
@@ -54,8 +59,10 @@ class SharedSecret:
 class KeySet:
     """The public keys of a project, fetched from its JWKS address.
 
-    They are kept for `lifetime` seconds. An unknown key id fetches them anew, at most once in `cooldown` seconds, so
-    that made-up ids do not turn into requests.
+    They are used for at most `lifetime` seconds. From `refresh` seconds on they are fetched anew, by one request while
+    the others go on; a fetch that fails, or that brings no key at all, leaves the good keys in use until their lifetime
+    is over. An unknown key id fetches them too. There is at most one fetch in `cooldown` seconds, so that made-up ids,
+    or an address that does not answer, do not turn into requests.
     """
 
     def __init__(
@@ -64,6 +71,7 @@ class KeySet:
         algorithms: tuple[str, ...] = ASYMMETRIC,
         *,
         lifetime: float = 600,
+        refresh: float = 300,
         cooldown: float = 30,
         timeout: float = 5,
         clock: Callable[[], float] = time.monotonic,
@@ -75,6 +83,7 @@ class KeySet:
         self.algorithms = algorithms
         self._url = url
         self._lifetime = lifetime
+        self._refresh_after = refresh
         self._cooldown = cooldown
         self._timeout = timeout
         self._clock = clock
@@ -84,37 +93,75 @@ class KeySet:
 
     def find(self, token: str) -> jwt.PyJWK:
         kid = str(jwt.get_unverified_header(token).get("kid"))
-        key = self._cached(kid)
-        if key is None:
-            with self._lock:
-                key = self._cached(kid) or self._refresh().get(kid)
-        if key is None:
+        self._renew()
+        return self._usable().get(kid) or self._look_again(kid)
+
+    def _usable(self) -> dict[str, jwt.PyJWK]:
+        return self._keys if self._clock() - self._fetched < self._lifetime else {}
+
+    def _renew(self) -> None:
+        """Fetches keys that will soon be too old, unless another request is just doing that."""
+        if self._clock() - self._fetched < self._refresh_after or not self._usable():
+            return
+        if self._lock.acquire(blocking=False):
+            try:
+                self._fetch_if_due()
+            finally:
+                self._lock.release()
+
+    def _look_again(self, kid: str) -> jwt.PyJWK:
+        """The key among those that can be had now; a key that may be new is no reason to sign anybody out."""
+        with self._lock:
+            if kid not in self._usable():
+                self._fetch_if_due()
+            key = self._usable().get(kid)
+            is_current = self._fetched >= self._tried
+        if key is not None:
+            return key
+        if is_current:
             raise errors.NotSignedInError("The bearer token is signed with an unknown key. Sign in again.")
-        return key
+        raise errors.UnavailableError("The keys for checking sign-ins cannot be fetched. Try again in a moment.")
 
-    def _cached(self, kid: str) -> jwt.PyJWK | None:
-        return self._keys.get(kid) if self._clock() - self._fetched < self._lifetime else None
-
-    def _refresh(self) -> dict[str, jwt.PyJWK]:
-        """Fetches the keys, or returns the fresh ones there are when it is too early to ask again."""
+    def _fetch_if_due(self) -> None:
         now = self._clock()
-        if now - self._tried >= self._cooldown:
-            self._tried = now
-            self._keys = self._fetch()
-            self._fetched = now
-        elif now - self._fetched >= self._lifetime:
-            raise errors.UnavailableError("The keys for checking sign-ins cannot be fetched. Try again in a moment.")
-        return self._keys
-
-    def _fetch(self) -> dict[str, jwt.PyJWK]:
+        if now - self._tried < self._cooldown:
+            return
+        self._tried = now
         try:
-            with urllib.request.urlopen(self._url, timeout=self._timeout) as response:
-                entries = json.load(response)["keys"]
-        except (OSError, ValueError, KeyError, TypeError) as exc:
-            raise errors.UnavailableError(
-                "The keys for checking sign-ins cannot be fetched. Try again in a moment."
-            ) from exc
-        return dict(filter(None, map(_read_key, entries)))
+            keys = _read_key_set(_download(self._url, self._timeout))
+        except (OSError, http.client.HTTPException, ValueError, RecursionError) as exc:
+            _log.warning("no keys for checking sign-ins", extra={"url": self._url, "reason": str(exc)})
+            return
+        self._keys, self._fetched = keys, now
+
+
+class _SameAddress(urllib.request.HTTPRedirectHandler):
+    """Follows nobody elsewhere: keys come from the configured address or not at all."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def _download(url: str, timeout: float) -> bytes:
+    """The body of an answer that is complete within `timeout` seconds. Raises OSError or HTTPException."""
+    deadline = time.monotonic() + timeout
+    body = bytearray()
+    with urllib.request.build_opener(_SameAddress).open(url, timeout=timeout) as response:
+        while piece := response.read1(1 << 16):
+            body += piece
+            if time.monotonic() > deadline or len(body) > MAX_KEY_SET_BYTES:
+                raise TimeoutError("the key set is too long, or comes too slowly")
+    return bytes(body)
+
+
+def _read_key_set(body: bytes) -> dict[str, jwt.PyJWK]:
+    """The keys by their ids; raises ValueError when there is none that we can use."""
+    document = json.loads(body)
+    entries = document.get("keys") if isinstance(document, dict) else None
+    keys = dict(filter(None, map(_read_key, entries if isinstance(entries, list) else [])))
+    if not keys:
+        raise ValueError("no public key in the key set; a project that signs with HS256 needs SUPABASE_JWT_SECRET")
+    return keys
 
 
 def _read_key(entry: Any) -> tuple[str, jwt.PyJWK] | None:
@@ -145,15 +192,20 @@ class JwtAuthenticator(ports.Authenticator):
 
     @classmethod
     def for_shared_secret(cls, supabase_url: str, secret: str) -> JwtAuthenticator:
-        """For a project that still signs with its legacy JWT secret."""
-        return cls(SharedSecret(secret.encode()), issuer=_issuer(supabase_url))
+        """For a project that still signs with its legacy secret. Raises UnavailableError for one that is too short."""
+        with _configuration():
+            return cls(SharedSecret(secret.encode()), issuer=_issuer(supabase_url))
 
     @classmethod
     def for_supabase(cls, supabase_url: str, algorithm: str = "ES256") -> JwtAuthenticator:
-        """For a project with signing keys; `algorithm` may name two while a project changes: "ES256,RS256"."""
+        """For a project with signing keys; `algorithm` may name two while a project changes: "ES256,RS256".
+
+        Raises UnavailableError for algorithms of other kinds.
+        """
         issuer = _issuer(supabase_url)
         algorithms = tuple(name.strip() for name in algorithm.split(","))
-        return cls(KeySet(f"{issuer}/.well-known/jwks.json", algorithms), issuer=issuer)
+        with _configuration():
+            return cls(KeySet(f"{issuer}/.well-known/jwks.json", algorithms), issuer=issuer)
 
     def authenticate(self, token: str) -> models.User:
         """Raises NotSignedInError; UnavailableError when the keys cannot be fetched."""
@@ -184,6 +236,15 @@ class JwtAuthenticator(ports.Authenticator):
             raise errors.NotSignedInError("The sign-in has expired. Sign in again.") from exc
         except jwt.PyJWTError as exc:
             raise errors.NotSignedInError("The bearer token is not valid. Sign in again.") from exc
+
+
+@contextmanager
+def _configuration() -> Iterator[None]:
+    """What an administrator has set wrongly is said in words; nobody is let in meanwhile."""
+    try:
+        yield
+    except ValueError as exc:
+        raise errors.UnavailableError(f"Sign-in is not set up: {exc}. An administrator has to change that.") from exc
 
 
 def _issuer(supabase_url: str) -> str:

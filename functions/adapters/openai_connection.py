@@ -10,7 +10,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -105,8 +105,10 @@ class Connection:
             client.close()
 
     def __del__(self) -> None:
-        with suppress(Exception):  # the interpreter may be going down
+        try:  # noqa: SIM105  suppress() itself is gone when the interpreter goes down
             self.close()
+        except Exception:
+            pass
 
     def ask(self, request: Callable[[], Result], give_up_field: Callable[[str], bool]) -> Result:
         """Runs `request` until it succeeds, is refused, or patience ends.

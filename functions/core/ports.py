@@ -148,13 +148,24 @@ class Reranker(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class ResumableUpload:
+    """The same by TUS 1.0.0 (https://tus.io), for files that come in pieces of `chunk_size` bytes."""
+
+    url: str
+    headers: dict[str, str]
+    metadata: dict[str, str]
+    chunk_size: int
+
+
+@dataclass(frozen=True, slots=True)
 class SignedUpload:
-    """Where and how a client puts the bytes of one object."""
+    """Where and how a client puts the bytes of one object; `resumable` where the store takes them in pieces too."""
 
     url: str
     method: str
     headers: dict[str, str]
     expires_in: int
+    resumable: ResumableUpload | None = None
 
 
 class ObjectStore(Protocol):

@@ -56,10 +56,18 @@ def read_stored_object(event: dict[str, Any], bucket: str) -> StoredObjectEvent 
             return None
         size = (record["metadata"] or {}).get("size")
         return StoredObjectEvent(
-            clean_text(record["name"]), clean_text(record["version"]), None if size is None else int(size)
+            clean_text(record["name"]), clean_text(record["version"]), None if size is None else _read_size(size)
         )
-    except (KeyError, TypeError, AttributeError, ValueError) as exc:
+    except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as exc:
         raise errors.InvalidInputError("The body is not a database webhook.") from exc
+
+
+def _read_size(value: Any) -> int:
+    """Bytes, as many as a column can say; raises ValueError, TypeError or OverflowError."""
+    size = int(value)
+    if not 0 <= size < 1 << 63:
+        raise ValueError("not the size of a file")
+    return size
 
 
 def read_job_id(record: dict[str, Any]) -> int:

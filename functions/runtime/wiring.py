@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -185,13 +185,15 @@ class Services:
         if policy is None or time.monotonic() - policy.read_at > POLICY_SECONDS:
             with self.database.as_worker() as connection:
                 policy = self.read_policy(connection)
+        if not policy.servers:  # a new database; not above, where a pooler's last connection may be the one in hand
+            policy = self._policy = replace(policy, servers=(self._default_server(),))
         return policy
 
     def read_policy(self, connection: Connection) -> Policy:
         """Reads the policy afresh, for the caller that has just changed it."""
         servers = tuple(stored_settings.list_servers(connection))
         settings = load_settings(stored_settings.read(connection))
-        policy = Policy(settings, servers or (self._default_server(),), time.monotonic())
+        policy = Policy(settings, servers, time.monotonic())
         self._policy = policy
         return policy
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urljoin
@@ -10,8 +11,8 @@ from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Query, Request, Response
 
-from functions.adapters.postgres import documents
-from functions.core import errors, file_types, models, scratch
+from functions.adapters.postgres import documents, quotas
+from functions.core import errors, file_types, models, ports, scratch
 from functions.core.text_extraction import clean_text
 from functions.runtime.wiring import Services
 from functions.web import schemas
@@ -40,6 +41,7 @@ def create_document(
         if known is not None:
             response.status_code = 200
             return schemas.UploadTicket(document=schemas.Document.of(known), upload=None, duplicate=True)
+        quotas.take_upload(connection, settings, body.size)
         row = documents.insert(
             connection,
             {
@@ -55,9 +57,7 @@ def create_document(
                 "object_path": path,
             },
         )
-    signed = services.objects.sign_upload(path)
-    url = urljoin(str(request.base_url), signed.url)
-    upload = schemas.Upload(url=url, method=signed.method, headers=signed.headers, expires_in=signed.expires_in)
+    upload = _describe_upload(services.objects.sign_upload(path), body.size, str(request.base_url))
     return schemas.UploadTicket(document=schemas.Document.of(row), upload=upload, duplicate=False)
 
 
@@ -199,6 +199,15 @@ def clean_name(name: str) -> str:
     """A file name for display: no path, no control characters, plain spaces; joined emoji keep their joiners."""
     last = " ".join(name.replace("\\", "/").rsplit("/", 1)[-1].split())
     return "".join(c for c in last if c.isprintable() or c == "\u200d").strip() or "document"
+
+
+def _describe_upload(signed: ports.SignedUpload, size: int, base_url: str) -> schemas.Upload:
+    upload = schemas.Upload(
+        url=urljoin(base_url, signed.url), method=signed.method, headers=signed.headers, expires_in=signed.expires_in
+    )
+    if signed.resumable is not None and size > signed.resumable.chunk_size:
+        upload.resumable = schemas.ResumableUpload(**asdict(signed.resumable))
+    return upload
 
 
 def _request_ingestion(

@@ -238,3 +238,7 @@ begin
     return null;
 end
 $$;
+
+-- Whoever inserts a document names the object that its download is signed for: never one of another document. ----------------
+create policy "A document's file lies in its own folder" on rag.documents as restrictive for insert to authenticated
+    with check (object_path = (select auth.uid()) || '/' || id || '/original.' || file_type);

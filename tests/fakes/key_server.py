@@ -32,6 +32,7 @@ class KeyServer:
     delay: float = 0.0
     raw: bytes | None = None
     location: str | None = None
+    found_anywhere: bool = False
 
     @property
     def issuer(self) -> str:
@@ -51,7 +52,7 @@ class _Handler(BaseHTTPRequestHandler):
         if state.raw is not None:
             self.wfile.write(state.raw)
             return
-        found = self.path.endswith(("/.well-known/jwks.json", "/"))
+        found = state.found_anywhere or self.path.endswith(("/.well-known/jwks.json", "/"))
         body = json.dumps({"keys": state.keys}).encode() if state.body is None else state.body
         self.send_response(state.status if found else 404)
         if state.location is not None:

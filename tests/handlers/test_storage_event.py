@@ -133,6 +133,12 @@ def test_the_secret_does_not_count_in_the_address(services: Services) -> None:
         events.load("storage_insert") | {"record": events.load("storage_insert")["record"] | {"metadata": "big"}},
         events.load("storage_insert")
         | {"record": events.load("storage_insert")["record"] | {"metadata": {"size": "big"}}},
+        events.load("storage_insert")
+        | {"record": events.load("storage_insert")["record"] | {"metadata": {"size": -1}}},
+        events.load("storage_insert")
+        | {"record": events.load("storage_insert")["record"] | {"metadata": {"size": 10**30}}},
+        events.load("storage_insert")
+        | {"record": events.load("storage_insert")["record"] | {"metadata": {"size": float("inf")}}},
         events.load("storage_insert") | {"record": events.load("storage_insert")["record"] | {"name": None}},
     ],
     ids=[
@@ -149,6 +155,9 @@ def test_the_secret_does_not_count_in_the_address(services: Services) -> None:
         "bare",
         "metadata",
         "size",
+        "negative",
+        "huge",
+        "infinite",
         "no-name",
     ],
 )

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -63,11 +64,11 @@ def test_uploads_at_the_same_time_cannot_share_the_last_place(db: Database) -> N
     def announce(index: int) -> bool:
         def act(connection: Connection) -> None:
             quotas.take_upload(connection, replace(LIMITS, max_documents=5), 10)
-            name = f"{index}.pdf"
+            document_id = str(uuid4())
             connection.execute(
-                "insert into rag.documents (owner_id, file_name, file_type, size_bytes, object_path)"
-                " values (%s, %s, 'pdf', 10, %s)",
-                (ADA.id, name, f"{ADA.id}/{name}"),
+                "insert into rag.documents (id, owner_id, file_name, file_type, size_bytes, object_path)"
+                " values (%s, %s, %s, 'pdf', 10, %s)",
+                (document_id, ADA.id, f"{index}.pdf", f"{ADA.id}/{document_id}/original.pdf"),
             )
 
         return take(db, act)

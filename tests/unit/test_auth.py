@@ -2,100 +2,41 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import jwt
 import pytest
-from cryptography.hazmat.primitives import serialization
-from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from functions.adapters import auth
 from functions.core import errors, models
+from tests.fakes import key_server
+from tests.fakes.key_server import EC_KEY, RSA_KEY, USER, KeyServer, public
 
 SECRET = b"a secret of at least thirty-two bytes"
-USER = "3f0d1a52-5a0e-4f3a-9d5e-8a3b7f1c2d4e"
-
-
-@dataclass
-class KeyServer:
-    """A JWKS address that counts its visitors."""
-
-    url: str = ""
-    keys: list[dict[str, Any]] = field(default_factory=list)
-    visits: int = 0
-    broken: bool = False
-
-
-@contextmanager
-def serve_keys() -> Iterator[KeyServer]:
-    state = KeyServer()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            state.visits += 1
-            body = json.dumps({"keys": state.keys}).encode()
-            self.send_response(500 if state.broken else 200)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            """Says nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        state.url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        yield state
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture
 def server() -> Iterator[KeyServer]:
-    with serve_keys() as running:
-        running.keys = [public(EC_KEY, "ec"), public(RSA_KEY, "rsa")]
+    with key_server.serve_keys() as running:
         yield running
 
 
-EC_KEY = ec.generate_private_key(ec.SECP256R1())
-RSA_KEY = rsa.generate_private_key(65537, 2048)
-
-
-def public(key: Any, kid: str) -> dict[str, Any]:
-    kind = jwt.algorithms.ECAlgorithm if isinstance(key, ec.EllipticCurvePrivateKey) else jwt.algorithms.RSAAlgorithm
-    algorithm = "ES256" if kind is jwt.algorithms.ECAlgorithm else "RS256"
-    return {**kind.to_jwk(key.public_key(), as_dict=True), "kid": kid, "alg": algorithm, "use": "sig"}
-
-
 def claims(issuer: str = auth.LOCAL_ISSUER, **changes: Any) -> dict[str, Any]:
-    now = int(time.time())
-    standard = {
-        "iss": issuer,
-        "aud": "authenticated",
-        "role": "authenticated",
-        "sub": USER,
-        "iat": now,
-        "exp": now + 60,
-    }
-    return {name: value for name, value in {**standard, **changes}.items() if value is not None}
+    return key_server.claims(issuer, **changes)
 
 
 def sign(body: dict[str, Any], key: Any = SECRET, algorithm: str = "HS256", kid: str | None = None) -> str:
-    return jwt.encode(body, key, algorithm=algorithm, headers={"kid": kid} if kid else None)
+    return key_server.sign(body, key, algorithm, kid)
 
 
 def issuer_of(server: KeyServer) -> str:
-    return f"{server.url}/auth/v1"
+    return server.issuer
 
 
 def test_a_local_token_signs_the_local_user_in() -> None:
@@ -176,20 +117,10 @@ def test_what_is_no_token_is_refused_in_words(server: KeyServer, token: str) -> 
 def test_the_algorithm_is_ours_to_choose(server: KeyServer) -> None:
     """No signature at all, the public key used as a shared secret, and a key of the other kind."""
     body = claims(issuer_of(server))
-    pem = EC_KEY.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
-    header = jwt.utils.base64url_encode(b'{"alg":"HS256","kid":"ec","typ":"JWT"}')
-    message = header + b"." + jwt.utils.base64url_encode(json.dumps(body).encode())
-    confused = (
-        message
-        + b"."
-        + jwt.utils.base64url_encode(
-            jwt.algorithms.HMACAlgorithm(jwt.algorithms.HMACAlgorithm.SHA256).sign(message, pem)
-        )
-    )
     unsigned = jwt.encode(body, None, algorithm="none", headers={"kid": "ec"})
     other_kind = sign(body, RSA_KEY, "RS256", "rsa")
     project = auth.JwtAuthenticator.for_supabase(server.url, "ES256")
-    for token in (confused.decode(), unsigned, other_kind, sign(body, SECRET, "HS256", "ec")):
+    for token in (key_server.confuse(body, EC_KEY, "ec"), unsigned, other_kind, sign(body, SECRET, "HS256", "ec")):
         with pytest.raises(errors.NotSignedInError):
             project.authenticate(token)
 
@@ -231,17 +162,20 @@ def clock() -> Clock:
 
 @pytest.fixture
 def authenticate(server: KeyServer, clock: Clock) -> Callable[[str], models.User]:
-    keys = auth.KeySet(server.url, clock=clock)
+    keys = auth.KeySet(server.url, clock=clock, timeout=0.5)
     return auth.JwtAuthenticator(keys, issuer=issuer_of(server)).authenticate
 
 
-def test_keys_are_fetched_once_in_ten_minutes(
+def token_of(server: KeyServer) -> str:
+    return sign(claims(issuer_of(server)), EC_KEY, "ES256", "ec")
+
+
+def test_keys_are_fetched_once_in_five_minutes(
     server: KeyServer, clock: Clock, authenticate: Callable[[str], models.User]
 ) -> None:
-    token = sign(claims(issuer_of(server)), EC_KEY, "ES256", "ec")
-    for seconds, visits in ((0, 1), (599, 1), (1, 2)):
+    for seconds, visits in ((0, 1), (299, 1), (1, 2), (299, 2)):
         clock.now += seconds
-        authenticate(token)
+        authenticate(token_of(server))
         assert server.visits == visits
 
 
@@ -272,18 +206,104 @@ def test_a_new_key_of_the_project_is_found(
         authenticate(sign(claims(issuer_of(server)), EC_KEY, "ES256", "ec"))
 
 
+TROUBLE: dict[str, dict[str, Any]] = {
+    "error": {"status": 500},
+    "gone": {"status": 404, "body": b"<html>"},
+    "elsewhere": {"status": 302, "location": "http://127.0.0.1:9/"},
+    "no-json": {"body": b"<html>not found</html>"},
+    "no-text": {"body": b"\xff\xfe\x00"},
+    "nothing": {"body": b""},
+    "no-object": {"body": b"[]"},
+    "no-keys": {"body": b"{}"},
+    "number": {"body": b'{"keys": 5}'},
+    "null": {"body": b'{"keys": null}'},
+    "object": {"body": b'{"keys": {"kid": "ec"}}'},
+    "empty": {"body": b'{"keys": []}'},
+    "deep": {"body": b"[" * 100_000},
+    "huge": {"body": b" " * (auth.MAX_KEY_SET_BYTES + 1)},
+    "slow": {"delay": 1.0},
+    "no-http": {"raw": b"SSH-2.0-OpenSSH_9.9\r\n"},
+    "hung-up": {"raw": b""},
+    "cut": {"raw": b'HTTP/1.0 200 OK\r\ncontent-length: 500\r\n\r\n{"keys": ['},
+}
+
+
+@pytest.fixture(params=TROUBLE.values(), ids=TROUBLE)
+def trouble(request: pytest.FixtureRequest, server: KeyServer) -> Callable[[], None]:
+    """Breaks the address of the keys in one way."""
+
+    def break_it() -> None:
+        for name, value in request.param.items():
+            setattr(server, name, value)
+
+    return break_it
+
+
 def test_while_the_keys_cannot_be_had_nobody_is_let_in_and_the_server_is_left_in_peace(
-    server: KeyServer, clock: Clock, authenticate: Callable[[str], models.User]
+    server: KeyServer, clock: Clock, authenticate: Callable[[str], models.User], trouble: Callable[[], None]
 ) -> None:
-    server.broken = True
-    token = sign(claims(issuer_of(server)), EC_KEY, "ES256", "ec")
+    trouble()
     for _ in range(5):
         with pytest.raises(errors.UnavailableError, match="keys for checking sign-ins"):
-            authenticate(token)
+            authenticate(token_of(server))
     assert server.visits == 1
-    server.broken = False
+    server.recover()
     clock.now += 31
-    assert authenticate(token).id == USER
+    assert authenticate(token_of(server)).id == USER
+
+
+def test_good_keys_outlive_a_bad_fetch_for_their_ten_minutes_and_no_longer(
+    server: KeyServer, clock: Clock, authenticate: Callable[[str], models.User], trouble: Callable[[], None]
+) -> None:
+    authenticate(token_of(server))
+    trouble()
+    clock.now += 301
+    assert authenticate(token_of(server)).id == USER
+    with pytest.raises(errors.UnavailableError):
+        authenticate(sign(claims(issuer_of(server)), EC_KEY, "ES256", "perhaps a new one"))
+    assert authenticate(token_of(server)).id == USER
+    clock.now += 299
+    with pytest.raises(errors.UnavailableError):
+        authenticate(token_of(server))
+    server.recover()
+    clock.now += 31
+    assert authenticate(token_of(server)).id == USER
+
+
+def test_a_key_that_was_taken_back_is_no_longer_good_after_ten_minutes(
+    server: KeyServer, clock: Clock, authenticate: Callable[[str], models.User]
+) -> None:
+    authenticate(token_of(server))
+    server.keys = [public(RSA_KEY, "rsa")]
+    clock.now += 600
+    with pytest.raises(errors.NotSignedInError, match="unknown key"):
+        authenticate(token_of(server))
+
+
+def test_one_request_waits_for_new_keys_and_the_others_go_on(
+    server: KeyServer, clock: Clock, authenticate: Callable[[str], models.User]
+) -> None:
+    token = token_of(server)
+    authenticate(token)
+    clock.now += 301
+    server.delay = 0.4
+    first = threading.Thread(target=authenticate, args=(token,))
+    first.start()
+    while server.visits < 2:
+        time.sleep(0.005)
+    for _ in range(20):
+        authenticate(token)
+    assert first.is_alive()
+    first.join()
+    assert server.visits == 2
+
+
+def test_a_key_set_that_comes_by_drops_is_given_up(clock: Clock) -> None:
+    """Each drop is in time for the socket, the whole is not."""
+    with key_server.serve_drops() as url:
+        keys = auth.KeySet(url, clock=clock, timeout=0.3)
+        with pytest.raises(errors.UnavailableError):
+            keys.find(sign(claims("x"), EC_KEY, "ES256", "ec"))
 
 
 def test_keys_of_other_kinds_in_the_set_are_passed_over(
@@ -291,12 +311,6 @@ def test_keys_of_other_kinds_in_the_set_are_passed_over(
 ) -> None:
     server.keys[:0] = [{"kty": "oct", "k": "c2VjcmV0", "kid": "ec", "alg": "HS256"}, {"kty": "new"}, "nonsense"]
     assert authenticate(sign(claims(issuer_of(server)), EC_KEY, "ES256", "ec")).id == USER
-
-
-def test_a_set_without_keys_lets_nobody_in(server: KeyServer, authenticate: Callable[[str], models.User]) -> None:
-    server.keys = []
-    with pytest.raises(errors.NotSignedInError):
-        authenticate(sign(claims(issuer_of(server)), EC_KEY, "ES256", "ec"))
 
 
 @pytest.mark.parametrize(

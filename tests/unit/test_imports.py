@@ -25,13 +25,16 @@ READERS = {"pdfplumber", "pypdfium2", "docx", "PIL", "lxml"}
 CLIENTS = {"openai", "supabase", "storage3", "boto3"}
 MODELS = {"onnxruntime", "onnx", "tokenizers"}
 SDK = {"mcp", "mcp_types"}
+# What answering loads, for functions that only read and write rows.
+ANSWERING = {"functions.runtime.asking", "functions.core.answering", "functions.core.citations", "functions.core.tools"}
+ROWS_ONLY = ["functions.conversations", "functions.notebooks", "functions.page", "functions.settings"]
 WEB = {"fastapi", "starlette", "mangum", "uvicorn"}
 
 
 @cache
 def loaded_by(module: str) -> set[str]:
-    """The top-level names in `sys.modules` of a fresh interpreter after the import, warnings being errors."""
-    code = f"import {module}, json, sys; print(json.dumps(sorted({{name.split('.')[0] for name in sys.modules}})))"
+    """`sys.modules` of a fresh interpreter after the import, warnings being errors."""
+    code = f"import {module}, json, sys; print(json.dumps(sorted(sys.modules)))"
     environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
     warnings = ["-W", "error", "-W", "ignore:There is no current event loop:DeprecationWarning:mangum.adapter"]
     command = [sys.executable, *warnings, "-c", code]
@@ -49,6 +52,20 @@ def test_no_handler_loads_clients_readers_or_models_before_it_needs_them(module:
 def test_only_the_mcp_function_loads_the_sdk_and_before_it_is_called(module: str) -> None:
     """CHAT-9"""
     assert bool(loaded_by(module) & SDK) == (module == "functions.mcp")
+
+
+@pytest.mark.parametrize("module", ROWS_ONLY)
+def test_functions_that_do_not_answer_load_nothing_of_answering(module: str) -> None:
+    assert not loaded_by(module) & ANSWERING
+
+
+@pytest.mark.parametrize("module", ROWS_ONLY)
+def test_functions_make_no_routes_but_their_own(module: str) -> None:
+    """Each costs 4 ms at a cold start."""
+    own = {"conversations": {"conversations"}, "notebooks": {"notebooks", "notes"}, "page": {"page", "health"}}
+    name = module.removeprefix("functions.")
+    routes = {found for found in loaded_by(module) if found.startswith("functions.web.routes_")}
+    assert routes == {f"functions.web.routes_{found}" for found in own.get(name, {name})}
 
 
 @pytest.mark.parametrize("module", WORKERS)

@@ -1,31 +1,30 @@
-"""What would be deployed: the template and the artifact that osls writes from serverless.yml, offline."""
+"""What would be deployed: the artifacts, and the template that osls writes from serverless.yml, offline."""
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.utils import canonicalize_name
 
+from functions.local import artifacts, ocr_layer
 from functions.runtime.config import Config
 from tests import service
-from tests.requirements import REPOSITORY, need_osls
+from tests.requirements import REPOSITORY, need_osls, need_tesseract
 
 HANDLERS = service.python_handlers()
 HTTP = sorted(name for name in HANDLERS if service.routes(name) and name not in ("retention", "storageEvent"))
+UNCHECKED_HASH = b"\x01\0\0\0"
 LAPTOP_ONLY = {"IBID_HOME", "PORT"}
-PLATFORM = re.compile(r"AWS_|PYTHONPATH$")
 
 Resource = dict[str, Any]
 
@@ -34,7 +33,8 @@ Resource = dict[str, Any]
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("package")
     command = [need_osls(), "package", "--package", str(folder)]
-    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
+    built = str(artifacts.build(artifacts.HOST))
+    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "IBID_ARTIFACTS": built}
     done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
@@ -88,56 +88,83 @@ def test_every_route_that_is_served_is_reached_through_the_gateway() -> None:
     assert served == {operation for name in HTTP for operation in operations(name) if is_sent_to(name, *operation)}
 
 
-@pytest.fixture
-def streaming_function(tmp_path: Path) -> Iterator[str]:
-    """The address of `chatStream`, started the way the Lambda Web Adapter starts it."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    environment = {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PYTHONPATH": "/var/task/.build/wheels",
-        "LAMBDA_TASK_ROOT": str(REPOSITORY),
-        "LAMBDA_RUNTIME_DIR": "/var/runtime",
-        "AWS_LWA_PORT": str(port),
-        "IBID_HOME": str(tmp_path),
-    }
-    script = REPOSITORY / service.functions()["chatStream"]["handler"]
-    with subprocess.Popen([script], env=environment, cwd="/", stderr=subprocess.PIPE, text=True) as process:
-        assert process.stderr
-        while "Uvicorn running" not in (line := process.stderr.readline()):
-            assert line, "it ended before it served"
-        yield f"http://127.0.0.1:{port}"
-        process.terminate()
-
-
-def test_the_streaming_function_serves_the_application_of_the_chat_function(streaming_function: str) -> None:
-    """CHAT-2"""
-    ask = urllib.request.Request(f"{streaming_function}/api/rag/chat", method="POST", data=b"{}")
-    with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(ask)
-    with refused.value as answer:
-        assert (answer.code, json.load(answer)["code"]) == (401, "not_signed_in")
-    with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(f"{streaming_function}/v1/models")
-    with refused.value as answer:
-        assert (answer.code, json.load(answer)["error"]["code"]) == (401, "not_signed_in")
-
-
 def test_the_functions_get_the_configuration_they_read() -> None:
     """FIX-7"""
     given = set(service.read()["provider"]["environment"])
     given |= {name for function in service.functions().values() for name in function.get("environment", {})}
     read = {name.upper() for name in Config.model_fields}
-    assert {name for name in given if not PLATFORM.match(name)} == read - LAPTOP_ONLY
+    assert {name for name in given if not name.startswith("AWS_")} == read - LAPTOP_ONLY
 
 
-def test_the_artifact_holds_the_functions_and_no_development_code(package: Path) -> None:
-    with zipfile.ZipFile(package / "ibid.zip") as artifact:
-        names = {name for name in artifact.namelist() if not name.startswith(".build/wheels/")}
-        script = artifact.getinfo(service.functions()["chatStream"]["handler"])
+def test_every_function_is_deployed_with_an_artifact_that_is_built() -> None:
+    chosen = {function["package"]["artifact"] for function in service.functions().values()}
+    assert chosen == {f"${{self:custom.artifacts}}/{name}.zip" for name in artifacts.SETS}
+
+
+@pytest.fixture(scope="module", params=sorted(artifacts.SETS))
+def artifact(request: pytest.FixtureRequest) -> Iterator[zipfile.ZipFile]:
+    with zipfile.ZipFile(artifacts.build(artifacts.HOST) / f"{request.param}.zip") as opened:
+        yield opened
+
+
+def test_an_artifact_holds_the_functions_and_no_development_code(artifact: zipfile.ZipFile) -> None:
+    ours = {name for name in artifact.namelist() if name.startswith("functions/") and "__pycache__" not in name}
     present = {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "functions").rglob("*") if path.is_file()}
-    assert names == {name for name in present if "__pycache__" not in name and not name.startswith("functions/local/")}
-    assert script.external_attr >> 16 & 0o111 == 0o111
+    left_out = re.compile(r"functions/local/|.*__pycache__|.*\.md$")
+    assert ours == {name for name in present if not left_out.match(name)}
+    script = artifact.getinfo(service.functions()["chatStream"]["handler"])
+    assert script.external_attr >> 16 == 0o100755
+
+
+def test_an_artifact_holds_the_bytecode_of_all_of_it(artifact: zipfile.ZipFile) -> None:
+    names = set(artifact.namelist())
+    sources = {name for name in names if name.endswith(".py")}
+    compiled = {importlib.util.cache_from_source(name) for name in sources}
+    assert {name.partition("/")[0] for name in sources} == {"functions"}
+    assert compiled == {name for name in names if "__pycache__" in name}
+    some = importlib.util.cache_from_source("functions/core/errors.py")
+    assert artifact.read(some)[4:8] == UNCHECKED_HASH
+
+
+def test_an_artifact_holds_pinned_packages_only(artifact: zipfile.ZipFile) -> None:
+    folders = {re.match(r"(.+)-(.+)\.dist-info/", name) for name in artifact.namelist()} - {None}
+    held = {canonicalize_name(found[1]): found[2] for found in folders if found}
+    assert {"psycopg", "psycopg-binary", "supabase"} <= held.keys()
+    assert held.items() <= artifacts.read_pins().items()
+
+
+def test_a_package_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(artifacts.ArtifactError, match="fastapi is not among the packages"):
+        artifacts.select_packages(["fastapi"], tmp_path, {})
+
+
+def test_what_a_requirement_asks_for_depends_on_the_machine_it_is_for(tmp_path: Path) -> None:
+    for name, needs in {
+        "a": ['b; sys_platform == "win32"', 'c[x]; platform_machine == "aarch64"'],
+        "b": [],
+        "d": [],
+    }.items():
+        make_package(tmp_path, name, needs)
+    make_package(tmp_path, "c", ['d; extra == "x"', 'b; extra == "y"'])
+    chosen = artifacts.select_packages(["a"], tmp_path, artifacts.LAMBDA.markers)
+    assert [package.name for package in chosen] == ["a", "c", "d"]
+
+
+def make_package(folder: Path, name: str, needs: list[str]) -> None:
+    metadata = folder / f"{name}-1.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    requires = "".join(f"Requires-Dist: {line}\n" for line in needs)
+    metadata.write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n{requires}", encoding="utf-8")
+
+
+def test_the_layer_says_which_language_is_missing() -> None:
+    need_tesseract()
+    with pytest.raises(artifacts.ArtifactError, match=r"without xyz$"):
+        ocr_layer.find_languages("eng+xyz")
+
+
+def test_the_layer_is_tested_with_the_library_that_it_holds() -> None:
+    assert f"{ocr_layer.TESSEROCR};" in (REPOSITORY / "tests" / "requirements.txt").read_text(encoding="utf-8")
 
 
 def test_every_function_of_the_template_is_a_handler_we_have(template: dict[str, Resource]) -> None:

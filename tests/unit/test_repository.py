@@ -48,7 +48,8 @@ def pins(name: str) -> dict[str, Requirement]:
             match = REQUIREMENT.match(line)
             assert match, f"{name}: not pinned, or without a reason: {line}"
             requirement = Requirement(match["requirement"])
-            found[canonicalize_name(requirement.name)] = requirement
+            if requirement.marker is None or requirement.marker.evaluate():
+                found[canonicalize_name(requirement.name)] = requirement
     return found
 
 

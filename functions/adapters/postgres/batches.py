@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from psycopg.types.json import Jsonb
 
 from functions.adapters.postgres.connection import Connection, outside_row_security
-from functions.core import jobs, models
+from functions.core import models
+
+if TYPE_CHECKING:  # it brings all of chunking, which only workers need
+    from functions.core import jobs
 
 WORD_SCALE = 10_000
 

@@ -3,15 +3,20 @@
 A Lambda container needs one connection, a laptop's server a few, and neither wants a pool with background threads
 (they are frozen between invocations). So: a stack of idle connections, opened on demand. No prepared statements and no
 session state, because a transaction pooler hands the next statement to another backend.
+
+A connection that the pooler closed while it was idle is replaced unnoticed, and so is one that dies before a
+transaction has done anything. One that dies in the middle ends the work with DatabaseUnavailableError, and nothing of
+it is kept.
 """
 
 from __future__ import annotations
 
 import json
+import select
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import psycopg
@@ -50,6 +55,10 @@ def translate_errors() -> Iterator[None]:
         raise errors.NotAllowedError from exc
 
 
+class _LostConnectionError(psycopg.OperationalError):
+    """A connection died before anything was done on it."""
+
+
 class Database:
     """Opens nothing until it is first used."""
 
@@ -86,9 +95,25 @@ class Database:
 
     @contextmanager
     def _transaction(self, role: str, claims: str) -> Iterator[Connection]:
-        with translate_errors(), self._connection() as connection, connection.transaction():
-            connection.execute(_ACT_AS, (role, claims))
-            yield connection
+        with translate_errors():
+            try:
+                connection, transaction = self._begin(role, claims)
+            except _LostConnectionError:
+                connection, transaction = self._begin(role, claims)
+            with transaction:
+                yield connection
+
+    def _begin(self, role: str, claims: str) -> tuple[Connection, ExitStack]:
+        with ExitStack() as stack:
+            connection = stack.enter_context(self._connection())
+            try:
+                stack.enter_context(connection.transaction())
+                connection.execute(_ACT_AS, (role, claims))
+            except psycopg.OperationalError as exc:
+                if connection.closed:
+                    raise _LostConnectionError(str(exc)) from exc
+                raise
+            return connection, stack.pop_all()
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
@@ -108,14 +133,15 @@ class Database:
     def _take(self) -> Connection:
         """An idle connection that still works, or a new one.
 
-        A connection that was frozen or killed says so only when used, so one that has been idle is asked first.
+        A connection that was frozen says so only when used, so one that has been idle is asked first; one that was
+        closed has something to say.
         """
         while True:
             with self._lock:
                 connection, since = self._idle.pop() if self._idle else (None, 0.0)
             if connection is None:
                 return self._open()
-            if time.monotonic() - since < _TRUSTED_IDLE_SECONDS:
+            if time.monotonic() - since < _TRUSTED_IDLE_SECONDS and not _has_news(connection):
                 return connection
             try:
                 connection.execute("")
@@ -132,6 +158,13 @@ class Database:
             application_name=self._application_name,
             row_factory=dict_row,
         )
+
+
+def _has_news(connection: Connection) -> bool:
+    """Whether something came unasked, which on an idle connection is mostly its end."""
+    poll = select.poll()
+    poll.register(connection.fileno(), select.POLLIN)
+    return bool(poll.poll(0))
 
 
 @contextmanager

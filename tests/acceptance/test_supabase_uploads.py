@@ -1,0 +1,223 @@
+"""LIB-3, ING-10: a document's way with Supabase's storage and sign-in, over HTTP, from signed URL to removal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+from pydantic import SecretStr
+
+from functions import sweeper
+from functions.adapters.storage_supabase import CHUNK_BYTES
+from tests import database as database_servers
+from tests.acceptance.resumable import ResumableClient
+from tests.fakes import key_server, storage_server
+from tests.fakes.storage_refusals import KEY
+from tests.fakes.storage_server import StorageServer
+from tests.local_server import Json, LocalServer, Person, problem_of, run_local_server
+
+JWT_SECRET = "the legacy secret of a project, 40 bytes"
+FACT = b"The boiler burns wood chips in winter."
+LARGE = b"The boiler burns wood chips in winter. " * (CHUNK_BYTES * 2 // 39 + 1)
+
+
+@pytest.fixture(scope="module")
+def database(clusters: database_servers.Clusters, postgres_major: int) -> Iterator[str]:
+    cluster = clusters.get(postgres_major)
+    dsn = cluster.clone()
+    yield dsn
+    cluster.drop(dsn)
+
+
+@pytest.fixture(scope="module")
+def storage(database: str) -> Iterator[StorageServer]:
+    with storage_server.run(database) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(database: str, storage: StorageServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    secrets = {"supabase_secret_key": SecretStr(KEY), "supabase_jwt_secret": SecretStr(JWT_SECRET)}
+    home = tmp_path_factory.mktemp("home")
+    with run_local_server(database, home, worker=False, supabase_url=storage.url, **secrets) as running:
+        yield running
+
+
+@pytest.fixture
+def ada(server: LocalServer, storage: StorageServer) -> Iterator[Person]:
+    with server.person("Ada") as person:
+        claims = key_server.claims(f"{storage.url}/auth/v1", sub=person.id)
+        person.http.headers["Authorization"] = f"Bearer {key_server.sign(claims, JWT_SECRET, 'HS256')}"
+        yield person
+
+
+@dataclass(frozen=True)
+class Table:
+    """What the database holds of one document."""
+
+    dsn: str
+
+    def __call__(self, statement: str, *parameters: object) -> list[tuple[Any, ...]]:
+        with psycopg.connect(self.dsn, autocommit=True) as connection:
+            return connection.execute(statement.encode(), parameters).fetchall()
+
+    def jobs(self, ticket: Json) -> list[str]:
+        statement = "select status from rag.ingest_jobs where document_id = %s order by id"
+        return [row[0] for row in self(statement, ticket["document"]["id"])]
+
+    def objects(self, ticket: Json) -> int:
+        return int(
+            self("select count(*) from storage.objects where name like %s", f"%/{ticket['document']['id']}/%")[0][0]
+        )
+
+
+@pytest.fixture
+def table(database: str) -> Table:
+    return Table(database)
+
+
+def work_off(server: LocalServer) -> None:
+    while server.services.make_worker().ingest_next() is not None:
+        pass
+
+
+def test_a_document_goes_through_supabase_from_upload_to_removal(
+    server: LocalServer, ada: Person, storage: StorageServer, table: Table
+) -> None:
+    """LIB-3, LIB-8, LIB-9"""
+    ticket = ada.announce("Heizung & Kühlung.txt", FACT).json()
+    document_id = ticket["document"]["id"]
+    assert ticket["upload"]["url"].startswith(f"{storage.url}/storage/v1/object/upload/sign/documents/{ada.id}/")
+    assert ticket["upload"]["resumable"] is None
+    assert ada.put(ticket, FACT).status_code == 200
+    assert ada.get(f"/documents/{document_id}")["status"] == "uploaded"
+    work_off(server)
+    assert ada.get(f"/documents/{document_id}")["status"] == "indexed"
+    link = ada.get(f"/documents/{document_id}/download")["url"]
+    assert httpx.URL(link).params["download"] == "Heizung & Kühlung.txt"
+    assert httpx.get(link).content == FACT
+    receipt = ada.http.delete(f"/api/rag/documents/{document_id}").json()
+    assert (receipt["removed"]["objects"], table.objects(ticket), table.jobs(ticket)) == (1, 0, [])
+
+
+def test_finalize_after_the_trigger_makes_no_second_job(ada: Person, table: Table) -> None:
+    ticket = ada.announce("boiler.txt", FACT).json()
+    ada.put(ticket, FACT)
+    for _ in range(2):
+        ada.post(f"/documents/{ticket['document']['id']}/finalize")
+    assert table.jobs(ticket) == ["queued"]
+
+
+def test_finalize_before_the_bytes_says_so(ada: Person, table: Table) -> None:
+    ticket = ada.announce("boiler.txt", FACT).json()
+    answer = ada.http.post(f"/api/rag/documents/{ticket['document']['id']}/finalize")
+    assert (problem_of(answer), table.jobs(ticket)) == ((409, "conflict"), [])
+
+
+def test_an_upload_after_the_document_was_deleted_is_swept(
+    server: LocalServer, ada: Person, storage: StorageServer, table: Table
+) -> None:
+    """LIB-8: the storage lets a signed URL be used again once its object is gone."""
+    ticket = ada.announce("boiler.txt", FACT).json()
+    ada.put(ticket, FACT)
+    ada.http.delete(f"/api/rag/documents/{ticket['document']['id']}")
+    assert ada.put(ticket, FACT).status_code == 200
+    assert (table.objects(ticket), table.jobs(ticket)) == (1, [])
+    sweeper.sweep(server.services)
+    assert (table.objects(ticket), [path for path in storage.objects if ticket["document"]["id"] in path]) == (0, [])
+
+
+# In pieces
+
+
+def resumable_of(ticket: Json) -> ResumableClient:
+    advice = ticket["upload"]["resumable"]
+    return ResumableClient(advice["url"], advice["headers"], advice["metadata"])
+
+
+def test_a_large_file_comes_with_the_advice_to_send_it_in_pieces(ada: Person, storage: StorageServer) -> None:
+    """LIB-3"""
+    ticket = ada.announce("large.txt", LARGE).json()
+    advice = ticket["upload"]["resumable"]
+    assert (set(advice), advice["chunk_size"]) == ({"url", "headers", "metadata", "chunk_size"}, CHUNK_BYTES)
+    assert advice["url"] == f"{storage.url}/storage/v1/upload/resumable/sign"
+    assert advice["metadata"]["objectName"] == f"{ada.id}/{ticket['document']['id']}/original.txt"
+    assert KEY not in str(ticket)
+
+
+@pytest.mark.parametrize(("size", "is_advised"), [(CHUNK_BYTES, False), (CHUNK_BYTES + 1, True)])
+def test_pieces_are_advised_for_more_than_one(ada: Person, size: int, is_advised: bool) -> None:
+    answer = ada.http.post("/api/rag/documents", json={"file_name": "a.txt", "size": size}).json()
+    assert (answer["upload"]["resumable"] is not None) == is_advised
+
+
+def test_pieces_that_were_interrupted_go_on_where_they_stopped_and_make_one_job(
+    server: LocalServer, ada: Person, table: Table
+) -> None:
+    """ING-10"""
+    ticket = ada.announce("large.txt", LARGE).json()
+    with resumable_of(ticket) as client:
+        client.create(len(LARGE))
+        client.send(LARGE[:CHUNK_BYTES])
+        location = client.location
+    assert (table.objects(ticket), table.jobs(ticket)) == (0, [])
+    with resumable_of(ticket) as client:
+        client.location = location
+        offset = client.ask_offset()
+        while offset < len(LARGE):
+            offset = client.send(LARGE[offset : offset + CHUNK_BYTES])
+    assert (table.objects(ticket), table.jobs(ticket)) == (1, ["queued"])
+    (size,) = table("select size_bytes from rag.documents where id = %s", ticket["document"]["id"])[0]
+    assert size == len(LARGE)
+    assert ada.http.delete(f"/api/rag/documents/{ticket['document']['id']}").is_success
+
+
+def test_pieces_at_the_wrong_place_are_refused(ada: Person, table: Table) -> None:
+    ticket = ada.announce("large.txt", LARGE).json()
+    with resumable_of(ticket) as client:
+        client.create(len(LARGE))
+        client.offset = 7
+        with pytest.raises(httpx.HTTPStatusError, match="409"):
+            client.send(LARGE[:CHUNK_BYTES])
+    assert table.jobs(ticket) == []
+
+
+# What the storage refuses
+
+
+@pytest.mark.parametrize(
+    ("failure", "act", "expected"),
+    [
+        ((502, {}), lambda ada, ticket: ada.announce("b.txt", FACT), (503, "storage_unavailable")),
+        ((502, {}), lambda ada, ticket: download(ada, ticket), (503, "storage_unavailable")),
+        ((502, {}), lambda ada, ticket: delete(ada, ticket), (503, "storage_unavailable")),
+    ],
+    ids=["announce", "download", "delete"],
+)
+def test_a_storage_that_fails_is_said_to_be_the_trouble(
+    ada: Person,
+    storage: StorageServer,
+    failure: tuple[int, Json],
+    act: Callable[[Person, Json], httpx.Response],
+    expected: tuple[int, str],
+) -> None:
+    """SEC-6"""
+    ticket = ada.announce("boiler.txt", FACT).json()
+    ada.put(ticket, FACT)
+    storage.failure = failure
+    answer = act(ada, ticket)
+    storage.failure = None
+    assert problem_of(answer) == expected
+    assert storage.url not in answer.text
+
+
+def download(person: Person, ticket: Json) -> httpx.Response:
+    return person.http.get(f"/api/rag/documents/{ticket['document']['id']}/download")
+
+
+def delete(person: Person, ticket: Json) -> httpx.Response:
+    return person.http.delete(f"/api/rag/documents/{ticket['document']['id']}")

@@ -1,0 +1,183 @@
+"""Cold start of the deployed functions and size of their artifacts: `python -m tests.bench.bench_coldstart [--long]`.
+
+Prints a table and, as its last line, one JSON object. Each measurement is a process of its own, which finds what it
+finds on Lambda (the unzipped artifact with its bytecode, the variables of serverless.yml) and says how long import and
+first request took; the interpreter's own start is left out. Baseline is a bare function of the same libraries with one
+route and one query, for those that ask models with one question to a model. They take turns, and the quickest of each
+counts: others on the machine only make it slower. Lambda gives 1,024 MB little more than half a processor.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import py_compile
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import jwt
+
+from functions.local import artifacts, embedded_postgres, migrate
+from tests.bench.report import at_most, figure, print_figures
+from tests.fakes.model_server import FakeModelServer
+from tests.handlers import events
+from tests.lambda_platform import Platform
+
+SHORT, LONG = 12, 30
+MOST_TIMES_BARE = 1.3
+MOST_MB = {"http": 60.0, "ingest": 150.0}
+SUPABASE = "http://127.0.0.1:9"  # nobody listens on the discard port
+JWT_SECRET = "a secret that a project still signs its tokens with"
+BARE = "bare_function"
+
+_PROBE = """
+import time
+started, worked = time.perf_counter(), time.process_time()
+import importlib, json, sys
+module, event = sys.argv[1], json.loads(sys.argv[2])
+handler = importlib.import_module(module).handler
+imported = time.perf_counter()
+answer = handler(event, type("Context", (), {"get_remaining_time_in_millis": lambda self: 29000})())
+seconds = imported - started, time.perf_counter() - started, time.process_time() - worked
+print(json.dumps([seconds, answer["statusCode"], answer["body"]]))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A function and its first request; `module` where it is not the handler of that name."""
+
+    function: str
+    method: str
+    path: str
+    body: Any = None
+    module: str = ""
+
+
+BASELINES = {
+    "bare": Start("settings", "GET", "/settings", module=BARE),
+    "bare with openai": Start("chat", "GET", "/answer", module=BARE),
+}
+STARTS = {
+    "settings": Start("settings", "GET", "/api/rag/settings"),
+    "conversations": Start("conversations", "GET", "/api/rag/conversations"),
+    "chat": Start("chat", "POST", "/api/rag/chat", {"query": "What is the question?"}),
+}
+MORE_STARTS = {
+    "notebooks": Start("notebooks", "GET", "/api/rag/notebooks"),
+    "documents": Start("documents", "GET", "/api/rag/documents"),
+    "search": Start("search", "GET", "/api/rag/search"),
+}
+BASELINE_OF = {"chat": "bare with openai", "search": "bare with openai"}
+
+Times = tuple[float, float, float]
+"""Milliseconds of the import, of import and first request, and of those what the processor worked."""
+
+
+class Bench:
+    """Starts functions; their first answers must be good ones."""
+
+    def __init__(self, platform: Platform, folder: Path) -> None:
+        self._platform = platform
+        self._extra = folder / "bare"
+        self._extra.mkdir()
+        source = shutil.copy(Path(__file__).with_name(f"{BARE}.py"), self._extra)
+        py_compile.compile(str(source), doraise=True, invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+        self._headers = {"authorization": f"Bearer {issue_token()}"}
+
+    def measure(self, start: Start) -> Times:
+        environment = self._platform.environment(start.function)
+        module = start.module or environment["_HANDLER"].removesuffix(".handler").replace("/", ".")
+        query = "q=question" if start.function == "search" else ""
+        event = events.http(start.method, start.path, start.body, headers=self._headers, query=query)
+        root = environment["LAMBDA_TASK_ROOT"]
+        python = [f"{environment['PATH'].split(':')[0]}/python", "-c", _PROBE]
+        done = subprocess.run(
+            [*python, module, json.dumps(event)],
+            cwd=root,
+            env=environment | {"PYTHONPATH": f"{environment['LAMBDA_RUNTIME_DIR']}:{self._extra}"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            raise SystemExit(f"{module} did not start:\n{done.stderr}")
+        (imported, answered, worked), status, body = json.loads(done.stdout.splitlines()[-1])
+        if status != 200:
+            raise SystemExit(f"{module} answered {status}: {body}")
+        return imported * 1000, answered * 1000, worked * 1000
+
+
+def issue_token() -> str:
+    claims = {"sub": str(uuid4()), "role": "authenticated", "aud": "authenticated", "exp": int(time.time()) + 3600}
+    return jwt.encode(claims | {"iss": f"{SUPABASE}/auth/v1"}, JWT_SECRET, "HS256")
+
+
+def run(folder: Path, starts: Mapping[str, Start], rounds: int) -> dict[str, Times]:
+    """The best of each start, by name."""
+    with embedded_postgres.start(folder / "postgres") as server, FakeModelServer() as model:
+        migrate.migrate(server.dsn, with_functions=True)
+        variables = {
+            "DATABASE_URL": server.dsn,
+            "SUPABASE_URL": SUPABASE,
+            "SUPABASE_SECRET_KEY": "none",
+            "SUPABASE_JWT_SECRET": JWT_SECRET,
+            "OPENAI_API_KEY": "none",
+            "OPENAI_BASE_URL": model.base_url,
+            "CHAT_MODEL": "fake",
+            "EMBEDDING_MODEL": "fake",
+            "EMBEDDING_DIMENSIONS": str(model.dimensions),
+        }
+        bench = Bench(Platform(folder / "lambda", variables), folder)
+        found: dict[str, list[Times]] = {name: [] for name in starts}
+        for _ in range(1 + rounds):  # the first reads the files
+            for name, start in starts.items():
+                found[name].append(bench.measure(start))
+    return {name: tuple(map(min, zip(*rows, strict=True))) for name, rows in found.items()}
+
+
+def list_figures(found: Mapping[str, Times]) -> list[dict[str, Any]]:
+    rows = []
+    for name, (imported, answered, worked) in found.items():
+        if name in BASELINES:
+            continue
+        bare_imported, bare_answered, bare_worked = found[BASELINE_OF.get(name, "bare")]
+        rows.append(at_most(f"{name}: import and first request, ms", answered, bare_answered, MOST_TIMES_BARE))
+        rows.append(figure("  of these on the processor", worked, bare_worked))
+        rows.append(figure("  import alone", imported, bare_imported))
+    return rows
+
+
+def list_sizes(target: artifacts.Target) -> list[dict[str, Any]]:
+    """What artifacts take unzipped, in MB."""
+    folder = artifacts.build(target)
+    rows = []
+    for path in sorted(folder.glob("*.zip")):
+        with zipfile.ZipFile(path) as archive:
+            size = sum(entry.file_size for entry in archive.infolist()) / 1e6
+        title = f"{path.stem} artifact ({target.name}), MB unzipped"
+        limit = MOST_MB.get(path.stem)
+        rows.append(at_most(title, size, limit) if limit else figure(title, size, 250.0))
+    return rows
+
+
+def main() -> None:
+    is_long = "--long" in sys.argv[1:]
+    starts = BASELINES | STARTS | (MORE_STARTS if is_long else {})
+    with tempfile.TemporaryDirectory(prefix="ibid-bench-") as name:
+        figures = list_figures(run(Path(name).resolve(), starts, LONG if is_long else SHORT))
+    load = figure("load of the machine, last minute, to its processors", os.getloadavg()[0], os.cpu_count() or 1)
+    print_figures("coldstart", [*figures, *list_sizes(artifacts.HOST), load])
+
+
+if __name__ == "__main__":
+    main()

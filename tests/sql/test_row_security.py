@@ -1,0 +1,177 @@
+"""SEC-2, tried out on every table there is: a new one fails these tests until somebody has thought of it."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from functions.adapters.postgres.connection import Database
+from functions.core import errors, models
+from tests import database as database_servers
+from tests.library import ADA, BOB, add_note, add_notebook, index_document
+
+# What everybody who is signed in may read.
+SHARED = {"embedding_servers", "settings"}
+# What a person may write of their own.
+OWN = ("conversation_documents", "conversations", "documents", "messages", "notebooks", "notes")
+
+
+@pytest.fixture
+def tables(database: str) -> list[str]:
+    with psycopg.connect(database) as connection:
+        rows = connection.execute(
+            "select relname from pg_class where relnamespace = 'rag'::regnamespace and relkind in ('r', 'p') order by 1"
+        ).fetchall()
+    return [row[0] for row in rows]
+
+
+@pytest.fixture
+def furnished(db: Database, database: str, server: models.EmbeddingServer) -> dict[str, int]:
+    """Rows of Ada's in every table; how many there are."""
+    notebook = add_notebook(db)
+    document = index_document(db, database, ["alpha one", "alpha two"], server=server, notebook_id=notebook)
+    add_note(db)
+    with db.as_user(ADA) as connection:
+        row = connection.execute(
+            "insert into rag.conversations (owner_id, title) values (%s, 'C') returning id", (ADA.id,)
+        ).fetchone()
+        assert row is not None
+        connection.execute(
+            "insert into rag.messages (conversation_id, owner_id, role, content) values (%s, %s, 'user', 'secret')",
+            (row["id"], ADA.id),
+        )
+        connection.execute(
+            "insert into rag.conversation_documents (conversation_id, document_id, owner_id) values (%s, %s, %s)",
+            (row["id"], document, ADA.id),
+        )
+        connection.execute("select rag.take_quota('question', 10)")
+    with psycopg.connect(database) as connection, database_servers.as_user(connection, ADA.id, admin=True):
+        connection.execute("insert into rag.settings (key, value) values ('rrf_k', '20')")
+    return count_rows(database)
+
+
+def count_rows(dsn: str) -> dict[str, int]:
+    """As the superuser, whom no policy holds."""
+    with psycopg.connect(dsn) as connection:
+        names = [row[0] for row in connection.execute("select tablename from pg_tables where schemaname = 'rag'")]
+        return {name: run(connection, "select from {}", name) for name in names}
+
+
+def run(connection: psycopg.Connection[Any], statement: str, name: str) -> int:
+    """How many rows a statement saw or changed."""
+    return connection.execute(sql.SQL(statement).format(sql.Identifier("rag", name))).rowcount
+
+
+def try_as(dsn: str, user_id: str | None, role: str, statement: str, name: str) -> int | str:
+    """The rows of a statement, or that it is not allowed; nothing of it is kept."""
+    with psycopg.connect(dsn) as connection:
+        try:
+            with database_servers.as_user(connection, user_id, role=role):
+                return run(connection, statement, name)
+        except psycopg.errors.InsufficientPrivilege:
+            return "denied"
+        finally:
+            connection.rollback()
+
+
+def test_there_is_a_row_in_every_table(furnished: dict[str, int], tables: list[str]) -> None:
+    """Else the tests below would find nothing in a table because nothing is there."""
+    assert [name for name in tables if not furnished[name]] == []
+
+
+def test_nobody_sees_rows_of_somebody_else(database: str, furnished: dict[str, int], tables: list[str]) -> None:
+    seen = {name: try_as(database, BOB.id, "authenticated", "select from {}", name) for name in tables}
+    assert {name for name, rows in seen.items() if rows not in (0, "denied")} == SHARED
+
+
+def test_an_owner_sees_their_own_rows(database: str, furnished: dict[str, int]) -> None:
+    seen = {name: try_as(database, ADA.id, "authenticated", "select from {}", name) for name in OWN}
+    assert seen == {name: furnished[name] for name in OWN}
+
+
+def test_nobody_changes_or_deletes_rows_of_somebody_else(
+    database: str, furnished: dict[str, int], tables: list[str]
+) -> None:
+    for statement in ("delete from {}", "update {} set owner_id = owner_id", "truncate {} cascade"):
+        for name in tables:
+            try:
+                assert try_as(database, BOB.id, "authenticated", statement, name) in (0, "denied"), (statement, name)
+            except psycopg.errors.UndefinedColumn:
+                assert name in {*SHARED, "settings_audit"}
+    assert count_rows(database) == furnished
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_row_is_not_given_to_somebody_else(database: str, furnished: dict[str, int], name: str) -> None:
+    statement = f"update {{}} set owner_id = '{BOB.id}'"
+    assert try_as(database, ADA.id, "authenticated", statement, name) == "denied"
+
+
+def test_a_row_is_not_written_in_the_name_of_somebody_else(db: Database, furnished: dict[str, int]) -> None:
+    with pytest.raises(errors.NotAllowedError), db.as_user(BOB) as connection:
+        connection.execute("insert into rag.notebooks (owner_id, title) values (%s, 'x')", (ADA.id,))
+    with pytest.raises(errors.NotAllowedError), db.as_user(BOB) as connection:
+        connection.execute("insert into rag.conversations (owner_id, title) values (%s, 'x')", (ADA.id,))
+
+
+@pytest.mark.parametrize("statement", ["select from {}", "delete from {}", "update {} set owner_id = owner_id"])
+def test_anon_can_do_nothing(database: str, furnished: dict[str, int], tables: list[str], statement: str) -> None:
+    assert {try_as(database, None, "anon", statement, name) for name in tables} == {"denied"}
+
+
+def test_without_claims_a_signed_in_role_sees_nothing(
+    database: str, furnished: dict[str, int], tables: list[str]
+) -> None:
+    """What a statement would get that ran outside the transaction that says who is asking."""
+    seen = {name: try_as(database, None, "authenticated", "select from {}", name) for name in tables}
+    assert {name for name, rows in seen.items() if rows not in (0, "denied")} == SHARED
+
+
+def test_an_administrator_sees_no_rows_of_others_but_the_audit(
+    database: str, furnished: dict[str, int], tables: list[str]
+) -> None:
+    with psycopg.connect(database) as connection, database_servers.as_user(connection, BOB.id, admin=True):
+        seen = set()
+        for name in tables:
+            try:
+                with connection.transaction():
+                    seen |= {name} if run(connection, "select from {}", name) else set()
+            except psycopg.errors.InsufficientPrivilege:
+                continue
+    assert seen == SHARED | {"settings_audit"}
+
+
+def test_the_role_of_workers_is_no_other_and_passes_no_policy(connection: psycopg.Connection) -> None:
+    row = connection.execute(
+        "select rolsuper, rolbypassrls, rolcanlogin, rolcreaterole, rolcreatedb, rolreplication,"
+        " (select count(*) from pg_auth_members where member = r.oid) from pg_roles r where rolname = 'rag_worker'"
+    ).fetchone()
+    assert row == (False, False, False, False, False, False, 0)
+
+
+def test_claims_are_data(db: Database) -> None:
+    """Whatever a token says, role and subject are those that we have checked."""
+    liar = models.User(BOB.id, False, {"sub": ADA.id, "role": "service_role", "x": "'; reset role; --"})
+    with db.as_user(liar) as connection:
+        row = connection.execute(
+            "select current_user::text as role, auth.uid()::text as id, auth.role() as claimed, auth.jwt() ->> 'x' as x"
+        ).fetchone()
+    assert row == {"role": "authenticated", "id": BOB.id, "claimed": "authenticated", "x": "'; reset role; --"}
+
+
+@pytest.mark.parametrize(
+    "path", ["{bob}/{id}/original.txt", "{ada}/{other}/original.txt", "{ada}/{id}/../{other}/original.txt"]
+)
+def test_a_document_cannot_name_the_file_of_another(db: Database, path: str) -> None:
+    """SEC-2: its download is signed for the object it names."""
+    ids = {"ada": ADA.id, "bob": BOB.id, "id": str(uuid4()), "other": str(uuid4())}
+    with pytest.raises(errors.NotAllowedError), db.as_user(ADA) as connection:
+        connection.execute(
+            "insert into rag.documents (id, owner_id, file_name, file_type, size_bytes, object_path)"
+            " values (%s, %s, 'a.txt', 'txt', 1, %s)",
+            (ids["id"], ADA.id, path.format(**ids)),
+        )
