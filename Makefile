@@ -76,9 +76,14 @@ supabase-cli: ## Install the Supabase CLI into .build (142 MB), for its tests
 		--no-save --no-audit --no-fund --ignore-scripts --loglevel=error supabase@3.1.0
 
 .PHONY: deploy
-deploy: artifacts node_modules/.installed ## Deploy to AWS with what .env.STAGE says: make deploy STAGE=prod REGION=eu-west-3 (needs AWS credentials)
+deploy: deploy-settings artifacts node_modules/.installed ## Deploy to AWS with what .env.STAGE says: make deploy STAGE=prod REGION=eu-west-3 (needs AWS credentials)
 	set -a; if [ -f .env.$(or $(STAGE),dev) ]; then . ./.env.$(or $(STAGE),dev); fi; \
 	$(OSLS) deploy --stage $(or $(STAGE),dev) $(if $(REGION),--region $(REGION))
+
+.PHONY: deploy-settings
+deploy-settings: ## Look whether what a stage deploys with is here (deploy does this by itself)
+	@test -f .env.$(or $(STAGE),dev) || test "$(or $(STAGE),dev)" = dev || { \
+		echo 'ibid: .env.$(STAGE) is missing: this would deploy no chat model and no sign-in (README, "In the cloud", step 4)' >&2; exit 1; }
 
 .PHONY: eval
 eval: installed-test ## Measure answer quality on the question sets in IBID_EVAL_DATA

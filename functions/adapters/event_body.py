@@ -13,7 +13,8 @@ from contextlib import suppress
 import httpx2
 
 REST_BYTES = 65_536
-"""How much may follow the word that a stream is done before its connection is given up."""
+REST_SECONDS = 5.0
+"""How much, and for how long, may follow the word that a stream is done before its connection is given up."""
 _DATA, _DONE = b"data:", b"[DONE]"
 
 
@@ -56,11 +57,11 @@ class EventBody(httpx2.SyncByteStream):
         self._is_done = _DONE in self._tail
 
     def _read_rest(self) -> None:
-        left = REST_BYTES
+        left, deadline = REST_BYTES, time.monotonic() + REST_SECONDS
         with suppress(Exception):  # nobody waits for it: the answer is told, and the client may have been closed
             for piece in self._pieces:
                 left -= len(piece)
-                if left < 0:
+                if left < 0 or time.monotonic() > deadline:
                     break
             self._body.close()
 

@@ -8,9 +8,11 @@ Only figures in digits are looked at: a number in words is rarely wrong, and oft
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 from functions.core.figure_readings import (
     ANY_NUMBER,
@@ -148,11 +150,25 @@ def _contradicts(text: str, match: re.Match[str], known: Known) -> bool:
     rivals = {value for kind, value in known.measures if kind == unit}
     if unit is None or not rivals:
         return False
-    start = max(end.end() for end in _SENTENCE_END.finditer(text, 0, match.start()))
-    end = _SENTENCE_END.search(text, match.end())
-    sentence = text[start : end.start() if end else None]
-    others = {value for kind, value in find_measures(sentence, read_strictly) if kind == unit}
-    return not (is_denial(sentence) or others & rivals)
+    measures, denies = _read_sentence(_sentence_around(text, match.start()))
+    return not (denies or any(kind == unit and value in rivals for kind, value in measures))
+
+
+def _sentence_around(text: str, at: int) -> str:
+    starts = _sentence_starts(text)
+    place = bisect_right(starts, at)
+    return text[starts[place - 1] : starts[place] if place < len(starts) else None]
+
+
+# A sentence may hold a thousand figures, and each asks for the same.
+@lru_cache(maxsize=4)
+def _sentence_starts(text: str) -> tuple[int, ...]:
+    return tuple(end.end() for end in _SENTENCE_END.finditer(text))
+
+
+@lru_cache(maxsize=8)
+def _read_sentence(sentence: str) -> tuple[frozenset[tuple[str, str]], bool]:
+    return find_measures(sentence, read_strictly), is_denial(sentence)
 
 
 def _is_rounded(text: str, match: re.Match[str], readings: list[Reading], values: frozenset[str]) -> bool:

@@ -177,7 +177,10 @@ def _find_years(text: str) -> list[re.Match[str]]:
         match
         for match in _YEAR.finditer(text)
         if find_unit(text, match.start(), match.end()) is None
-        and (_AFTER_YEAR.match(text, match.end()) or _BEFORE_YEAR.search(text[: match.start()]))
+        and (
+            _AFTER_YEAR.match(text, match.end())
+            or _BEFORE_YEAR.search(text[max(0, match.start() - 20) : match.start()])
+        )
     ]
 
 

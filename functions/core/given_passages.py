@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -66,7 +67,7 @@ def know_figures(passages: Sequence[Passage], asked: frozenset[str]) -> figures.
 
 
 def without_names(text: str, passages: Sequence[Passage]) -> str:
-    """The text without the names of the files it rests on, whose figures are none of the answer."""
-    for name in filter(None, (passage.hit.file_name for passage in passages)):
-        text = text.replace(name, " ")
+    """The text without the names of the files it rests on, whose figures are none of the answer. Notes have titles."""
+    for name in {passage.hit.file_name for passage in passages if passage.hit.source == "document"} - {"", None}:
+        text = re.sub(rf"(?<!\w){re.escape(str(name))}(?!\w)", " ", text)
     return text

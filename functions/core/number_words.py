@@ -82,6 +82,7 @@ _FRACTIONS = {
 _NEAR = 15  # characters
 _WORD = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d[ \u00a0\u202f]")
+_MOST_WORDS = 24  # no number has more
 _JOINED = re.compile(r"[\s-]*(?:\b(?:and|et)\b[\s-]*)?")
 
 _ROMAN = re.compile(r"\b(?=[IVXLCDM])(M{0,3})(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})(?=(?:er|e|ème)?\b)")
@@ -114,7 +115,7 @@ def _read_words(text: str) -> Iterator[str]:
         count = _count(word)
         if count is None or (count >= 100 and _DIGIT.match(text, max(0, match.start() - 2))):  # 12 million
             continue
-        if chain and not _JOINED.fullmatch(text, end, match.start()):
+        if chain and (len(chain) == _MOST_WORDS or not _JOINED.fullmatch(text, end, match.start())):
             yield from _read_chain(chain)
             chain = []
         chain.append(count)

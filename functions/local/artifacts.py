@@ -1,6 +1,6 @@
 """Builds what is deployed: a zip file for each set of functions that need the same packages.
 
-`python -m functions.local.artifacts [--target lambda|host|any]` writes `.build/<target>/<set>.zip`, and does nothing
+`python -m functions.local.artifacts [--target lambda|host]` writes `.build/<target>/<set>.zip`, and does nothing
 when they are there already. An artifact holds our code without `functions/local`, the packages that its set needs at
 the versions that requirements.txt pins, and the bytecode of both, because Lambda cannot write any: without it every
 cold start compiles for a second or two. The packages for Lambda are fetched from the package index, those for this

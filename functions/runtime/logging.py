@@ -85,11 +85,12 @@ def configure(level: str) -> None:
 
 
 def with_request_id(handler: Handler) -> Handler:
-    """A function that no HTTP request has called: its lines carry the id of the invocation."""
+    """A function without the web application: its lines carry the gateway's id of the request, or the invocation's."""
 
     @wraps(handler)
     def handle(event: dict[str, Any], context: Any) -> dict[str, Any]:
-        token = request_id.set(getattr(context, "aws_request_id", None))
+        called = event.get("requestContext", {}).get("requestId")  # the one that its answer names
+        token = request_id.set(called or getattr(context, "aws_request_id", None))
         try:
             return handler(event, context)
         finally:

@@ -74,6 +74,8 @@ def _find_fault(body: bytes) -> tuple[int, str, Any] | None:
     if "result" in message or "error" in message:
         return None
     params = message.get("params") or {}
+    if isinstance(known, str) and not known.isprintable():
+        return types.INVALID_REQUEST, "The id holds characters that cannot be sent back.", None
     if not isinstance(message.get("method"), str) or not isinstance(params, dict) or known != message.get("id"):
         words = "A request has a method, an id that is a text or a number, and as params, if any, an object."
         return types.INVALID_REQUEST, words, known

@@ -16,7 +16,7 @@ from functions.web.deps import ServicesDep, check_secret, read_bearer
 
 router = APIRouter()
 
-_LOOPBACK: Final = ("127.0.0.1", "::1")
+_NEAR: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _ELSEWHERE: Final = (
     "# Retrievals, answers, tokens and cost of functions are CloudWatch metrics under these names, namespace Ibid;\n"
     "# requests are those of the API gateway.\n"
@@ -42,7 +42,8 @@ def get_metrics(
     request: Request, services: ServicesDep, authorization: Annotated[str | None, Header()] = None
 ) -> Response:
     """Figures as Prometheus reads them, for whoever knows METRICS_TOKEN; without one, for a laptop's own programs."""
-    is_near = request.client is not None and request.client.host in _LOOPBACK
+    # The Host header too: a foreign page may point its name at 127.0.0.1, but cannot call it localhost.
+    is_near = request.client is not None and {request.client.host, request.url.hostname} <= _NEAR
     if services.config.metrics_token is not None or not (services.is_local and is_near):
         check_secret(read_bearer(authorization), services.config.metrics_token)
     gauges = _read_gauges(services)

@@ -113,10 +113,22 @@ def test_a_link_by_mail_signs_in_and_leaves_no_token_in_the_address(
     page.get_by_test_id("sign-in-email").fill(ADA)
     page.get_by_test_id("sign-in-link").click()
     expect(page.get_by_test_id("sign-in-said")).to_contain_text(ADA)
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.accept()))
     page.goto("about:blank")
     page.goto(auth_server.links[ADA])
     expect_signed_in(page)
-    assert page.url == f"{server.base_url}/"
+    assert (page.url, asked) == (f"{server.base_url}/", [f"Sign in as {ADA}?"])
+
+
+def test_a_link_that_is_not_ones_own_can_be_declined(
+    context: BrowserContext, auth_server: FakeAuthServer, server: LocalServer
+):
+    session = auth_server.open_session(ADA)
+    page = context.new_page()
+    page.on("dialog", lambda dialog: dialog.dismiss())
+    page.goto(f"{server.base_url}/#access_token={session['access_token']}&refresh_token=x&expires_in=3600")
+    expect_asked(page)
 
 
 def test_a_link_that_has_expired_says_so(context: BrowserContext, server: LocalServer):

@@ -105,9 +105,14 @@ def test_without_a_token_set_nobody_from_outside_sees_figures(fresh_services: Se
 
 
 def test_a_laptop_shows_its_figures_to_itself(fresh_services: Services) -> None:
+    """SEC-5: to no page of another host either, whose name was pointed here."""
     served = app.create_app(routes_health.router, services=fresh_services)
-    assert TestClient(served, client=("127.0.0.1", 50000)).get("/metrics").status_code == 200
-    assert TestClient(served, client=("192.0.2.7", 50000)).get("/metrics").status_code == 401
+
+    def look(host: str, client: str) -> int:
+        return TestClient(served, base_url=f"http://{host}:8000", client=(client, 50000)).get("/metrics").status_code
+
+    assert [look("127.0.0.1", "127.0.0.1"), look("localhost", "127.0.0.1")] == [200, 200]
+    assert [look("evil.example", "127.0.0.1"), look("localhost", "192.0.2.7")] == [401, 401]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ Row = dict[str, Any]
 _GONE: Row = {"state": "deleted", "superseded_by": None}
 _WHITE_SPACE = " \t\n\r\f\u00a0\u2009\u202f"
 _MIN_LETTERS = 20
+_MOST_AFAR = 100  # quotations, each looked for on every page of its document
 """Of a quotation that is looked for on pages that are not beside its own."""
 
 
@@ -106,7 +107,10 @@ def _read_pages(
             "generations": [generation for generation, _, _ in wanted],
             "pages": [page for _, page, _ in wanted],
             "quotes": [quote for _, _, quote in wanted],
-            "words": [max(quote.split(), key=len) if _is_found_afar(quote) else None for _, _, quote in wanted],
+            "words": [
+                max(quote.split(), key=len) if at < _MOST_AFAR and _is_found_afar(quote) else None
+                for at, (_, _, quote) in enumerate(wanted)
+            ],
         },
     ).fetchall()
     for row in found:

@@ -155,6 +155,9 @@ class Database:
             autocommit=True,
             prepare_threshold=None,
             connect_timeout=5,
+            keepalives_idle=30,  # a peer that is gone without a word is noticed within a minute, not after two hours
+            keepalives_interval=10,
+            keepalives_count=3,
             application_name=self._application_name,
             row_factory=dict_row,
         )

@@ -1,6 +1,7 @@
 // Who is asking: the laptop's own user, somebody known to Supabase Auth, or whoever pastes a token.
 
 import { ApiError, problemOf, reach } from "./http.js";
+import { t } from "./i18n.js";
 
 const KEPT_TOKEN = "ibid.token";
 const NOT_LOCAL = [403, 404, 405];
@@ -140,15 +141,27 @@ export class SupabaseSession {
 
 /**
  * Take the session that a link from an e-mail has put into the address, and what it says when it has failed.
- * Who is signed in here already stays so: a link from somebody else must not change that unseen.
+ * Anybody can send a link with a session of their own, so nobody's is changed by one, and it says first whose it is.
  */
 export function takeFromAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
   if (!given.has("access_token") && !given.has("error_description")) return "";
   history.replaceState(null, "", location.pathname + location.search);
   const [access_token, refresh_token] = [given.get("access_token"), given.get("refresh_token")];
-  if (access_token && !read()) keep({ access_token, refresh_token, expires_in: Number(given.get("expires_in")) });
+  if (access_token && !read() && confirm(t("signIn.as", { email: emailIn(access_token) }))) {
+    keep({ access_token, refresh_token, expires_in: Number(given.get("expires_in")) });
+  }
   return given.get("error_description") ?? "";
+}
+
+/** The address that a token names; who may use it is for the server to say. */
+function emailIn(token) {
+  try {
+    const claims = atob(token.split(".")[1].replace(/-/g, "+").replace(/_/g, "/"));
+    return JSON.parse(new TextDecoder().decode(Uint8Array.from(claims, (char) => char.charCodeAt(0)))).email ?? "?";
+  } catch {
+    return "?";
+  }
 }
 
 function inTurn(work) {

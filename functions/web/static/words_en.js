@@ -346,6 +346,7 @@ export const en = {
   "signIn.unconfirmed": "This address is not confirmed yet: open the link in the e-mail you were sent.",
   "signIn.unknown": "Nobody with this address is known here. Ask your administrator for an invitation.",
   "signIn.later": "Too many tries. Wait a minute and try again.",
+  "signIn.as": "Sign in as {email}?",
   "signIn.out": "Sign out",
 
   "failure.model_unavailable": "The model server does not answer. Try again in a moment.",

@@ -346,6 +346,7 @@ export const fr = {
   "signIn.unconfirmed": "Cette adresse n’est pas encore confirmée : ouvrez le lien de l’e-mail reçu.",
   "signIn.unknown": "Personne n’est connu ici à cette adresse. Demandez une invitation à votre administrateur.",
   "signIn.later": "Trop d’essais. Attendez une minute avant de recommencer.",
+  "signIn.as": "Se connecter en tant que {email} ?",
   "signIn.out": "Se déconnecter",
 
   "failure.model_unavailable": "Le serveur du modèle ne répond pas. Réessayez dans un instant.",
@@ -358,7 +359,9 @@ export const fr = {
   "error.unknown": "Une erreur est survenue.",
   "error.unsupported_type": "Ce type de fichier n’est pas accepté. Envoyez un fichier PDF, DOCX, TXT ou Markdown.",
   "error.too_large": "Le fichier dépasse la taille acceptée ici.",
-  "error.not_searchable": "Aucun des documents demandés ne peut encore être interrogé.",
+  "error.rate_limited": "Trop de demandes en une minute. Patientez un instant.",
+  "error.quota_exceeded": "Votre quota sur cette installation est épuisé.",
+  "error.internal": "Une erreur est survenue de notre côté.",
   "error.not_signed_in": "Connectez-vous d’abord.",
   "error.not_admin": "Réservé aux administrateurs.",
   "error.not_found": "Cet élément n’existe pas ici.",
