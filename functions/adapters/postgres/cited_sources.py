@@ -14,8 +14,8 @@ Row = dict[str, Any]
 _GONE: Row = {"state": "deleted", "superseded_by": None}
 _WHITE_SPACE = " \t\n\r\f\u00a0\u2009\u202f"
 _MIN_LETTERS = 20
-_MOST_AFAR = 100  # quotations, each looked for on every page of its document
 """Of a quotation that is looked for on pages that are not beside its own."""
+_MOST_AFAR = 100  # quotations, each looked for on every page of its document
 
 
 def describe(connection: Connection, messages: Sequence[Row]) -> list[Row]:
