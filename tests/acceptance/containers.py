@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import pytest
 from mangum import Mangum
 from pydantic import SecretStr
 
@@ -27,10 +26,13 @@ from tests.handlers.events import Answer, Json
 
 
 class Container:
-    """What answers the requests that one thread sends."""
+    """What answers the requests that one thread sends. All share a model: each would load its own for a second."""
+
+    embedder = LocalEmbedder(threads=1)
 
     def __init__(self, dsn: str, home: Path) -> None:
         self.services = Services(Config(database_url=SecretStr(dsn), ibid_home=home, log_level="CRITICAL"))
+        self.services.embedder_of = lambda server: self.embedder  # of these services alone: others run in this process
         self.statuses: Counter[int] = Counter()
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
@@ -75,12 +77,6 @@ class Person:
 
     def token(self, services: Services) -> str:
         return auth.issue_local_token(services.local_secret, self.id, self.word)
-
-
-def share_embedder(patch: pytest.MonkeyPatch) -> None:
-    """One model for all containers, because each would load its own for a second."""
-    embedder = LocalEmbedder(threads=1)
-    patch.setattr(Services, "embedder_of", lambda services, server: embedder)
 
 
 def words_in(answer: Answer, people: Sequence[Person]) -> set[str]:

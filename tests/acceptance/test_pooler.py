@@ -19,7 +19,7 @@ from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
 from functions.local import migrate
 from tests import database as database_servers
-from tests.acceptance.containers import Container, Person, read, share_embedder, words_in
+from tests.acceptance.containers import Container, Person, read, words_in
 from tests.acceptance.pooler import Pooler, run_pooler
 from tests.handlers.events import Answer
 
@@ -37,10 +37,8 @@ def database(clusters: database_servers.Clusters, postgres_major: int) -> Iterat
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with pytest.MonkeyPatch.context() as patch:
-        share_embedder(patch)
-        yield tmp_path_factory.mktemp("home")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("home")
 
 
 @pytest.fixture
