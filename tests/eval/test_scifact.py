@@ -13,24 +13,24 @@ from functions.local import evaluation, evaluation_goals, evaluation_sets, evalu
 from tests.eval import bm25
 from tests.requirements import need_eval_data
 
-NDCG = 0.785
-"""What is asked of a third of the set; `make eval ARGS=passages/scifact` asks all of it, in three times the minutes."""
+NDCG = 0.845
+"""What is asked of a part of the set; `make eval ARGS=passages/scifact` asks all of it, in many times the minutes."""
 
 
-def read_third() -> evaluation_sets.QuestionSet:
-    """Every third claim, the abstracts that answer them, and every third of the others."""
+def read_part() -> evaluation_sets.QuestionSet:
+    """Every third claim, the abstracts that answer them, and every ninth of the others."""
     found = evaluation_sets.read_set("scifact", root=need_eval_data("passages"))
     questions = found.questions[::3]
     gold = {unit for question in questions for unit in question.gold}
     others = [passage for passage in found.passages if passage.id not in gold]
-    kept = {passage.id for passage in others[::3]} | gold
+    kept = {passage.id for passage in others[::9]} | gold
     passages = tuple(passage for passage in found.passages if passage.id in kept)
     return replace(found, passages=passages, questions=questions)
 
 
 def test_the_right_abstract_is_found_for_a_claim(database: str, pytestconfig: pytest.Config):
     """EVAL-1: nDCG@10 of the hybrid search, which is more than either arm alone finds."""
-    questions = read_third()
+    questions = read_part()
     home = pytestconfig.cache.mkdir("ibid")  # vectors stay the same however the search changes
     with evaluation.open_embedder(home) as embedder, closing(Database(database)) as store:
         found = evaluation.evaluate(store, questions, embedder, Settings())

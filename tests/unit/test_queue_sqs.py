@@ -51,9 +51,9 @@ def test_a_job_is_named_to_the_queue(queue: Queue) -> None:
     ids=["denied", "broken", "slow"],
 )
 def test_a_queue_that_does_not_take_it_costs_seconds_and_is_logged(
-    queue: Queue, fault: Fault, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    queue: Queue, fault: Fault, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(logging.getLogger("functions"), "propagate", True)
+    caplog.set_level(logging.ERROR, "functions")
     queue.script(*[fault] * 2)
     started = time.monotonic()
     queue_sqs.send_job(QUEUE, 7)
