@@ -22,12 +22,13 @@ QUOTE = "lease of the house in Bergen ends in March 2031"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def narrow(thinking: LocalServer) -> Iterator[None]:
+def narrow(server: LocalServer, thinking: LocalServer) -> Iterator[None]:
     """One passage is given with the question, so that everything else is found by a tool or not at all."""
     with thinking.person("admin", admin=True) as admin:
         admin.http.patch("/api/rag/settings", json={"context_passages": 1})
         yield
         admin.http.patch("/api/rag/settings", json={"context_passages": 8})
+    server.services.forget_policy()  # which may have been read meanwhile, and would be kept for seconds
 
 
 @pytest.fixture(scope="module")
