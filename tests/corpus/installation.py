@@ -108,17 +108,22 @@ class WorkerWatch:
                     worker = next((p for p in self._server.children() if "work" in p.cmdline()), None)
                 if worker is not None:
                     self._workers.add(worker.pid)
-                    together = _measure(worker)
+                    together = measure_memory(worker)
                     self._recent_peak = max(self._recent_peak, together)
                     self.peak_bytes = max(self.peak_bytes, together, read_memory(worker.pid, "VmHWM"))
 
 
-def _measure(worker: psutil.Process) -> int:
-    """Bytes in memory of a process and of all that it has started."""
-    together = read_memory(worker.pid, "VmRSS")
-    for child in worker.children(recursive=True):
-        with suppress(OSError):
-            together += read_memory(child.pid, "VmRSS")
+def measure_memory(process: psutil.Process) -> int:
+    """Bytes in memory of a process and of the programs that it has started.
+
+    A child that has not begun its program is still its parent, pages and all (vfork(2)): it is not counted again. On a
+    busy machine it may stay so for as long as it waits for a processor.
+    """
+    together, own = read_memory(process.pid, "VmRSS"), process.cmdline()
+    for child in process.children(recursive=True):
+        with suppress(psutil.Error, OSError):
+            if child.cmdline() != own:
+                together += read_memory(child.pid, "VmRSS")
     return together
 
 
