@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from functions.core import scratch
-from functions.runtime import events, wiring
+from functions.runtime import events, metrics, wiring
 from functions.runtime.logging import with_request_id
 
 _log = logging.getLogger(__name__)
@@ -36,6 +36,8 @@ def ingest_record(record: dict[str, Any], context: Any) -> None:
     outcome = worker.ingest_next(job_id)
     if outcome is None:
         return  # done, or in another worker's hands
+    if outcome.status != "queued":
+        metrics.record_job(outcome.status)
     _log.info("ai_index_job", extra={"job_id": job_id, "status": outcome.status, "code": outcome.code})
     if outcome.again:
         services.nudge_worker(job_id)

@@ -13,7 +13,7 @@ _log = logging.getLogger(__name__)
 @lru_cache(maxsize=1)
 def _client() -> Any:
     import boto3  # part of the Lambda runtime, absent on a laptop
-    from botocore.config import Config  # type: ignore[import-untyped]
+    from botocore.config import Config
 
     # Somebody's request waits for this, and it may be lost: by default a queue that is down is tried for minutes.
     patience = Config(connect_timeout=2, read_timeout=3, retries={"total_max_attempts": 2, "mode": "standard"})

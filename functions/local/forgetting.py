@@ -24,7 +24,7 @@ def run(config: Config, user: str, is_confirmed: bool) -> int:
         if not is_confirmed and not _confirm(user_id):
             print("Nothing was deleted.", file=sys.stderr)
             return 1
-        print(json.dumps(forget_user(services, user_id)))
+        print(json.dumps({"user_id": user_id, "removed": forget_user(services, user_id)}))
     return 0
 
 
@@ -38,8 +38,8 @@ def find_user_id(services: Services, user: str) -> str:
         raise errors.InvalidInputError("Give the id of the user, as Supabase Auth shows it.") from None
 
 
-def forget_user(services: Services, user_id: str, batch_size: int = BATCH_SIZE) -> dict[str, object]:
-    """The receipt: what was removed, by kind. Rows first, files after: what a crash leaves behind, the sweeper removes.
+def forget_user(services: Services, user_id: str, batch_size: int = BATCH_SIZE) -> dict[str, int]:
+    """How many of each kind were removed. Rows first, files after: what a crash leaves behind, the sweeper removes.
 
     Works in batches and may be run again, after a crash or for what came meanwhile.
     """
@@ -52,7 +52,7 @@ def forget_user(services: Services, user_id: str, batch_size: int = BATCH_SIZE) 
         if paths:
             removed["objects"] += services.objects.remove(paths)
         removed.update(receipt)
-    return {"user_id": user_id, "removed": dict(sorted(removed.items()))}
+    return dict(sorted(removed.items()))
 
 
 def _confirm(user_id: str) -> bool:

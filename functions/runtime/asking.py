@@ -84,9 +84,10 @@ class _Saver:
     search_query: str | None = None
     message_id: str | None = None
     is_counted: bool = False
+    cost: float | None = None
 
     def save(self, answer: models.Answer) -> str | None:
-        cost = self._count(answer)
+        self._count(answer)
         if self.opened.conversation_id is None:
             return None
         with self.services.database.as_user(self.user) as connection:
@@ -101,7 +102,7 @@ class _Saver:
                 sections=[asdict(s) for s in answer.sections],
                 sources=[asdict(s) for s in answer.sources],
                 scope=asdict(self.opened.scope),
-                usage=accounting.describe_usage(answer.usage, cost),
+                usage=accounting.describe_usage(answer.usage, self.cost),
                 search_query=self.search_query,
                 question_position=self.opened.question_position,
             )
@@ -118,13 +119,12 @@ class _Saver:
             except errors.IbidError:
                 _log.exception("an interrupted answer was not saved")
 
-    def _count(self, answer: models.Answer) -> float | None:
-        """Also an answer that is kept elsewhere or cannot be saved: its tokens are spent. Returns what they cost."""
-        cost = accounting.find_cost(answer.usage, self.settings)
+    def _count(self, answer: models.Answer) -> None:
+        """Also an answer that is kept elsewhere or cannot be saved: its tokens are spent."""
         if not self.is_counted:
             self.is_counted = True
-            accounting.record_answer(self.user, self.opened.conversation_id, answer, cost)
-        return cost
+            self.cost = accounting.find_cost(answer.usage, self.settings)
+            accounting.record_answer(self.user, self.opened.conversation_id, answer, self.cost)
 
 
 def ask(services: Services, user: models.User, question: Question) -> Generator[Opened | Wrote | Answered, None, None]:
@@ -157,8 +157,8 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
             answer = models.Answer(text, (models.CitedSection(text, (), ()),), (), "guarded", "guard")
             yield Wrote(text)
         answer = replace(answer, usage=rewriting.usage + answer.usage)
-        message_id, cost = saver.save(answer), accounting.find_cost(answer.usage, policy.settings)
-        yield Answered(opened.conversation_id, message_id, opened.scope, answer, rewriting.query, failure, cost)
+        message_id = saver.save(answer)
+        yield Answered(opened.conversation_id, message_id, opened.scope, answer, rewriting.query, failure, saver.cost)
     finally:
         saver.save_interrupted()
 

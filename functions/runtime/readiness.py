@@ -111,10 +111,8 @@ class Readiness:
             if server.kind != "local" and (server.base_url, key) not in asked:
                 asked.add((server.base_url, key))
                 model_probe.probe(server.base_url, key, f"Embedding ({server.name})")
-        if config.chat_model is not None:
-            key = config.openai_api_key.get_secret_value() if config.openai_api_key else None
-            if (config.openai_base_url, key) not in asked:
-                model_probe.probe(config.openai_base_url, key, f"Answers ({config.chat_model})")
+        if config.chat_model is not None and (config.openai_base_url, services.chat_key) not in asked:
+            model_probe.probe(config.openai_base_url, services.chat_key, f"Answers ({config.chat_model})")
         embedding = ", ".join(server.name for server in servers)
         return f"Embedding: {embedding}. Answers: {config.chat_model or 'extractive, no model configured'}."
 

@@ -119,8 +119,9 @@ class Services:
             return None
         from functions.adapters.openai_api import OpenAIChatModel
 
-        key = config.openai_api_key.get_secret_value() if config.openai_api_key else "none"
-        return OpenAIChatModel(model=config.chat_model, api_key=key, base_url=config.openai_base_url)
+        return OpenAIChatModel(
+            model=config.chat_model, api_key=self.chat_key or "none", base_url=config.openai_base_url
+        )
 
     @cached_property
     def rewriting_model(self) -> ports.ChatModel | None:
@@ -132,10 +133,9 @@ class Services:
         from functions.adapters.openai_connection import Patience
         from functions.core import follow_ups
 
-        key = config.openai_api_key.get_secret_value() if config.openai_api_key else "none"
         return OpenAIChatModel(
             model=config.chat_model,
-            api_key=key,
+            api_key=self.chat_key or "none",
             base_url=config.openai_base_url,
             max_tokens=follow_ups.MAX_REPLY_TOKENS,
             patience=Patience(attempts=1),
@@ -204,12 +204,12 @@ class Services:
         """A worker for one run; without a time limit it works until its job ends."""
         from functions.adapters.postgres import search
         from functions.adapters.postgres.jobs import JobStore
-        from functions.runtime.ingesting import CountingWorker
+        from functions.core.ingestion import Worker
 
         policy = self.policy()
         server = policy.servers[0]
         deadline = float("inf") if remaining_seconds is None else time.monotonic() + remaining_seconds
-        return CountingWorker(
+        return Worker(
             store=JobStore(self.database, self.holder),
             objects=self.objects,
             server=server,
@@ -279,6 +279,12 @@ class Services:
         from functions.adapters.token_embeddings import TokenServer
 
         return TokenServer(embedder, base_url=self.config.embedding_token_url, api_key=api_key)
+
+    @property
+    def chat_key(self) -> str | None:
+        """The key of the server that writes answers."""
+        key = self.config.openai_api_key
+        return None if key is None else key.get_secret_value()
 
     def key_of(self, server: models.EmbeddingServer) -> str | None:
         """The key of an embedding server, whose variable the server names."""

@@ -131,7 +131,8 @@ def test_on_lambda_the_same_figures_are_lines_of_the_log(
     fresh_services: Services, model: FakeModelServer, on_lambda: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     caller = Caller(fresh_services, admin=True)
-    caller.add(FACT)
+    job_id = caller.store(caller.announce(size=len(FACT)), FACT)
+    events.invoke("ingest", {"Records": [{"messageId": "m", "body": json.dumps({"job_id": job_id})}]})
     caller.call("settings", "PATCH", "/api/rag/settings", PRICES)
     asked = caller.call("chat", "POST", "/api/rag/chat", QUESTION)
     job, retrieval, answer = embedded(capsys)
