@@ -85,6 +85,15 @@ def database(cluster: database_servers.TestCluster) -> Iterator[str]:
     cluster.drop(dsn)
 
 
+@pytest.fixture(scope="module")
+def module_database(clusters: database_servers.Clusters, postgres_major: int) -> Iterator[str]:
+    """The same for all tests of a file, which have users of their own."""
+    cluster = clusters.get(postgres_major)
+    dsn = cluster.clone()
+    yield dsn
+    cluster.drop(dsn)
+
+
 @pytest.fixture
 def connection(cluster: database_servers.TestCluster) -> Iterator[psycopg.Connection]:
     """A transaction in a migrated database, rolled back afterwards: the quick choice."""

@@ -29,14 +29,6 @@ USER = models.User("00000000-0000-4000-8000-00000000000a", False, {})
 
 
 @pytest.fixture(scope="module")
-def database(clusters: database_servers.Clusters, postgres_major: int) -> Iterator[str]:
-    cluster = clusters.get(postgres_major)
-    dsn = cluster.clone()
-    yield dsn
-    cluster.drop(dsn)
-
-
-@pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("home")
 
@@ -55,16 +47,16 @@ def make_container(home: Path) -> Iterator[Callable[[str], Container]]:
 
 
 @pytest.fixture
-def pooler(database: str, tmp_path: Path) -> Iterator[Pooler]:
+def pooler(module_database: str, tmp_path: Path) -> Iterator[Pooler]:
     """Five connections to the database, however many there are to the pooler."""
-    with run_pooler(database, tmp_path) as running:
+    with run_pooler(module_database, tmp_path) as running:
         yield running
 
 
 @pytest.fixture
-def narrow(database: str, tmp_path: Path) -> Iterator[Pooler]:
+def narrow(module_database: str, tmp_path: Path) -> Iterator[Pooler]:
     """A single connection to the database: whoever comes next gets what the last one left."""
-    with run_pooler(database, tmp_path, pool_size=1) as running:
+    with run_pooler(module_database, tmp_path, pool_size=1) as running:
         yield running
 
 
@@ -344,26 +336,26 @@ def end_backends(_: Pooler, dsn: str) -> None:
 
 @pytest.mark.parametrize("end", [kill_clients, restart, end_backends])
 def test_a_connection_that_is_ended_between_requests_costs_none(
-    pooler: Pooler, database: str, make_container: Callable[[str], Container], person: Person, end: Any
+    pooler: Pooler, module_database: str, make_container: Callable[[str], Container], person: Person, end: Any
 ) -> None:
     containers = [make_container(pooler.dsn) for _ in range(3)]
     furnish(containers[0], person)
     for _ in range(3):
         assert all(is_answered(container, person) for container in containers)
-        end(pooler, database)
+        end(pooler, module_database)
         time.sleep(0.1)  # so that the news of it has come
     assert all(is_answered(container, person) for container in containers)
     for container in containers:
         search(container, person, "")
-        end(pooler, database)
+        end(pooler, module_database)
         time.sleep(0.1)
         search(container, person, "")
 
 
 def test_connections_that_are_closed_for_being_idle_cost_no_request(
-    database: str, tmp_path: Path, make_container: Callable[[str], Container], person: Person
+    module_database: str, tmp_path: Path, make_container: Callable[[str], Container], person: Person
 ) -> None:
-    with run_pooler(database, tmp_path, server_idle_timeout="1", client_idle_timeout="1") as impatient:
+    with run_pooler(module_database, tmp_path, server_idle_timeout="1", client_idle_timeout="1") as impatient:
         container = make_container(impatient.dsn)
         furnish(container, person)
         time.sleep(1.5)
@@ -400,9 +392,9 @@ def test_while_there_is_no_pooler_requests_say_so_and_afterwards_they_are_answer
     assert is_answered(container, person)
 
 
-def test_a_connection_that_dies_before_anything_was_done_is_replaced_once(database: str) -> None:
+def test_a_connection_that_dies_before_anything_was_done_is_replaced_once(module_database: str) -> None:
     """The moment that no look beforehand can rule out: it is alive when taken, and dead when used."""
-    watched = DyingDatabase(database, deaths=1)
+    watched = DyingDatabase(module_database, deaths=1)
     with watched.as_user(USER) as connection:
         assert connection.execute("select auth.uid()::text as id").fetchone() == {"id": USER.id}
     watched.deaths = 2
@@ -429,14 +421,14 @@ class DyingDatabase(Database):
         return connection
 
 
-def test_a_connection_that_dies_in_the_middle_fails_the_request_and_keeps_nothing_of_it(database: str) -> None:
+def test_a_connection_that_dies_in_the_middle_fails_the_request_and_keeps_nothing_of_it(module_database: str) -> None:
     """It is not done again: nobody knows how much of it the caller has seen."""
-    user = Database(database)
+    user = Database(module_database)
 
     def do_half() -> None:
         with user.as_user(USER) as connection:
             connection.execute("insert into rag.notebooks (owner_id, title) values (%s, 'half')", (USER.id,))
-            with psycopg.connect(database, autocommit=True) as killer:
+            with psycopg.connect(module_database, autocommit=True) as killer:
                 killer.execute("select pg_terminate_backend(%s, 5000)", (connection.info.backend_pid,))
             connection.execute("select 1")
 

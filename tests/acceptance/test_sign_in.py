@@ -15,7 +15,6 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from pydantic import SecretStr
 
 from functions.adapters import auth
-from tests import database as database_servers
 from tests.fakes import key_server
 from tests.fakes.key_server import EC_KEY, RSA_KEY, USER, KeyServer, claims, sign
 from tests.local_server import LocalServer, problem_of, run_local_server
@@ -23,14 +22,6 @@ from tests.local_server import LocalServer, problem_of, run_local_server
 LEGACY_SECRET = "the legacy secret of a project, 40 bytes"
 OTHER_USER = "7b7f5c1e-50fb-4a2c-9d0e-1f3c5a6b7d8e"
 Make = Callable[[str], str]
-
-
-@pytest.fixture(scope="module")
-def database(clusters: database_servers.Clusters, postgres_major: int) -> Iterator[str]:
-    cluster = clusters.get(postgres_major)
-    dsn = cluster.clone()
-    yield dsn
-    cluster.drop(dsn)
 
 
 @pytest.fixture(scope="module")
@@ -45,17 +36,19 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def signing(database: str, home: Path, keys: KeyServer) -> Iterator[LocalServer]:
+def signing(module_database: str, home: Path, keys: KeyServer) -> Iterator[LocalServer]:
     """A project with signing keys of the kind that Supabase makes by default."""
-    with run_local_server(database, home, worker=False, supabase_url=keys.url) as running:
+    with run_local_server(module_database, home, worker=False, supabase_url=keys.url) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def legacy(database: str, home: Path, keys: KeyServer) -> Iterator[LocalServer]:
+def legacy(module_database: str, home: Path, keys: KeyServer) -> Iterator[LocalServer]:
     """A project that still signs with its shared secret."""
     secret = SecretStr(LEGACY_SECRET)
-    with run_local_server(database, home, worker=False, supabase_url=keys.url, supabase_jwt_secret=secret) as running:
+    with run_local_server(
+        module_database, home, worker=False, supabase_url=keys.url, supabase_jwt_secret=secret
+    ) as running:
         yield running
 
 
@@ -165,9 +158,9 @@ def test_a_project_with_a_shared_secret_is_as_strict(legacy: LocalServer, keys: 
     ids=["shared", "none", "short-secret"],
 )
 def test_a_dangerous_configuration_lets_nobody_in_and_says_so(
-    database: str, home: Path, keys: KeyServer, setting: dict[str, Any]
+    module_database: str, home: Path, keys: KeyServer, setting: dict[str, Any]
 ) -> None:
-    with run_local_server(database, home, worker=False, supabase_url=keys.url, **setting) as running:
+    with run_local_server(module_database, home, worker=False, supabase_url=keys.url, **setting) as running:
         for token in (with_claims()(keys.issuer), jwt.encode(claims(keys.issuer), None, algorithm="none")):
             response = list_documents(running, token)
             assert problem_of(response) == (503, "unavailable")

@@ -25,7 +25,6 @@ import pytest
 from functions.adapters import storage_supabase
 from functions.adapters.storage_supabase import CHUNK_BYTES, SupabaseObjectStore
 from functions.core import errors, ports
-from tests import database as database_servers
 from tests.acceptance.resumable import ResumableClient
 from tests.fakes import storage_server
 from tests.fakes.storage_refusals import KEY
@@ -57,23 +56,15 @@ class Project:
 
 
 @pytest.fixture(scope="module")
-def database(clusters: database_servers.Clusters, postgres_major: int) -> Iterator[str]:
-    cluster = clusters.get(postgres_major)
-    dsn = cluster.clone()
-    yield dsn
-    cluster.drop(dsn)
-
-
-@pytest.fixture(scope="module")
-def server(database: str) -> Iterator[StorageServer]:
-    with storage_server.run(database) as running:
+def server(module_database: str) -> Iterator[StorageServer]:
+    with storage_server.run(module_database) as running:
         yield running
 
 
 @pytest.fixture(scope="module", params=["stand-in", "project"] if all(REAL) else ["stand-in"])
-def project(request: pytest.FixtureRequest, server: StorageServer, database: str) -> Project:
+def project(request: pytest.FixtureRequest, server: StorageServer, module_database: str) -> Project:
     if request.param == "stand-in":
-        return Project(storage_supabase.connect(server.url, KEY, "documents"), database, server)
+        return Project(storage_supabase.connect(server.url, KEY, "documents"), module_database, server)
     url, key, dsn = REAL
     return Project(storage_supabase.connect(url, key, "documents"), dsn)
 
@@ -227,9 +218,9 @@ def test_the_unsigned_address_takes_no_signature(project: Project, path: str) ->
 
 
 @pytest.fixture
-def fake(server: StorageServer, database: str) -> Iterator[Project]:
+def fake(server: StorageServer, module_database: str) -> Iterator[Project]:
     limits = server.max_bytes, server.mime_types, server.elapsed
-    yield Project(storage_supabase.connect(server.url, KEY, "documents"), database, server)
+    yield Project(storage_supabase.connect(server.url, KEY, "documents"), module_database, server)
     server.max_bytes, server.mime_types, server.elapsed = limits
 
 
@@ -259,9 +250,9 @@ def test_the_limits_of_the_bucket_hold_for_signed_uploads_too(
         client.create(len(CONTENT))
 
 
-def test_a_trigger_that_fails_fails_the_upload(fake: Project, database: str) -> None:
+def test_a_trigger_that_fails_fails_the_upload(fake: Project, module_database: str) -> None:
     """What ours must never do."""
-    with psycopg.connect(database, autocommit=True) as connection:
+    with psycopg.connect(module_database, autocommit=True) as connection:
         connection.execute(
             "create function public.refuse() returns trigger language plpgsql as"
             " $$ begin raise exception 'no'; end $$; create trigger refuse after insert on storage.objects"

@@ -18,7 +18,6 @@ from functions.adapters.postgres import documents
 from functions.adapters.postgres.connection import Connection
 from functions.adapters.storage_local import LocalObjectStore
 from functions.runtime import wiring
-from tests import database as database_servers
 from tests.acceptance import inside, stored_state
 from tests.acceptance.prose import write_markdown
 from tests.handlers import events
@@ -31,21 +30,12 @@ Step = Callable[[], Any]
 
 
 @pytest.fixture(scope="module")
-def database(clusters: database_servers.Clusters, postgres_major: int) -> Iterator[str]:
-    """One for all tests of this module: each has users of its own, and leaves nothing to do."""
-    cluster = clusters.get(postgres_major)
-    dsn = cluster.clone()
-    yield dsn
-    cluster.drop(dsn)
-
-
-@pytest.fixture(scope="module")
-def server(database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+def server(module_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
     """A server without a worker; the handlers of the cloud find the same services, and every nudge is lost."""
     config = {"webhook_secret": SECRET, "ingest_queue_url": "https://sqs.example.org/1/jobs"}
     with (
         pytest.MonkeyPatch.context() as patch,
-        run_local_server(database, tmp_path_factory.mktemp("home"), worker=False, **config) as running,
+        run_local_server(module_database, tmp_path_factory.mktemp("home"), worker=False, **config) as running,
     ):
         patch.setattr(queue_sqs, "send_job", lambda url, job_id: None)
         patch.setattr(wiring, "services", lambda: running.services)
@@ -138,14 +128,14 @@ def run_at_once(*steps: Step) -> None:
 
 @pytest.mark.parametrize("is_triggered", [True, False], ids=["with-trigger", "without-trigger"])
 def test_one_version_told_of_many_times_at_once_is_ingested_once(
-    server: LocalServer, ada: Person, database: str, is_triggered: bool
+    server: LocalServer, ada: Person, module_database: str, is_triggered: bool
 ) -> None:
     """ING-10, LIB-3"""
     ticket = ada.announce("boiler.txt", NEW).json()
     if is_triggered:
         version = put(ada, ticket, NEW)
     else:
-        with trigger_disabled(database):
+        with trigger_disabled(module_database):
             version = put(ada, ticket, NEW)
     tell = partial(send_event, ada, ticket, version)
     finalize = partial(ada.post, f"/documents/{ticket['document']['id']}/finalize")
@@ -153,7 +143,7 @@ def test_one_version_told_of_many_times_at_once_is_ingested_once(
     run_at_once(tell, tell, tell, finalize, finalize, sweep, sweep, work_once(server), work_once(server))
     work_off(server)
     assert jobs_of(server, ticket) == [("ingest", "done")]
-    rows = stored_state.count_rows(database, ada.id)
+    rows = stored_state.count_rows(module_database, ada.id)
     assert (rows["generations"], rows["pages"], rows["chunks"], rows["chunk_vectors"]) == (1, 1, 1, 1)
     run_at_once(tell, tell, finalize, sweep, sweep)
     assert jobs_of(server, ticket) == [("ingest", "done")]
@@ -185,11 +175,11 @@ def test_finalize_that_overtakes_the_end_of_the_upload_ingests_nothing_twice(
 
 
 def test_the_newest_bytes_win_whatever_the_order_of_their_events(
-    server: LocalServer, ada: Person, database: str
+    server: LocalServer, ada: Person, module_database: str
 ) -> None:
     """ING-10"""
     ticket = ada.announce("boiler.txt", NEW).json()
-    with trigger_disabled(database):
+    with trigger_disabled(module_database):
         old, new = put(ada, ticket, OLD), put(ada, ticket, NEW)
     send_event(ada, ticket, new)
     send_event(ada, ticket, old)
@@ -200,11 +190,11 @@ def test_the_newest_bytes_win_whatever_the_order_of_their_events(
 
 
 def test_an_old_event_that_comes_after_the_document_is_indexed_changes_nothing(
-    server: LocalServer, ada: Person, database: str
+    server: LocalServer, ada: Person, module_database: str
 ) -> None:
     """ING-10"""
     ticket = ada.announce("boiler.txt", NEW).json()
-    with trigger_disabled(database):
+    with trigger_disabled(module_database):
         old = put(ada, ticket, OLD)
     new = put(ada, ticket, NEW)
     work_off(server)
@@ -217,7 +207,7 @@ def test_an_old_event_that_comes_after_the_document_is_indexed_changes_nothing(
 
 @pytest.mark.parametrize("is_triggered", [True, False], ids=["with-trigger", "without-trigger"])
 def test_new_bytes_in_the_middle_of_the_ingestion_of_the_old_ones_take_their_place(
-    server: LocalServer, ada: Person, database: str, is_triggered: bool
+    server: LocalServer, ada: Person, module_database: str, is_triggered: bool
 ) -> None:
     """ING-10"""
     ticket = ada.announce("boiler.txt", NEW).json()
@@ -227,7 +217,7 @@ def test_new_bytes_in_the_middle_of_the_ingestion_of_the_old_ones_take_their_pla
         if is_triggered:
             put(ada, ticket, NEW)
             return
-        with trigger_disabled(database):
+        with trigger_disabled(module_database):
             put(ada, ticket, NEW)
         sweeper.sweep(server.services)
 
@@ -236,7 +226,7 @@ def test_new_bytes_in_the_middle_of_the_ingestion_of_the_old_ones_take_their_pla
     assert text_of(ada, ticket) == NEW.decode()
     assert jobs_of(server, ticket) == [("ingest", "superseded"), ("ingest", "done")]
     sweeper.sweep(server.services)
-    assert stored_state.find_left_over(database, server.services.config.home / "storage") == {}
+    assert stored_state.find_left_over(module_database, server.services.config.home / "storage") == {}
 
 
 def interrupt_second_batch(server: LocalServer, ticket: Json, happen: Step) -> str:
@@ -258,11 +248,11 @@ def interrupt_second_batch(server: LocalServer, ticket: Json, happen: Step) -> s
 
 
 def test_an_object_that_no_event_told_of_is_found_by_the_sweeper(
-    server: LocalServer, ada: Person, database: str
+    server: LocalServer, ada: Person, module_database: str
 ) -> None:
     """ING-10, OPS-2"""
     ticket = ada.announce("boiler.txt", NEW).json()
-    with trigger_disabled(database):
+    with trigger_disabled(module_database):
         put(ada, ticket, NEW)
     assert work_off(server) == []
     reports = [sweeper.sweep(server.services) for _ in range(2)]
@@ -281,11 +271,13 @@ def test_a_job_whose_nudge_was_lost_is_named_by_the_sweeper_until_it_is_done(ser
     assert sweeper.sweep(server.services)["due"] == []
 
 
-def test_an_event_for_a_path_that_is_nobodys_makes_no_job(server: LocalServer, ada: Person, database: str) -> None:
+def test_an_event_for_a_path_that_is_nobodys_makes_no_job(
+    server: LocalServer, ada: Person, module_database: str
+) -> None:
     ticket = ada.announce("boiler.txt", NEW).json()
     ada.http.delete(f"/api/rag/documents/{ticket['document']['id']}")
     assert send_event(ada, ticket, "1") is None
-    assert stored_state.count_rows(database, ada.id) == {}
+    assert stored_state.count_rows(module_database, ada.id) == {}
 
 
 # Deleted
@@ -367,31 +359,31 @@ def wait_for_another_try(server: LocalServer, person: Person) -> Json:
     ids=["announced", "uploaded", "half-done", "to-be-tried-again", "indexed", "half-reindexed", "failed"],
 )
 def test_deleting_in_any_status_leaves_nothing_anywhere(
-    server: LocalServer, ada: Person, database: str, status: str, make: Callable[[LocalServer, Person], Json]
+    server: LocalServer, ada: Person, module_database: str, status: str, make: Callable[[LocalServer, Person], Json]
 ) -> None:
     """LIB-8"""
     ticket = make(server, ada)
     document_id = ticket["document"]["id"]
     assert ada.get(f"/documents/{document_id}")["status"] == status
     assert ada.http.delete(f"/api/rag/documents/{document_id}").is_success
-    assert stored_state.count_rows(database, ada.id) == {}
-    assert stored_state.find_left_over(database, server.services.config.home / "storage") == {}
+    assert stored_state.count_rows(module_database, ada.id) == {}
+    assert stored_state.find_left_over(module_database, server.services.config.home / "storage") == {}
     assert work_off(server) == []
 
 
 def test_deleting_while_a_worker_saves_the_next_batch_leaves_nothing(
-    server: LocalServer, ada: Person, database: str
+    server: LocalServer, ada: Person, module_database: str
 ) -> None:
     """LIB-8"""
     ticket = store(server, ada)
     delete = partial(ada.http.delete, f"/api/rag/documents/{ticket['document']['id']}")
     assert interrupt_second_batch(server, ticket, delete) == "superseded"
-    assert stored_state.count_rows(database, ada.id) == {}
-    assert stored_state.find_left_over(database, server.services.config.home / "storage") == {}
+    assert stored_state.count_rows(module_database, ada.id) == {}
+    assert stored_state.find_left_over(module_database, server.services.config.home / "storage") == {}
 
 
 def test_deleting_and_working_at_the_same_time_never_block_each_other(
-    server: LocalServer, ada: Person, database: str
+    server: LocalServer, ada: Person, module_database: str
 ) -> None:
     """LIB-8"""
     tickets = [ada.announce(f"{n}.txt", NEW).json() for n in range(8)]
@@ -409,13 +401,13 @@ def test_deleting_and_working_at_the_same_time_never_block_each_other(
         partial(delete, addresses[1::2]),
         partial(sweeper.sweep, server.services),
     )
-    assert stored_state.count_rows(database, ada.id) == {}
+    assert stored_state.count_rows(module_database, ada.id) == {}
     sweeper.sweep(server.services)
-    assert stored_state.find_left_over(database, server.services.config.home / "storage") == {}
+    assert stored_state.find_left_over(module_database, server.services.config.home / "storage") == {}
 
 
 def test_bytes_that_reach_the_storage_after_the_deletion_are_swept(
-    server: LocalServer, ada: Person, database: str
+    server: LocalServer, ada: Person, module_database: str
 ) -> None:
     """LIB-8, OPS-2"""
     ticket = announce(server, ada)
@@ -426,9 +418,9 @@ def test_bytes_that_reach_the_storage_after_the_deletion_are_swept(
     objects = server.services.objects
     assert isinstance(objects, LocalObjectStore)
     objects.put(path, [NEW])
-    with psycopg.connect(database) as connection:
+    with psycopg.connect(module_database) as connection:
         connection.execute(
             "insert into storage.objects (bucket_id, name, version) values ('documents', %s, '1')", (path,)
         )
     assert sweeper.sweep(server.services)["objects"] == [path]
-    assert stored_state.find_left_over(database, server.services.config.home / "storage") == {}
+    assert stored_state.find_left_over(module_database, server.services.config.home / "storage") == {}

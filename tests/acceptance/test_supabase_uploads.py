@@ -13,7 +13,6 @@ from pydantic import SecretStr
 
 from functions import sweeper
 from functions.adapters.storage_supabase import CHUNK_BYTES
-from tests import database as database_servers
 from tests.acceptance.resumable import ResumableClient
 from tests.fakes import key_server, storage_server
 from tests.fakes.storage_refusals import KEY
@@ -26,24 +25,18 @@ LARGE = b"The boiler burns wood chips in winter. " * (CHUNK_BYTES * 2 // 39 + 1)
 
 
 @pytest.fixture(scope="module")
-def database(clusters: database_servers.Clusters, postgres_major: int) -> Iterator[str]:
-    cluster = clusters.get(postgres_major)
-    dsn = cluster.clone()
-    yield dsn
-    cluster.drop(dsn)
-
-
-@pytest.fixture(scope="module")
-def storage(database: str) -> Iterator[StorageServer]:
-    with storage_server.run(database) as running:
+def storage(module_database: str) -> Iterator[StorageServer]:
+    with storage_server.run(module_database) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def server(database: str, storage: StorageServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+def server(
+    module_database: str, storage: StorageServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[LocalServer]:
     secrets = {"supabase_secret_key": SecretStr(KEY), "supabase_jwt_secret": SecretStr(JWT_SECRET)}
     home = tmp_path_factory.mktemp("home")
-    with run_local_server(database, home, worker=False, supabase_url=storage.url, **secrets) as running:
+    with run_local_server(module_database, home, worker=False, supabase_url=storage.url, **secrets) as running:
         yield running
 
 
@@ -76,8 +69,8 @@ class Table:
 
 
 @pytest.fixture
-def table(database: str) -> Table:
-    return Table(database)
+def table(module_database: str) -> Table:
+    return Table(module_database)
 
 
 def work_off(server: LocalServer) -> None:

@@ -113,7 +113,7 @@ class Installation:
 
     def __init__(self, log: Path) -> None:
         os.environ["AWS_LAMBDA_FUNCTION_NAME"] = "ibid-bench"
-        Services.is_local = True  # type: ignore[assignment,method-assign]  # files of the laptop, which no function has
+        Services.is_local = True  # files of the laptop, which no function has
         self._services, self._log = wiring.services(), log
         self.user = models.User(auth.local_user_id(USER), False, {})
         token = auth.issue_local_token(self._services.local_secret, self.user.id, USER)

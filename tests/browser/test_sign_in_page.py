@@ -37,7 +37,7 @@ def server(
         clusters.get(postgres_major).clone(),
         tmp_path_factory.mktemp("home"),
         worker=False,
-        supabase_url=auth_server.url,
+        supabase_url=auth_server.base_url,
         supabase_publishable_key=PUBLISHABLE_KEY,
         supabase_secret_key=SecretStr("sb_secret_test"),
     ) as running:
@@ -80,7 +80,7 @@ def expect_asked(page: Page) -> None:
 def test_the_fake_speaks_as_supabase_auth_does(auth_server: FakeAuthServer):
     """The vendor's own client signs in, renews and is refused as the page is."""
     headers = {"apikey": PUBLISHABLE_KEY}
-    client = SyncGoTrueClient(url=f"{auth_server.url}/auth/v1", headers=headers, persist_session=False)
+    client = SyncGoTrueClient(url=f"{auth_server.base_url}/auth/v1", headers=headers, persist_session=False)
     session = client.sign_in_with_password({"email": ADA, "password": "correct horse"}).session
     assert session is not None
     assert client.refresh_session(session.refresh_token).user.email == ADA

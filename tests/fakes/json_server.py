@@ -71,6 +71,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self._reply({})
 
+    do_OPTIONS = do_GET
+
     def do_POST(self) -> None:
         self._reply(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
 

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import re
 import socket
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,6 +13,7 @@ from functions.adapters.postgres.connection import Database
 from functions.runtime import readiness
 from functions.runtime.config import Config
 from functions.runtime.wiring import Services
+from tests.fakes.json_server import Body, FakeServer, Fault
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
@@ -71,11 +69,12 @@ def test_readiness_asks_the_model_server(
     database: str, tmp_path: Path, status: int, ok: bool, detail: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ListOfModels(status) as server:
-        services = configure(monkeypatch, database, tmp_path, f"http://{server.host}/v1")
+        services = configure(monkeypatch, database, tmp_path, f"{server.base_url}/v1")
         found = services.readiness.check()["models"]
         services.database.close()
     assert (found.ok, found.detail) == (ok, detail)
-    assert server.seen == [("/v1/models", "Bearer sk-secret")]
+    (request,) = server.requests
+    assert (request["path"], request["headers"]["Authorization"]) == ("/v1/models", "Bearer sk-secret")
 
 
 def test_a_model_server_that_is_gone_is_named_without_its_address_or_key(
@@ -92,11 +91,11 @@ def test_the_model_server_is_asked_every_half_minute_at_most(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ListOfModels(200) as server:
-        services = configure(monkeypatch, database, tmp_path, f"http://{server.host}/v1")
+        services = configure(monkeypatch, database, tmp_path, f"{server.base_url}/v1")
         for _ in range(5):
             services.readiness.check()
         services.database.close()
-    assert len(server.seen) == 1
+    assert len(server.requests) == 1
 
 
 def test_a_look_at_everything_takes_one_connection(fresh_services: Services) -> None:
@@ -132,33 +131,12 @@ def configure(patch: pytest.MonkeyPatch, dsn: str, home: Path, base_url: str) ->
     return Services(Config())
 
 
-class ListOfModels:
-    """A server that answers GET /v1/models with a status, and notes path and key."""
+class ListOfModels(FakeServer):
+    """A server that answers GET /v1/models with a status."""
 
     def __init__(self, status: int) -> None:
-        seen: list[tuple[str, str | None]] = []
+        super().__init__()
+        self._status = status
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                seen.append((self.path, self.headers["authorization"]))
-                self.send_response(status)
-                self.send_header("content-length", "0")
-                self.end_headers()
-
-            def log_message(self, *_: Any) -> None: ...
-
-        self.seen = seen
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-
-    @property
-    def host(self) -> str:
-        return f"127.0.0.1:{self._server.server_address[1]}"
-
-    def __enter__(self) -> ListOfModels:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+    def answer(self, route: str, body: Body) -> Fault:
+        return Fault(self._status)

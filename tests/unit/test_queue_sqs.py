@@ -31,6 +31,7 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> Iterator[Queue]:
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
         queue_sqs._client.cache_clear()
         yield running
+        queue_sqs._client().close()
         queue_sqs._client.cache_clear()
 
 
