@@ -9,7 +9,9 @@ from __future__ import annotations
 import base64
 import math
 import re
+import struct
 import time
+from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -20,9 +22,7 @@ from functions.adapters import openai_tools
 from functions.core import errors, models, ports, prompts
 from functions.core.tools import Tool
 
-if TYPE_CHECKING:  # numpy costs 0.1 s at import and chat never needs it
-    import numpy as np
-    import numpy.typing as npt
+if TYPE_CHECKING:
     import openai
 
 MAX_BATCH_INPUTS = 2048
@@ -70,11 +70,9 @@ class OpenAIEmbedder:
         """An estimate on the safe side; the protocol has no tokenizer."""
         return prompts.estimate_tokens(text)
 
-    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        import numpy as np
-
-        rows = [row for batch in self._batches(texts) for row in self._embed_batch(batch)]
-        return np.stack(rows) if rows else np.zeros((0, self._dimensions), np.float32)
+    def embed(self, texts: Sequence[str]) -> list[array[float]]:
+        """Without numpy, which would be half of what is deployed to answer questions."""
+        return [vector for batch in self._batches(texts) for vector in self._embed_batch(batch)]
 
     def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
         batch: list[str] = []
@@ -89,7 +87,7 @@ class OpenAIEmbedder:
         if batch:
             yield batch
 
-    def _embed_batch(self, batch: list[str]) -> list[npt.NDArray[np.float32]]:
+    def _embed_batch(self, batch: list[str]) -> list[array[float]]:
         from openai.types import CreateEmbeddingResponse
 
         def request() -> Any:
@@ -105,22 +103,20 @@ class OpenAIEmbedder:
             )
         return [self._vector(item.embedding) for item in data]
 
-    def _vector(self, embedding: str | Sequence[float]) -> npt.NDArray[np.float32]:
-        import numpy as np
-
-        if isinstance(embedding, str):
-            vector = np.frombuffer(base64.b64decode(embedding), "<f4").astype(np.float32)
-        else:
-            vector = np.asarray(embedding, np.float32)
-        if vector.shape != (self._dimensions,):
+    def _vector(self, embedding: str | Sequence[float]) -> array[float]:
+        try:
+            vector = array("f", _decode(embedding) if isinstance(embedding, str) else embedding)
+        except (TypeError, ValueError, struct.error) as exc:
+            raise errors.ModelRejectedError("The embedding server returned something other than vectors.") from exc
+        if len(vector) != self._dimensions:
             raise errors.ModelRejectedError(
-                f"The embedding server returns {vector.size} dimensions where {self._dimensions} are set.",
+                f"The embedding server returns {len(vector)} dimensions where {self._dimensions} are set.",
                 model=self.model,
             )
-        length = float(np.linalg.norm(vector))
+        length = math.hypot(*vector)
         if not math.isfinite(length) or length == 0.0:
             raise errors.ModelRejectedError("The embedding server returned a vector that is not usable.")
-        return vector / np.float32(length)
+        return array("f", (value / length for value in vector))
 
     def _give_up_field(self, refusal: str) -> bool:
         return (
@@ -291,6 +287,12 @@ class _Halves:
         if "\ud800" <= piece[-1] < "\udc00":
             piece, self._held = piece[:-1], piece[-1]
         return piece.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _HALF.search(piece) else piece
+
+
+def _decode(embedding: str) -> tuple[float, ...]:
+    """The vector that `encoding_format: base64` stands for: little-endian float32."""
+    content = base64.b64decode(embedding)
+    return struct.unpack(f"<{len(content) // 4}f", content)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from functions.adapters import openai_connection as connection
 from functions.core import errors, models, ports
 
 if TYPE_CHECKING:  # numpy costs 100 ms at import
-    from functions.core.ports import Matrix
+    from functions.core.ports import Matrix, Vectors
 
 Result = TypeVar("Result")
 
@@ -56,7 +56,7 @@ class TokenServer:
     def count_tokens(self, text: str) -> int:
         return self._embedder.count_tokens(text)
 
-    def embed(self, texts: Sequence[str]) -> Matrix:
+    def embed(self, texts: Sequence[str]) -> Vectors:
         return self._embedder.embed(texts)
 
     def embed_tokens(self, texts: Sequence[str]) -> list[ports.TokenEmbeddings]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from functions.core import errors
 
 if TYPE_CHECKING:  # numpy costs 100 ms at import and most handlers never touch a vector
-    from functions.core.ports import Embedder, Matrix
+    from functions.core.ports import Embedder, Matrix, Vectors
 
 MAX_BATCH_TOKENS = 200_000  # the OpenAI API takes 300,000 tokens a request; counts of other tokenizers are estimates
 
@@ -77,7 +77,7 @@ def group_by_size(counts: Iterable[int], *, batch_size: int, max_batch_tokens: i
     return groups
 
 
-def check_vectors(vectors: Matrix, count: int, dimensions: int) -> Matrix:
+def check_vectors(vectors: Vectors, count: int, dimensions: int) -> Matrix:
     """`vectors` as float32, if it is `count` finite rows other than zero of that length; else ModelRejectedError."""
     import numpy as np
 

@@ -147,5 +147,5 @@ def _unit_vectors(
     vectors = (sums / np.where(lengths > 0, lengths, 1)).astype(np.float32)
     empty: list[int] = np.flatnonzero(lengths[:, 0] == 0).tolist()
     if empty:
-        vectors[empty] = embedder.embed([text[slice(*spans[index])] for index in empty])
+        vectors[empty] = np.asarray(embedder.embed([text[slice(*spans[index])] for index in empty]))
     return vectors

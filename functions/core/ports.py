@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from functions.core import models
 
 if TYPE_CHECKING:  # numpy costs 100 ms at import and most handlers never touch a vector
+    from array import array
+
     import numpy as np
     import numpy.typing as npt
 
@@ -17,11 +19,14 @@ if TYPE_CHECKING:  # numpy costs 100 ms at import and most handlers never touch 
     from functions.core.tool_results import ToolResult
     from functions.core.tools import Tool
 
+    # float32, with `tolist` and `tobytes`: as numpy, or without it, which answering through a remote model never loads.
     Matrix = npt.NDArray[np.float32]
+    Vector = npt.NDArray[np.float32] | array[float]
+    Vectors = Matrix | list[array[float]]
 
 
 class Embedder(Protocol):
-    """Turns texts into unit vectors, one row a text, shape (len(texts), dimensions), float32."""
+    """Turns texts into unit vectors, one row a text, (len(texts), dimensions)."""
 
     @property
     def dimensions(self) -> int: ...
@@ -29,7 +34,7 @@ class Embedder(Protocol):
     @property
     def max_input_tokens(self) -> int: ...
 
-    def embed(self, texts: Sequence[str]) -> Matrix:
+    def embed(self, texts: Sequence[str]) -> Vectors:
         """Raises ModelUnavailableError, ModelRateLimitedError or ModelRejectedError."""
         ...
 

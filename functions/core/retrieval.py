@@ -13,7 +13,7 @@ from functions.core.context import choose_context
 from functions.core.settings import Settings
 
 if TYPE_CHECKING:
-    from functions.core.ports import Matrix
+    from functions.core.ports import Vector
 
 RERANKER = "reranker"
 
@@ -132,7 +132,7 @@ def _rerank(
 
 def find_passages(
     text: str,
-    vector: Matrix,
+    vector: Vector,
     *,
     lang: str,
     server: models.EmbeddingServer,

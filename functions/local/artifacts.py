@@ -36,17 +36,18 @@ BUILD = REPOSITORY / ".build"
 PINS = REPOSITORY / "requirements.txt"
 TASK_ROOT = "/var/task"
 
-_SERVICE = ("psycopg[binary]", "pydantic-settings", "supabase")
-_HTTP = (*_SERVICE, "fastapi", "mangum", "PyJWT[crypto]")
-_MODELS = ("openai", "numpy")
+_DATABASE = ("psycopg[binary]", "pydantic-settings")
+_FILES = (*_DATABASE, "supabase")
+_WEB = ("fastapi", "mangum", "PyJWT[crypto]")
+_ANSWERS = (*_DATABASE, *_WEB, "openai", "jsonschema")  # no numpy: half of it all, for one vector a question
 # What the functions of a set import, by themselves; boto3 is part of the Lambda runtime.
 SETS: Final[Mapping[str, tuple[str, ...]]] = {
-    "http": _HTTP,
-    "documents": (*_HTTP, "pypdfium2", "pillow"),
-    "chat": (*_HTTP, *_MODELS, "jsonschema", "uvicorn"),
-    "mcp": (*_HTTP, *_MODELS, "jsonschema", "mcp"),
-    "ingest": (*_SERVICE, *_MODELS, "pgvector", "pdfplumber", "pypdfium2", "pillow"),
-    "schedule": _SERVICE,
+    "http": (*_FILES, *_WEB),
+    "documents": (*_FILES, *_WEB, "pypdfium2"),
+    "chat": (*_ANSWERS, "uvicorn"),
+    "mcp": (*_ANSWERS, "mcp"),
+    "ingest": (*_FILES, "openai", "numpy", "pgvector", "pdfplumber", "pypdfium2", "pillow"),
+    "schedule": _FILES,
 }
 
 # The newest tag first: what manylinux_2_34 allows, Lambda's Amazon Linux 2023 has.

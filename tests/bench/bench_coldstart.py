@@ -34,7 +34,7 @@ from tests.lambda_platform import Platform
 
 SHORT, LONG = 12, 30
 MOST_TIMES_BARE = 1.3
-MOST_MB = {"http": 60.0, "ingest": 150.0}
+MOST_MB = {name: 150.0 if name == "ingest" else 60.0 for name in artifacts.SETS}
 SUPABASE = "http://127.0.0.1:9"  # nobody listens on the discard port
 JWT_SECRET = "a secret that a project still signs its tokens with"
 BARE = "bare_function"
@@ -165,8 +165,7 @@ def list_sizes(target: artifacts.Target) -> list[dict[str, Any]]:
         with zipfile.ZipFile(path) as archive:
             size = sum(entry.file_size for entry in archive.infolist()) / 1e6
         title = f"{path.stem} artifact ({target.name}), MB unzipped"
-        limit = MOST_MB.get(path.stem)
-        rows.append(at_most(title, size, limit) if limit else figure(title, size, 250.0))
+        rows.append(at_most(title, size, MOST_MB[path.stem]))
     return rows
 
 

@@ -79,7 +79,7 @@ def test_texts_come_back_in_order_and_an_empty_one_asks_nobody(server: FakeToken
 
 def test_whole_texts_go_to_the_embedder_of_the_same_server(server: FakeTokenServer) -> None:
     embedder = token_server(server, max_input_tokens=99)
-    assert embedder.embed(["one two"]).shape == (1, 8)
+    assert len(embedder.embed(["one two"])) == 1
     assert server.paths() == ["/v1/embeddings"]
     assert (embedder.dimensions, embedder.max_input_tokens, embedder.count_tokens("x" * 30)) == (8, 99, 10)
 
