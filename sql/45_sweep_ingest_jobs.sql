@@ -2,7 +2,8 @@
 -- objects without a job get one, uploads that never came are given up when their signed URL is long over, unfinished
 -- generations that no job will finish are removed. A lost worker is forgiven twice as often as a failure: most were merely
 -- stopped. Returns counts, the ids of the jobs that are due (oldest first, at most 100) and the paths of stored objects that
--- belong to nobody, at most 100, which the caller removes: uploads that came after their document was deleted, and duplicates.
+-- belong to nobody, at most 100, which the caller removes: uploads that came after their document was deleted, duplicates, and
+-- what is larger than was announced.
 create or replace function rag.sweep_ingest_jobs(max_attempts int) returns jsonb
 language plpgsql volatile
 security definer -- storage.objects is not readable for the worker role
@@ -62,7 +63,11 @@ begin
     from (
         select o.name from storage.objects o
         where o.bucket_id = 'documents' and o.name ~ '^[0-9a-f-]{36}/[0-9a-f-]{36}/original\.[a-z]+$'
-            and not exists (select from rag.documents d where d.object_path = o.name and d.duplicate_of is null)
+            and not exists (
+                select from rag.documents d
+                where d.object_path = o.name and d.duplicate_of is null
+                    and d.error_code is distinct from 'larger_than_announced'
+            )
         order by o.created_at limit 100
     ) s;
     return jsonb_build_object('dead', dead, 'enqueued', enqueued, 'expired', expired, 'orphans', orphans, 'due', due,

@@ -9,11 +9,12 @@ as $$
 declare
     document rag.documents;
     version text;
+    size_bytes bigint;
     job_id bigint;
 begin
     select * into document from rag.documents d
     where d.id = request_ingest_job.document_id and d.owner_id = auth.uid() for update;
-    select o.version into version from storage.objects o
+    select o.version, (o.metadata ->> 'size')::bigint into version, size_bytes from storage.objects o
     where o.bucket_id = 'documents' and o.name = document.object_path;
     if version is null then
         return null;
@@ -25,7 +26,7 @@ begin
         return job_id;
     end if;
     if not exists (select from rag.ingest_jobs j where j.document_id = document.id) then
-        return rag.enqueue_stored_object(document.object_path, version, null);
+        return rag.enqueue_stored_object(document.object_path, version, size_bytes);
     end if;
     insert into rag.ingest_jobs (owner_id, document_id, kind, object_version)
     values (document.owner_id, document.id, 'reindex', version)

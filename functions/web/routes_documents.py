@@ -219,9 +219,9 @@ def _request_ingestion(
         if only_if is not None and row["status"] != only_if:
             return schemas.Document.of(row)
         job_id = documents.request_ingest_job(connection, str(row["id"]))
-        if job_id is None:
-            raise errors.ConflictError("The file has not arrived yet: send it to the upload URL first.")
         row = documents.find(connection, str(row["id"]))
+    if job_id is None:
+        raise errors.ConflictError(row["error"] or "The file has not arrived yet: send it to the upload URL first.")
     services.nudge_worker(job_id)
     return schemas.Document.of(row)
 

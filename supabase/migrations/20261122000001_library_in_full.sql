@@ -117,6 +117,15 @@ begin
     if found then
         return job_id;
     end if;
+    -- Quotas count what was announced. What is larger is not read, and the sweeper removes it.
+    if document.generation is null and object_size > document.size_bytes then
+        update rag.documents d
+        set status = 'failed', stage = null, error_code = 'larger_than_announced',
+            error = format('%s bytes arrived where %s were announced. Upload the file again, with its real size.',
+                object_size, document.size_bytes)
+        where d.id = document.id and d.error_code is distinct from 'larger_than_announced';
+        return null;
+    end if;
     update rag.ingest_jobs j set status = 'superseded', finished_at = clock_timestamp(), lease_token = null
     where j.document_id = document.id and j.status in ('queued', 'running');
     insert into rag.ingest_jobs (owner_id, document_id, kind, object_version)

@@ -877,12 +877,13 @@ $$;
 revoke all on function rag.fail_ingest_job(bigint, uuid, text, text, boolean, int, int) from public;
 grant execute on function rag.fail_ingest_job(bigint, uuid, text, text, boolean, int, int) to rag_worker;
 
--- from sql/45_sweep_ingest_jobs.sql sha256:82062be9ff5ed57e596a32bb2e6613fa94f5d63246e94efa002a7d8b81fda071
+-- from sql/45_sweep_ingest_jobs.sql sha256:53ceee2a44205fd32df0bfeb131a82b8fda09048abe862b80744333ac035629a
 -- Puts right what a crash or a lost message left: leases that expired too often become dead jobs and failed sources, stored
 -- objects without a job get one, uploads that never came are given up when their signed URL is long over, unfinished
 -- generations that no job will finish are removed. A lost worker is forgiven twice as often as a failure: most were merely
 -- stopped. Returns counts, the ids of the jobs that are due (oldest first, at most 100) and the paths of stored objects that
--- belong to nobody, at most 100, which the caller removes: uploads that came after their document was deleted, and duplicates.
+-- belong to nobody, at most 100, which the caller removes: uploads that came after their document was deleted, duplicates, and
+-- what is larger than was announced.
 create or replace function rag.sweep_ingest_jobs(max_attempts int) returns jsonb
 language plpgsql volatile
 security definer -- storage.objects is not readable for the worker role
@@ -942,7 +943,11 @@ begin
     from (
         select o.name from storage.objects o
         where o.bucket_id = 'documents' and o.name ~ '^[0-9a-f-]{36}/[0-9a-f-]{36}/original\.[a-z]+$'
-            and not exists (select from rag.documents d where d.object_path = o.name and d.duplicate_of is null)
+            and not exists (
+                select from rag.documents d
+                where d.object_path = o.name and d.duplicate_of is null
+                    and d.error_code is distinct from 'larger_than_announced'
+            )
         order by o.created_at limit 100
     ) s;
     return jsonb_build_object('dead', dead, 'enqueued', enqueued, 'expired', expired, 'orphans', orphans, 'due', due,
@@ -951,6 +956,50 @@ end
 $$;
 revoke all on function rag.sweep_ingest_jobs(int) from public;
 grant execute on function rag.sweep_ingest_jobs(int) to rag_worker;
+
+-- from sql/46_request_ingest_job.sql sha256:27559d5c7cb1e8000dbaee1344e5817a71d6d3d30ebfcc2b062bcefc4fd4c304
+-- Queues one of the caller's documents again: a failed one from its stored file, an indexed one for re-indexing (the old
+-- passages answer until the new ones replace them). An open job is left alone and, if it was waiting, made due now.
+-- Returns the job's id, or null when the document is not the caller's or has no stored file yet.
+create or replace function rag.request_ingest_job(document_id uuid) returns bigint
+language plpgsql volatile
+security definer -- users may not write the queue; the owner is checked here
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+    document rag.documents;
+    version text;
+    size_bytes bigint;
+    job_id bigint;
+begin
+    select * into document from rag.documents d
+    where d.id = request_ingest_job.document_id and d.owner_id = auth.uid() for update;
+    select o.version, (o.metadata ->> 'size')::bigint into version, size_bytes from storage.objects o
+    where o.bucket_id = 'documents' and o.name = document.object_path;
+    if version is null then
+        return null;
+    end if;
+    update rag.ingest_jobs j set run_after = least(j.run_after, clock_timestamp())
+    where j.document_id = document.id and j.status in ('queued', 'running')
+    returning j.id into job_id;
+    if job_id is not null then
+        return job_id;
+    end if;
+    if not exists (select from rag.ingest_jobs j where j.document_id = document.id) then
+        return rag.enqueue_stored_object(document.object_path, version, size_bytes);
+    end if;
+    insert into rag.ingest_jobs (owner_id, document_id, kind, object_version)
+    values (document.owner_id, document.id, 'reindex', version)
+    returning id into job_id;
+    update rag.documents d
+    set status = case when d.generation is null then 'uploaded' else 'reindexing' end, stage = 'queued', pages_done = 0,
+        error_code = null, error = null
+    where d.id = document.id;
+    return job_id;
+end
+$$;
+revoke all on function rag.request_ingest_job(uuid) from public;
+grant execute on function rag.request_ingest_job(uuid) to authenticated;
 
 -- from sql/47_delete_document.sql sha256:511b145b80018277434800c7bf7e0f37fa4cbc2e8f4a03aa53d6073a38fe1ef6
 -- Deletes one of the caller's documents with everything made of it, its older versions and its aliases, in any status, and

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +101,14 @@ def count_rows(dsn: str, owner_id: str) -> dict[str, int]:
     counts = " union all ".join(f"select '{t}', count(*) from rag.{t} where owner_id = %(owner)s" for t in _OWNED)
     with psycopg.connect(dsn) as connection:
         return {table: n for table, n in connection.execute(counts, {"owner": owner_id}) if n}
+
+
+@contextmanager
+def trigger_disabled(dsn: str) -> Iterator[None]:
+    """Inside, objects are stored and nothing hears of it."""
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("alter table storage.objects disable trigger rag_on_object_stored")
+        try:
+            yield
+        finally:
+            connection.execute("alter table storage.objects enable trigger rag_on_object_stored")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -46,15 +45,6 @@ def server(module_database: str, tmp_path_factory: pytest.TempPathFactory) -> It
 def ada(server: LocalServer) -> Iterator[Person]:
     with server.person("Ada") as person:
         yield person
-
-
-@contextmanager
-def trigger_disabled(dsn: str) -> Iterator[None]:
-    """Inside, objects are stored and nothing hears of it."""
-    with psycopg.connect(dsn, autocommit=True) as connection:
-        connection.execute("alter table storage.objects disable trigger rag_on_object_stored")
-        yield
-        connection.execute("alter table storage.objects enable trigger rag_on_object_stored")
 
 
 def send_event(person: Person, ticket: Json, version: str, size: int = 10) -> int | None:
@@ -135,7 +125,7 @@ def test_one_version_told_of_many_times_at_once_is_ingested_once(
     if is_triggered:
         version = put(ada, ticket, NEW)
     else:
-        with trigger_disabled(module_database):
+        with stored_state.trigger_disabled(module_database):
             version = put(ada, ticket, NEW)
     tell = partial(send_event, ada, ticket, version)
     finalize = partial(ada.post, f"/documents/{ticket['document']['id']}/finalize")
@@ -179,7 +169,7 @@ def test_the_newest_bytes_win_whatever_the_order_of_their_events(
 ) -> None:
     """ING-10"""
     ticket = ada.announce("boiler.txt", NEW).json()
-    with trigger_disabled(module_database):
+    with stored_state.trigger_disabled(module_database):
         old, new = put(ada, ticket, OLD), put(ada, ticket, NEW)
     send_event(ada, ticket, new)
     send_event(ada, ticket, old)
@@ -194,7 +184,7 @@ def test_an_old_event_that_comes_after_the_document_is_indexed_changes_nothing(
 ) -> None:
     """ING-10"""
     ticket = ada.announce("boiler.txt", NEW).json()
-    with trigger_disabled(module_database):
+    with stored_state.trigger_disabled(module_database):
         old = put(ada, ticket, OLD)
     new = put(ada, ticket, NEW)
     work_off(server)
@@ -210,14 +200,14 @@ def test_new_bytes_in_the_middle_of_the_ingestion_of_the_old_ones_take_their_pla
     server: LocalServer, ada: Person, module_database: str, is_triggered: bool
 ) -> None:
     """ING-10"""
-    ticket = ada.announce("boiler.txt", NEW).json()
+    ticket = ada.announce("boiler.txt", LONG).json()
     put(ada, ticket, LONG)
 
     def store_new() -> None:
         if is_triggered:
             put(ada, ticket, NEW)
             return
-        with trigger_disabled(module_database):
+        with stored_state.trigger_disabled(module_database):
             put(ada, ticket, NEW)
         sweeper.sweep(server.services)
 
@@ -252,7 +242,7 @@ def test_an_object_that_no_event_told_of_is_found_by_the_sweeper(
 ) -> None:
     """ING-10, OPS-2"""
     ticket = ada.announce("boiler.txt", NEW).json()
-    with trigger_disabled(module_database):
+    with stored_state.trigger_disabled(module_database):
         put(ada, ticket, NEW)
     assert work_off(server) == []
     reports = [sweeper.sweep(server.services) for _ in range(2)]

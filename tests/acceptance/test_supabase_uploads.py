@@ -13,6 +13,7 @@ from pydantic import SecretStr
 
 from functions import sweeper
 from functions.adapters.storage_supabase import CHUNK_BYTES
+from tests.acceptance import stored_state
 from tests.acceptance.resumable import ResumableClient
 from tests.fakes import key_server, storage_server
 from tests.fakes.storage_refusals import KEY
@@ -122,6 +123,35 @@ def test_an_upload_after_the_document_was_deleted_is_swept(
     assert (table.objects(ticket), table.jobs(ticket)) == (1, [])
     sweeper.sweep(server.services)
     assert (table.objects(ticket), [path for path in storage.objects if ticket["document"]["id"] in path]) == (0, [])
+
+
+def test_more_bytes_than_were_announced_are_neither_read_nor_kept(
+    server: LocalServer, ada: Person, storage: StorageServer, table: Table
+) -> None:
+    """LIB-4: else a quota would be passed by with a small announcement."""
+    ticket = ada.announce("boiler.txt", FACT).json()
+    address = f"/documents/{ticket['document']['id']}"
+    assert ada.put(ticket, FACT * 2).status_code == 200
+    found = ada.get(address)
+    assert (found["status"], found["error_code"], table.jobs(ticket)) == ("failed", "larger_than_announced", [])
+    assert found["error"].startswith(f"{2 * len(FACT)} bytes arrived where {len(FACT)} were announced.")
+    assert problem_of(ada.http.post(f"/api/rag{address}/retry")) == (409, "conflict")
+    sweeper.sweep(server.services)
+    assert (table.objects(ticket), [path for path in storage.objects if ticket["document"]["id"] in path]) == (0, [])
+    assert ada.put(ticket, FACT).status_code == 200
+    assert (ada.get(address)["status"], table.jobs(ticket)) == ("uploaded", ["queued"])
+
+
+def test_without_a_trigger_finalize_says_that_too_much_arrived(
+    server: LocalServer, ada: Person, module_database: str, table: Table
+) -> None:
+    """LIB-3"""
+    ticket = ada.announce("boiler.txt", FACT).json()
+    with stored_state.trigger_disabled(module_database):
+        ada.put(ticket, FACT * 2)
+    answer = ada.http.post(f"/api/rag/documents/{ticket['document']['id']}/finalize")
+    assert answer.json()["detail"].startswith(f"{2 * len(FACT)} bytes arrived")
+    assert ada.get(f"/documents/{ticket['document']['id']}")["status"] == "failed"
 
 
 # In pieces

@@ -113,7 +113,7 @@ class Caller:
         headers = {"authorization": f"Bearer {self.token}"} | options.pop("headers", {})
         return events.send(module, events.http(method, path, body, headers=headers, **options))
 
-    def announce(self, file_name: str = "boiler.txt", size: int = 30) -> Json:
+    def announce(self, file_name: str = "boiler.txt", size: int = 1000) -> Json:
         answer = self.call("documents", "POST", "/api/rag/documents", {"file_name": file_name, "size": size})
         assert answer.status == 201, answer.content
         document: Json = answer.json["document"]
