@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import traceback
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -13,6 +12,7 @@ from functools import wraps
 from typing import Any
 
 from functions.core import errors
+from functions.runtime.aws_lambda import find_function_name
 
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 
@@ -78,7 +78,7 @@ def configure(level: str) -> None:
         handler.setFormatter(JsonFormatter())
         logger.addHandler(handler)
         logger.propagate = False
-        if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
+        if find_function_name() is not None:
             for foreign in logging.getLogger().handlers:
                 foreign.setFormatter(JsonFormatter())
     logger.setLevel(level.upper())

@@ -10,7 +10,6 @@ https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 from __future__ import annotations
 
 import json
-import os
 import sys
 import threading
 import time
@@ -19,6 +18,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, Literal
 
+from functions.runtime.aws_lambda import find_function_name
 from functions.runtime.logging import request_id
 
 NAMESPACE: Final = "Ibid"
@@ -162,13 +162,13 @@ REGISTRY: Final = Registry(
 
 def is_embedded() -> bool:
     """Whether figures go to the log instead of being counted here."""
-    return "AWS_LAMBDA_FUNCTION_NAME" in os.environ
+    return find_function_name() is not None
 
 
 def record(*samples: Sample) -> None:
     """Counts samples of one event, or writes them down; on Lambda no two of them may be of one metric."""
-    if is_embedded():
-        line = describe_embedded(samples, os.environ["AWS_LAMBDA_FUNCTION_NAME"], time.time())
+    if function_name := find_function_name():
+        line = describe_embedded(samples, function_name, time.time())
         print(json.dumps(line), file=sys.stdout, flush=True)
     else:
         REGISTRY.add(samples)

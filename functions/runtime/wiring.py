@@ -18,6 +18,7 @@ from functions.adapters.postgres.connection import Connection, Database
 from functions.core import errors, models
 from functions.core.settings import Settings, load_settings
 from functions.runtime import logging
+from functions.runtime.aws_lambda import find_function_name
 from functions.runtime.config import Config
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Services:
     @property
     def is_local(self) -> bool:
         """Without Supabase the laptop's storage and sign-in stand in, but never on a function platform."""
-        if self.config.supabase_url is None and "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
+        if self.config.supabase_url is None and find_function_name() is not None:
             raise errors.UnavailableError("SUPABASE_URL is not set.")
         return self.config.supabase_url is None
 

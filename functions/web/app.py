@@ -15,6 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from functions.runtime import metrics
+from functions.runtime.aws_lambda import find_function_name
 from functions.runtime.logging import request_id
 from functions.runtime.wiring import Services
 from functions.web import errors
@@ -130,7 +131,7 @@ def _choose_request_id(scope: Scope, headers: dict[bytes, bytes]) -> str:
 
 def _read_gateway_id(scope: Scope, headers: dict[bytes, bytes]) -> str:
     """From the event that Mangum keeps, or the header in which the Lambda Web Adapter hands it on; "" for none."""
-    if "AWS_LAMBDA_FUNCTION_NAME" not in os.environ:
+    if find_function_name() is None:
         return ""
     try:
         context = json.loads(headers.get(b"x-amzn-request-context", b"{}"))
