@@ -69,6 +69,9 @@ class RequestFrame:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        is_head = scope["method"] == "HEAD"
+        if is_head:  # as GET, but for the body (RFC 9110, 9.3.2); FastAPI's routes do not know it
+            scope = {**scope, "method": "GET"}
         headers = {name: value for name, value in scope["headers"]}
         current = _choose_request_id(scope, headers)
         token = request_id.set(current)
@@ -81,6 +84,8 @@ class RequestFrame:
                 started, status = True, message["status"]
                 message["headers"] = [*message["headers"], *_HEADERS, (b"x-request-id", current.encode())]
                 message["headers"] += _SHARED if _is_shared(scope["path"]) else []
+            elif is_head:
+                message["body"] = b""
             await send(message)
 
         try:

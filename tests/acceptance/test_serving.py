@@ -34,6 +34,14 @@ def test_a_fault_of_ours_says_nothing_of_the_inside(
     assert "secret" not in answer.text
 
 
+@pytest.mark.parametrize("path", ["/", "/health", "/api/rag/documents", "/api/rag/documents/none"])
+def test_head_is_answered_as_get_without_the_body(server: LocalServer, ada: Person, path: str) -> None:
+    read, asked = ada.http.get(path), ada.http.head(path)
+    assert (asked.status_code, asked.content) == (read.status_code, b"")
+    assert asked.headers["content-length"] == read.headers["content-length"]
+    assert asked.headers["content-type"] == read.headers["content-type"]
+
+
 @pytest.mark.parametrize(
     "sent", ["short", "with space and more", "x" * 65, "a\u00e9bcdefgh", "<script>alert(1)</script>"]
 )
