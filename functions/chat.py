@@ -8,5 +8,5 @@ from functions.web import routes_chat, routes_completions, routes_health
 from functions.web.app import create_app
 
 # `app` is what uvicorn serves where answers stream; Mangum buffers, so `handler` suits JSON answers.
-app = create_app(routes_chat.router, routes_completions.router, routes_health.router)
+app = create_app(routes_chat.router, routes_completions.router, routes_health.alive)
 handler = Mangum(app, lifespan="off")

@@ -1,6 +1,6 @@
 -- Queues one of the caller's documents again: a failed one from its stored file, an indexed one for re-indexing (the old
 -- passages answer until the new ones replace them). An open job is left alone and, if it was waiting, made due now.
--- Returns the job's id, or null when the document is not the caller's or has no stored file yet.
+-- Returns the job's id, or null when the document is not the caller's or has no stored file that may be read.
 create or replace function rag.request_ingest_job(document_id uuid) returns bigint
 language plpgsql volatile
 security definer -- users may not write the queue; the owner is checked here
@@ -16,7 +16,7 @@ begin
     where d.id = request_ingest_job.document_id and d.owner_id = auth.uid() for update;
     select o.version, (o.metadata ->> 'size')::bigint into version, size_bytes from storage.objects o
     where o.bucket_id = 'documents' and o.name = document.object_path;
-    if version is null then
+    if version is null or document.error_code = 'larger_than_announced' then
         return null;
     end if;
     update rag.ingest_jobs j set run_after = least(j.run_after, clock_timestamp())

@@ -20,8 +20,15 @@ begin
     get diagnostics removed = row_count;
     receipt := receipt || jsonb_build_object('notes', removed);
 
+    -- Duplicates go with the document that answers for them.
     select array_agg(d.id) into doomed
-    from (select id from rag.documents where owner_id = user_id order by id limit batch_size for update) d;
+    from (
+        select d.id from rag.documents d
+        where d.owner_id = user_id and coalesce(d.duplicate_of, d.id) in (
+            select first.id from rag.documents first
+            where first.owner_id = user_id and first.duplicate_of is null order by first.id limit batch_size)
+        order by d.id for update
+    ) d;
     select coalesce(jsonb_agg(d.object_path), '[]') into paths from rag.documents d where d.id = any (doomed);
     delete from rag.documents d where d.id = any (doomed);
     get diagnostics removed = row_count;

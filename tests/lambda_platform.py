@@ -76,7 +76,7 @@ class Platform:
         """`layer` is a zip file that every function finds unpacked."""
         self.temporary = folder / "tmp"
         self._folder = folder
-        self._variables = variables
+        self.variables = variables
         self._runtime = folder / "runtime"
         self._programs = folder / "bin"
         self._layer = folder / "opt"
@@ -105,8 +105,8 @@ class Platform:
         function = service.functions()[name]
         given = service.read()["provider"]["environment"] | function.get("environment", {})
         literal = {key: value for key, value in given.items() if isinstance(value, str) and "${" not in value}
-        ours = {key: self._variables.get(key, literal.get(key, "")) for key in given}
-        endpoints = {key: value for key, value in self._variables.items() if key.startswith("AWS_ENDPOINT_URL")}
+        ours = {key: self.variables.get(key, literal.get(key, "")) for key in given}
+        endpoints = {key: value for key, value in self.variables.items() if key.startswith("AWS_ENDPOINT_URL")}
         return {
             **_PLATFORM,
             **endpoints,

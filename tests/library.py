@@ -85,14 +85,14 @@ def object_path(user: models.User, document_id: str) -> str:
     return f"{user.id}/{document_id}/original.pdf"
 
 
-def store_object(dsn: str, user: models.User, document_id: str, version: str = "1") -> None:
+def store_object(dsn: str, user: models.User, document_id: str, version: str = "1", size: int = 10) -> None:
     """What Supabase Storage does when the bytes have arrived: the row, as service_role, so that the trigger fires."""
     with psycopg.connect(dsn) as connection:
         connection.execute("set local role service_role")
         connection.execute(
             "insert into storage.objects (bucket_id, name, version, metadata) values ('documents', %s, %s, %s)"
-            " on conflict (bucket_id, name) do update set version = excluded.version",
-            (object_path(user, document_id), version, json.dumps({"size": 10})),
+            " on conflict (bucket_id, name) do update set version = excluded.version, metadata = excluded.metadata",
+            (object_path(user, document_id), version, json.dumps({"size": size})),
         )
 
 

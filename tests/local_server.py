@@ -43,7 +43,7 @@ class Person:
     def user(self) -> models.User:
         return models.User(self.id, False, {"sub": self.id})
 
-    def announce(self, file_name: str, content: bytes = b"text", **fields: Any) -> httpx.Response:
+    def announce(self, file_name: str, content: bytes = bytes(1000), **fields: Any) -> httpx.Response:
         """The first step of an upload."""
         body = {"file_name": file_name, "size": len(content), "mime_type": mimetypes.guess_type(file_name)[0]}
         return self.http.post("/api/rag/documents", json=body | fields)

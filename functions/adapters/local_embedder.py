@@ -63,8 +63,8 @@ class LocalEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors in the order of `texts`; what exceeds `max_input_tokens` of a text has no influence."""
-        import numpy as np
-
+        with _model_errors():  # where the model is not installed, numpy may be missing too
+            import numpy as np
         vectors = np.empty((len(texts), self.dimensions), np.float32)
         if not texts:
             return vectors

@@ -22,6 +22,10 @@ def probe(base_url: str | None, api_key: str | None, what: str) -> None:
         answer = httpx.get(address, headers=headers, timeout=SECONDS, follow_redirects=False)
     except (httpx.HTTPError, httpx.InvalidURL):
         raise errors.ModelUnavailableError(f"{what}: its server does not answer.") from None
+    except UnicodeEncodeError:
+        raise errors.ModelRejectedError(f"{what}: its key holds characters that no key has.") from None
+    if 300 <= answer.status_code < 400:
+        raise errors.ModelRejectedError(f"{what}: its server redirects. Set the address that it names.")
     if answer.status_code in (401, 403):
         raise errors.ModelRejectedError(f"{what}: its server refuses the key.")
     if answer.status_code >= 500:

@@ -30,6 +30,7 @@ MAX_BATCH_TOKENS = 300_000
 TOTAL_SECONDS = 240.0
 """For one reply: more than any answer takes that somebody still waits for."""
 
+_NO_VECTORS = "The embedding server returned something other than vectors."
 _HALF = re.compile("[\ud800-\udfff]")
 _FORMAT_WORDS = re.compile(r"response_?format|json_(schema|object|mode)|structured.output|grammar", re.IGNORECASE)
 
@@ -95,7 +96,10 @@ class OpenAIEmbedder:
             body = {"model": self.model, "input": batch, **self._optional}
             return self._server.client.post("/embeddings", body=body, cast_to=CreateEmbeddingResponse)
 
-        reply = self._server.ask(request, self._give_up_field)
+        try:
+            reply = self._server.ask(request, self._give_up_field)
+        except OverflowError as exc:  # the client makes floats of whole numbers, however large
+            raise errors.ModelRejectedError(_NO_VECTORS) from exc
         data = sorted(reply.data or (), key=lambda item: item.index or 0)
         if len(data) != len(batch):
             raise errors.ModelRejectedError(
@@ -107,7 +111,7 @@ class OpenAIEmbedder:
         try:
             vector = array("f", _decode(embedding) if isinstance(embedding, str) else embedding)
         except (TypeError, ValueError, struct.error) as exc:
-            raise errors.ModelRejectedError("The embedding server returned something other than vectors.") from exc
+            raise errors.ModelRejectedError(_NO_VECTORS) from exc
         if len(vector) != self._dimensions:
             raise errors.ModelRejectedError(
                 f"The embedding server returns {len(vector)} dimensions where {self._dimensions} are set.",

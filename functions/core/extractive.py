@@ -14,7 +14,9 @@ MAX_SENTENCES = 5
 _MIN_LETTERS = 12
 _NEIGHBOUR = 0.2  # what a sentence gains from the words of the ones beside it
 _PASSAGE = 0.4  # what it gains from the rank of its passage
-_RELATIVE_FLOOR = 0.45  # sentences below this share of the best score are left out
+_QUESTION = 0.5  # what is left of its score to a sentence that asks something itself
+_CLOSING = " \n”\"'’»)]"
+_RELATIVE_FLOOR = 0.55  # sentences below this share of the best score are left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,7 @@ class _Sentence:
     start: int
     end: int
     keys: frozenset[str]
+    is_question: bool
 
     @property
     def place(self) -> tuple[str, int, int, int]:
@@ -50,25 +53,33 @@ def extract_answer(question: str, hits: Sequence[models.SearchHit], *, limit: in
 
     `hits` come best first, as the search ranked them.
     """
-    sentences = _candidates(hits)
+    wanted = words.keys(question)
+    sentences = _candidates(wanted, hits)
     if not sentences:
         return []
-    scores = _score(words.keys(question), sentences)
+    scores = _score(wanted, sentences)
     ranked = sorted(range(len(sentences)), key=lambda at: (-scores[at], at))
     floor = _RELATIVE_FLOOR * scores[ranked[0]]
     chosen = [sentences[at] for at in ranked[:limit] if scores[at] >= floor]
     return _join_neighbours(_in_document_order(chosen))
 
 
-def _candidates(hits: Sequence[models.SearchHit]) -> list[_Sentence]:
-    """The sentences of all passages; one that two overlapping passages share counts for the better one."""
+def _candidates(wanted: frozenset[str], hits: Sequence[models.SearchHit]) -> list[_Sentence]:
+    """The sentences of all passages; one that two overlapping passages share counts for the better one.
+
+    A short one ("Rent: 900 EUR", "No.") has to say something of the question and something more, or to follow one.
+    """
     found: dict[tuple[str, int, int, int], _Sentence] = {}
     for rank, hit in enumerate(hits):
+        follows_question = False
         for index, (start, end) in enumerate(split_sentences(hit.text)):
             text = hit.text[start:end]
-            if sum(map(str.isalpha, text)) >= _MIN_LETTERS:
-                sentence = _Sentence(hit, rank, index, start, end, words.keys(text))
+            keys, is_question = words.keys(text), text.rstrip(_CLOSING).endswith(("?", "？"))
+            is_long = sum(map(str.isalpha, text)) >= _MIN_LETTERS
+            if is_long or follows_question or (keys & wanted and keys - wanted):
+                sentence = _Sentence(hit, rank, index, start, end, keys, is_question)
                 found.setdefault(sentence.place, sentence)
+            follows_question = is_question
     return list(found.values())
 
 
@@ -76,6 +87,11 @@ def _score(wanted: frozenset[str], sentences: Sequence[_Sentence]) -> list[float
     weights = _weights(wanted, sentences)
     total = sum(weights.values()) or 1.0
     own = [sum(weights[key] for key in sentence.keys & wanted) / total for sentence in sentences]
+    for at, sentence in enumerate(sentences):
+        if sentence.is_question:  # its words are those of the reader's; what follows is the answer to both
+            if _are_neighbours(sentences, at, at + 1):
+                own[at + 1] = max(own[at], own[at + 1])
+            own[at] *= _QUESTION
     scores = []
     for at, sentence in enumerate(sentences):
         beside = max((own[near] for near in (at - 1, at + 1) if _are_neighbours(sentences, at, near)), default=0.0)

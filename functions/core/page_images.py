@@ -193,7 +193,10 @@ class _SeenPage:
 
     @classmethod
     def of(cls, page: pypdfium2.PdfPage) -> _SeenPage:
-        return cls(page.get_bbox(), page.get_rotation())
+        left, bottom, right, top = page.get_bbox()
+        if left >= right or bottom >= top:  # a crop box beside the page leaves nothing of it
+            raise errors.CorruptDocumentError
+        return cls((left, bottom, right, top), page.get_rotation())
 
     @property
     def turned(self) -> bool:
@@ -231,8 +234,9 @@ def _draw(pdf: pypdfium2.PdfDocument, page_number: int, scale: float) -> png.Pic
         try:
             width, height = page.get_size()
             fitting = math.sqrt(MAX_PIXELS / max(1.0, math.ceil(width) * math.ceil(height)))
+            longest = MAX_PIXELS / max(1.0, width, height)  # the other side may be rounded up to a pixel
             wanted = min(max(scale, SCALES[0]), SCALES[1])
-            bitmap = page.render(scale=min(wanted, fitting * 0.999), rev_byteorder=True)
+            bitmap = page.render(scale=min(wanted, fitting * 0.999, longest), rev_byteorder=True)
             try:
                 return png.Picture(bitmap.width, bitmap.height, bitmap.stride, bytearray(bitmap.buffer))
             finally:

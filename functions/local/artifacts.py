@@ -73,6 +73,11 @@ class Target:
         return BUILD / self.name
 
     @property
+    def stamp(self) -> str:
+        """What is built for it depends on whether there is a Python here that writes its bytecode."""
+        return f"{self!r} {find_python(self.version) is not None}"
+
+    @property
     def markers(self) -> dict[str, str]:
         """What differs from this machine where requirements depend on the machine."""
         version = ".".join(map(str, self.version))
@@ -88,7 +93,7 @@ def build(target: Target) -> Path:
     target.folder.mkdir(parents=True, exist_ok=True)
     with _one_at_a_time(target.folder):
         code = [path for path in sorted((REPOSITORY / "functions").rglob("*")) if _is_deployed(path)]
-        wanted = _digest([PINS, Path(__file__), *code], repr(target))
+        wanted = _digest([PINS, Path(__file__), *code], target.stamp)
         if _read(target.folder / "stamp") != wanted:
             (target.folder / "stamp").unlink(missing_ok=True)
             _write_artifacts(target, _provide_packages(target), code)
@@ -134,7 +139,7 @@ def _needed_by(package: Distribution, extra: str, markers: Mapping[str, str]) ->
 def _provide_packages(target: Target) -> Path:
     """A folder with a zip file of the compiled packages of each set; what is there stays as long as the pins do."""
     folder = target.folder / "packages"
-    wanted = _digest([PINS, Path(__file__)], repr(target))
+    wanted = _digest([PINS, Path(__file__)], target.stamp)
     if _read(folder / "stamp") != wanted:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()

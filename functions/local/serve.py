@@ -86,6 +86,7 @@ def create_local_app(services: Services) -> FastAPI:
         routes_completions.router,
         routes_conversations.router,
         routes_documents.router,
+        routes_health.alive,
         routes_health.router,
         routes_mcp.router,
         routes_notebooks.router,

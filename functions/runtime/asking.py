@@ -244,7 +244,8 @@ def _open(
         documents.check_scope(connection, question.document_ids, question.notebook_id, question.note_id)
         if question.history is not None:
             latest = list(question.history[-2 * policy.settings.context_turns :])
-            return Opened(None, choose_scope(question)), latest, documents.list_pending(connection)
+            scope = choose_scope(question)
+            return Opened(None, scope), latest, documents.list_pending(connection, scope)
         history: list[models.Turn] = []
         if question.conversation_id is not None:
             row = conversations.find(connection, question.conversation_id)
@@ -256,7 +257,7 @@ def _open(
             scope = choose_scope(question)
             conversation_id = str(conversations.create(connection, user, make_title(question.text), scope)["id"])
         asked = conversations.add_message(connection, user, conversation_id, "user", question.text, scope=asdict(scope))
-        return Opened(conversation_id, scope, asked["position"]), history, documents.list_pending(connection)
+        return Opened(conversation_id, scope, asked["position"]), history, documents.list_pending(connection, scope)
 
 
 def choose_scope(

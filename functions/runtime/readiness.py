@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 from functions.adapters import model_probe
 from functions.adapters.postgres import backlog, connection
-from functions.core import errors
+from functions.core import errors, models
+from functions.runtime.aws_lambda import find_function_name
 
 if TYPE_CHECKING:
     from functions.runtime.wiring import Services
@@ -107,8 +108,11 @@ class Readiness:
             servers = services.policy().servers
         asked: set[tuple[str | None, str | None]] = set()
         for server in servers:
+            if server.kind == "local":
+                _check_local_model(server)
+                continue
             key = services.key_of(server)
-            if server.kind != "local" and (server.base_url, key) not in asked:
+            if (server.base_url, key) not in asked:
                 asked.add((server.base_url, key))
                 model_probe.probe(server.base_url, key, f"Embedding ({server.name})")
         if config.chat_model is not None and (config.openai_base_url, services.chat_key) not in asked:
@@ -126,6 +130,13 @@ class Readiness:
         if not found.due:
             return f"Nothing waits, {found.running} in work.{given_up}"
         return f"{_count(found.due)}, the oldest for {found.oldest_seconds:.0f} s; {found.running} in work.{given_up}"
+
+
+def _check_local_model(server: models.EmbeddingServer) -> None:
+    if find_function_name() is not None:
+        raise errors.ModelRejectedError(
+            f"Embedding ({server.name}): functions hold no local model. Set EMBEDDING_MODEL."
+        )
 
 
 def _count(due: int) -> str:

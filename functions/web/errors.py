@@ -129,7 +129,10 @@ def _describe_fault_of(error: Any) -> dict[str, str]:
         return {"key": "body", "message": "The body is not valid JSON"}
     if error["type"] in ("model_attributes_type", "dict_type") and len(error["loc"]) == 1:
         return {"key": "body", "message": "Send a JSON object, with Content-Type: application/json"}
-    return {"key": ".".join(map(str, error["loc"][1:])) or "body", "message": error["msg"]}
+    return {
+        "key": ".".join(map(str, error["loc"][1:])) or "body",
+        "message": error["msg"].removeprefix("Value error, "),
+    }
 
 
 def _on_http_exception(request: Request, exc: Exception) -> JSONResponse:

@@ -23,6 +23,7 @@ router = APIRouter(prefix="/api/rag/documents")
 POLL_SECONDS = 0.4
 MAX_WAIT_SECONDS = 25  # an API gateway gives up after 30
 TEXT_PAGES = 20
+_FINAL = ("indexed", "failed")
 DOWNLOAD_SECONDS = 300
 
 Limit = Annotated[int, Query(ge=1, le=100)]
@@ -96,8 +97,13 @@ def get_document(
     wait: Annotated[int, Query(ge=0, le=MAX_WAIT_SECONDS)] = 0,
     since: str | None = None,
 ) -> schemas.Document:
-    """With `wait`, answers as soon as the document has changed since `since` (or since now), after `wait` s at most."""
+    """With `wait`, answers as soon as the document has changed since `since` (or since now), after `wait` s at most.
+
+    Without `since` there is nothing to wait for once it is `indexed` or `failed`.
+    """
     row = _find(services, user, document_id)
+    if since is None and row["status"] in _FINAL:
+        return schemas.Document.of(row)
     deadline = time.monotonic() + wait
     known = since or schemas.Document.of(row).model_dump(mode="json")["updated_at"]
     while time.monotonic() < deadline and schemas.Document.of(row).model_dump(mode="json")["updated_at"] == known:

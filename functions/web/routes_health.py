@@ -15,6 +15,7 @@ from functions.runtime.wiring import Services
 from functions.web.deps import ServicesDep, check_secret, read_bearer
 
 router = APIRouter()
+alive = APIRouter()  # alone where the packages are missing that /ready asks with
 
 _NEAR: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _ELSEWHERE: Final = (
@@ -23,7 +24,7 @@ _ELSEWHERE: Final = (
 )
 
 
-@router.get("/health")
+@alive.get("/health")
 def get_health() -> dict[str, str]:
     return {"status": "ok"}
 

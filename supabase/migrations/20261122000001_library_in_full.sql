@@ -13,6 +13,7 @@ alter table rag.notes
 -- A duplicate found only after its upload: its address answers with the document that has the same bytes.
 alter table rag.documents
     add column duplicate_of uuid references rag.documents on delete cascade,
+    add column announced_bytes bigint, -- null until bytes arrive: size_bytes is what was announced, and then what arrived
     -- What the worker has found the bytes to be; `sha256` may be no more than what an upload announced.
     add column content_sha256 text check (content_sha256 ~ '^[0-9a-f]{64}$');
 create index documents_duplicate_of on rag.documents (duplicate_of) where duplicate_of is not null;
@@ -117,22 +118,24 @@ begin
     if found then
         return job_id;
     end if;
+    update rag.ingest_jobs j set status = 'superseded', finished_at = clock_timestamp(), lease_token = null
+    where j.document_id = document.id and j.status in ('queued', 'running');
     -- Quotas count what was announced. What is larger is not read, and the sweeper removes it.
-    if document.generation is null and object_size > document.size_bytes then
+    if document.generation is null and object_size > coalesce(document.announced_bytes, document.size_bytes) then
         update rag.documents d
         set status = 'failed', stage = null, error_code = 'larger_than_announced',
             error = format('%s bytes arrived where %s were announced. Upload the file again, with its real size.',
-                object_size, document.size_bytes)
+                object_size, coalesce(document.announced_bytes, document.size_bytes))
         where d.id = document.id and d.error_code is distinct from 'larger_than_announced';
         return null;
     end if;
-    update rag.ingest_jobs j set status = 'superseded', finished_at = clock_timestamp(), lease_token = null
-    where j.document_id = document.id and j.status in ('queued', 'running');
     insert into rag.ingest_jobs (owner_id, document_id, kind, object_version)
     values (document.owner_id, document.id, 'ingest', enqueue_stored_object.object_version)
     returning id into job_id;
+    -- A duplicate whose address has got other bytes is one no longer.
     update rag.documents d
-    set status = case when d.generation is null then 'uploaded' else 'reindexing' end,
+    set duplicate_of = null, status = case when d.generation is null then 'uploaded' else 'reindexing' end,
+        announced_bytes = coalesce(d.announced_bytes, d.size_bytes),
         size_bytes = coalesce(object_size, d.size_bytes), error_code = null, error = null, stage = 'queued', pages_done = 0
     where d.id = document.id;
     return job_id;

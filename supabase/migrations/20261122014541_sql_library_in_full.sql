@@ -957,10 +957,10 @@ $$;
 revoke all on function rag.sweep_ingest_jobs(int) from public;
 grant execute on function rag.sweep_ingest_jobs(int) to rag_worker;
 
--- from sql/46_request_ingest_job.sql sha256:27559d5c7cb1e8000dbaee1344e5817a71d6d3d30ebfcc2b062bcefc4fd4c304
+-- from sql/46_request_ingest_job.sql sha256:809d0e974f21e7bdc6e34e767a0e127fdb01ca09644d20b52c7ac4329a03a26c
 -- Queues one of the caller's documents again: a failed one from its stored file, an indexed one for re-indexing (the old
 -- passages answer until the new ones replace them). An open job is left alone and, if it was waiting, made due now.
--- Returns the job's id, or null when the document is not the caller's or has no stored file yet.
+-- Returns the job's id, or null when the document is not the caller's or has no stored file that may be read.
 create or replace function rag.request_ingest_job(document_id uuid) returns bigint
 language plpgsql volatile
 security definer -- users may not write the queue; the owner is checked here
@@ -976,7 +976,7 @@ begin
     where d.id = request_ingest_job.document_id and d.owner_id = auth.uid() for update;
     select o.version, (o.metadata ->> 'size')::bigint into version, size_bytes from storage.objects o
     where o.bucket_id = 'documents' and o.name = document.object_path;
-    if version is null then
+    if version is null or document.error_code = 'larger_than_announced' then
         return null;
     end if;
     update rag.ingest_jobs j set run_after = least(j.run_after, clock_timestamp())
@@ -1203,7 +1203,7 @@ $$;
 revoke all on function rag.take_upload(bigint, int, int, bigint) from public;
 grant execute on function rag.take_upload(bigint, int, int, bigint) to authenticated;
 
--- from sql/55_forget_user.sql sha256:642e1e6bcb7a7a4b7e83a48801ffb2cfa0ab924408f6d404b55ee5a8f373717e
+-- from sql/55_forget_user.sql sha256:635931ecae1ab74ca7beb077f0fc3791fb23a9a1821b3994821e33e006f5ccde
 -- Deletes what a person has left here: at most `batch_size` documents, notes and conversations a call, and with the last of
 -- them everything else that bears the id. Returns how many rows of each went, the paths of the stored objects, which the caller
 -- removes afterwards, and `is_done`; call it until that is true. Repeating it is safe: what came meanwhile goes, too.
@@ -1226,8 +1226,15 @@ begin
     get diagnostics removed = row_count;
     receipt := receipt || jsonb_build_object('notes', removed);
 
+    -- Duplicates go with the document that answers for them.
     select array_agg(d.id) into doomed
-    from (select id from rag.documents where owner_id = user_id order by id limit batch_size for update) d;
+    from (
+        select d.id from rag.documents d
+        where d.owner_id = user_id and coalesce(d.duplicate_of, d.id) in (
+            select first.id from rag.documents first
+            where first.owner_id = user_id and first.duplicate_of is null order by first.id limit batch_size)
+        order by d.id for update
+    ) d;
     select coalesce(jsonb_agg(d.object_path), '[]') into paths from rag.documents d where d.id = any (doomed);
     delete from rag.documents d where d.id = any (doomed);
     get diagnostics removed = row_count;

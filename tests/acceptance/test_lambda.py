@@ -294,6 +294,25 @@ def test_the_page_is_served_and_everything_is_ready(cloud: Cloud) -> None:
     assert cloud["page"].send("GET", "/ready").json["status"] == "ok"
 
 
+def test_without_an_embedding_server_words_are_searched_and_readiness_says_what_to_set(
+    cloud: Cloud, clusters: database_servers.Clusters, postgres_major: int, tmp_path: Path
+) -> None:
+    """OPS-4: the model of a laptop is not deployed."""
+    cluster = clusters.get(postgres_major)
+    dsn = cluster.clone()
+    unset = {name: value for name, value in cloud.platform.variables.items() if not name.startswith("EMBEDDING_")}
+    platform = Platform(tmp_path / "lambda", unset | {"DATABASE_URL": dsn})
+    with platform.start("search") as search, platform.start("page") as page:
+        found = search.send("GET", "/api/rag/search", headers=cloud.headers, query="q=boiler")
+        models = page.send("GET", "/ready").json["checks"]["models"]
+    cluster.drop(dsn)
+    assert (found.status, found.json["degraded"]) == (200, ["all-MiniLM-L6-v2 (local)"])
+    assert (models["ok"], models["detail"].partition(": ")[2]) == (
+        False,
+        "functions hold no local model. Set EMBEDDING_MODEL.",
+    )
+
+
 # Schedules
 
 

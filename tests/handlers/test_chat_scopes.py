@@ -343,3 +343,25 @@ def test_a_completion_of_a_wrong_scope_is_refused_in_openais_form(shelf: Shelf, 
     """CHAT-10, SEC-3"""
     answer = complete(shelf.owner, shelf.fill(asked) if isinstance(asked, dict) else asked)
     assert (answer.status, answer.json["error"]["type"]) == (status, "invalid_request_error")
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_named"),
+    [
+        ({}, True),
+        ({"filters": {"file_type": "txt"}}, True),
+        ({"filters": {"file_type": "pdf"}}, False),
+        ({"filters": {"source": "note"}}, False),
+        ({"notebook_id": "empty notebook"}, False),
+        ({"note_id": "note"}, False),
+        ({"document_ids": ["library.txt"]}, False),
+    ],
+    ids=json.dumps,
+)
+def test_what_still_waits_is_named_where_it_would_be_searched(shelf: Shelf, asked: Json, is_named: bool) -> None:
+    waiting = shelf.owner.announce("waiting.txt")
+    shelf.owner.store(waiting, b"The zeppelin crossed the ocean.")
+    question = {"query": "Who won the chess championship of 1972?"} | shelf.fill(asked)
+    answer = shelf.owner.call("chat", "POST", "/api/rag/chat", question)
+    shelf.owner.call("documents", "DELETE", f"/api/rag/documents/{waiting['id']}")
+    assert (answer.status, "waiting.txt" in answer.json["answer"]) == (200, is_named)

@@ -87,6 +87,13 @@ def test_it_works_in_batches_and_may_be_repeated(ada: Caller, fresh_services: Se
     assert set(forgetting.forget_user(fresh_services, ada.user.id).values()) == {0}
 
 
+def test_duplicates_are_counted_with_the_document_that_answers_for_them(ada: Caller, fresh_services: Services) -> None:
+    worker = fresh_services.make_worker()
+    for n in range(3):
+        worker.ingest_next(ada.store(ada.announce(f"{n}.txt", len(FACT)), FACT))
+    assert forgetting.forget_user(fresh_services, ada.user.id, batch_size=2)["documents"] == 4
+
+
 def test_a_worker_in_the_middle_of_a_document_saves_nothing_afterwards(ada: Caller, fresh_services: Services) -> None:
     job_id = ada.store(ada.announce("new.txt"), b"The chimney was swept in May, and again in September.")
     worker = fresh_services.make_worker()

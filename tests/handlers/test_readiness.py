@@ -62,6 +62,7 @@ def test_readiness_counts_what_was_given_up(fresh_services: Services) -> None:
         (200, True, "Embedding: all-MiniLM-L6-v2 (local). Answers: fake."),
         (404, True, "Embedding: all-MiniLM-L6-v2 (local). Answers: fake."),
         (401, False, "Answers (fake): its server refuses the key."),
+        (307, False, "Answers (fake): its server redirects. Set the address that it names."),
         (503, False, "Answers (fake): its server answers with an error (503)."),
     ],
 )
@@ -85,6 +86,15 @@ def test_a_model_server_that_is_gone_is_named_without_its_address_or_key(
     services.database.close()
     assert found["models"] == readiness.Check(False, "Answers (fake): its server does not answer.")
     assert found["database"].ok
+
+
+def test_a_key_that_no_request_can_carry_is_named(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    services = configure(monkeypatch, database, tmp_path, "http://127.0.0.1:1/v1", key="sk-\u2011secret")
+    found = services.readiness.check()["models"]
+    services.database.close()
+    assert found == readiness.Check(False, "Answers (fake): its key holds characters that no key has.")
 
 
 def test_the_model_server_is_asked_every_half_minute_at_most(
@@ -124,9 +134,9 @@ def test_a_part_that_hangs_is_named_within_seconds(fresh_services: Services, mon
     assert answer.json["checks"]["storage"]["ok"] is True
 
 
-def configure(patch: pytest.MonkeyPatch, dsn: str, home: Path, base_url: str) -> Services:
+def configure(patch: pytest.MonkeyPatch, dsn: str, home: Path, base_url: str, *, key: str = "sk-secret") -> Services:
     variables = {"DATABASE_URL": dsn, "IBID_HOME": str(home), "CHAT_MODEL": "fake", "LOG_LEVEL": "CRITICAL"}
-    for name, value in (variables | {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": "sk-secret"}).items():
+    for name, value in (variables | {"OPENAI_BASE_URL": base_url, "OPENAI_API_KEY": key}).items():
         patch.setenv(name, value)
     return Services(Config())
 

@@ -11,7 +11,16 @@ from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, jobs, models
 from tests import library
-from tests.library import ADA, BOB, add_document, index_document, make_batch, make_query, store_object
+from tests.library import (
+    ADA,
+    BOB,
+    add_document,
+    index_document,
+    make_batch,
+    make_query,
+    object_path,
+    store_object,
+)
 
 FACTS = {"page_count": 1, "ingestion_log": {}}
 Run = Callable[..., list[tuple[object, ...]]]
@@ -75,6 +84,20 @@ def test_a_newer_version_supersedes_the_job_before_it(
         ("1", "superseded"),
         ("2", "queued"),
     ]
+
+
+def test_a_larger_file_than_was_announced_ends_the_job_before_it_and_gets_none(
+    db: Database, database: str, run: Run
+) -> None:
+    """LIB-4"""
+    document = add_document(db)
+    store_object(database, ADA, document, "1")
+    store_object(database, ADA, document, "2", size=11)
+    with db.as_user(ADA) as connection:
+        assert documents.request_ingest_job(connection, document) is None
+    assert run("select object_version, status from rag.ingest_jobs") == [("1", "superseded")]
+    assert run("select status, error_code from rag.documents") == [("failed", "larger_than_announced")]
+    assert JobStore(db).sweep_ingest_jobs(3)["objects"] == [object_path(ADA, document)]
 
 
 def test_an_object_that_no_document_waits_for_makes_no_job(database: str, run: Run, db: Database) -> None:

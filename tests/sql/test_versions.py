@@ -122,6 +122,19 @@ def test_bytes_that_the_library_has_make_the_document_an_alias(db: Database, dat
     assert [str(row["id"]) for row in listed] == [first.source_id]
 
 
+def test_other_bytes_at_the_address_of_an_alias_make_it_a_document_of_its_own(db: Database, database: str) -> None:
+    """LIB-5: the storage lets a signed URL be used again once its object is gone."""
+    store = JobStore(db)
+    first, second = start_job(db, database), start_job(db, database)
+    store.adopt_duplicate(first, SHA)
+    store.adopt_duplicate(second, SHA)
+    store_object(database, ADA, second.source_id, "2")
+    with db.as_user(ADA) as connection:
+        found = documents.find(connection, second.source_id)
+    assert (str(found["id"]), found["status"]) == (second.source_id, "uploaded")
+    assert JobStore(db).sweep_ingest_jobs(3)["objects"] == []
+
+
 def test_two_uploads_of_the_same_bytes_at_once_are_ingested_once(db: Database, database: str) -> None:
     """LIB-5"""
     started = [start_job(db, database) for _ in range(4)]

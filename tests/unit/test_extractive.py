@@ -44,6 +44,38 @@ def test_a_question_in_another_language_still_gets_the_best_passage() -> None:
     assert extracts[0].hit is LYON
 
 
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("How much is the rent?", "Rent: 900 EUR", "Rent: 900 EUR"),
+        ("What is the capital of Oman?", "- Peru: Lima\n- Chad: N'Djamena\n- Oman: Muscat", "- Oman: Muscat"),
+        ("What does quince cost?", "| Fruit | Price |\n|---|---|\n| Apple | 3 |\n| Quince | 11 |", "| Quince | 11 |"),
+    ],
+    ids=["line", "list", "table"],
+)
+def test_a_line_with_few_letters_that_speaks_of_what_was_asked_is_the_answer(
+    question: str, text: str, answer: str
+) -> None:
+    """CHAT-6"""
+    other = make_hit("- Chad: N'Djamena has a long name", document="other")
+    assert extractive.extract_answer(question, [make_hit(text), other])[0].text.endswith(answer)
+
+
+def test_what_follows_a_question_in_the_text_answers_it() -> None:
+    """CHAT-6"""
+    hit = make_hit("Q: Is smoking allowed in the building? A: No. The garden has a bench.")
+    [extract] = extractive.extract_answer("Is smoking allowed in the building?", [hit])
+    assert extract.text.startswith("Q: Is smoking allowed in the building? A: No.")
+
+
+def test_a_sentence_that_shares_one_common_word_is_left_out() -> None:
+    """CHAT-6"""
+    lease = make_hit("The lease of the flat ends on 31 March. The key lies under the mat.")
+    report = make_hit("The society had 412 members at the end of 2019.", document="report")
+    extracts = extractive.extract_answer("When does the lease end?", [lease, report])
+    assert [extract.text for extract in extracts] == ["The lease of the flat ends on 31 March."]
+
+
 def test_no_passage_no_sentence() -> None:
     assert extractive.extract_answer("Anything?", []) == []
 

@@ -257,6 +257,14 @@ def test_vectors_that_cannot_be_used_are_rejected(server: FakeModelServer, vecto
         embedder(server).embed(["a"])
 
 
+def test_a_number_that_no_vector_holds_is_rejected() -> None:
+    """ING-8"""
+    with FakeModelServer(dimensions=8, refuses=["encoding_format"]) as server:
+        server.script(Reply(vectors=[[10**400, *[1.0] * 7]]))
+        with pytest.raises(errors.ModelRejectedError, match="other than vectors"):
+            embedder(server).embed(["a"])
+
+
 def test_a_rate_limited_embedding_waits_and_goes_on(server: FakeModelServer) -> None:
     """ING-8"""
     server.script(Reply(status=429, headers={"Retry-After": "0.01"}))

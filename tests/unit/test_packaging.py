@@ -144,6 +144,12 @@ def test_a_package_that_is_not_there_is_named(tmp_path: Path) -> None:
         artifacts.select_packages(["fastapi"], tmp_path, {})
 
 
+def test_an_artifact_is_built_again_when_its_bytecode_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = artifacts.HOST.stamp
+    monkeypatch.setattr(artifacts, "find_python", lambda version: None)
+    assert artifacts.HOST.stamp != compiled
+
+
 def test_what_a_requirement_asks_for_depends_on_the_machine_it_is_for(tmp_path: Path) -> None:
     for name, needs in {
         "a": ['b; sys_platform == "win32"', 'c[x]; platform_machine == "aarch64"'],

@@ -157,8 +157,13 @@ def test_the_picture_is_marked_in_the_boxes_and_nowhere_else(tmp_path: Path, rot
 
 @pytest.mark.parametrize(
     ("size", "scale", "expected"),
-    [((612, 792), 1.5, (918, 1188)), ((612, 792), 1000, (1757, 2274)), ((14_000, 10), 1, (14_000, 10))],
-    ids=["usual", "huge scale", "wide page"],
+    [
+        ((612, 792), 1.5, (918, 1188)),
+        ((612, 792), 1000, (1757, 2274)),
+        ((14_000, 10), 1, (14_000, 10)),
+        ((10_000_000, 1), 1, (4_000_000, 1)),
+    ],
+    ids=["usual", "huge scale", "wide page", "thread"],
 )
 def test_pictures_have_the_asked_scale_up_to_four_million_pixels(
     tmp_path: Path, size: tuple[int, int], scale: float, expected: tuple[int, int]
@@ -167,6 +172,14 @@ def test_pictures_have_the_asked_scale_up_to_four_million_pixels(
     image = open_image(page_images.render_page(documents.make_pdf(tmp_path / "a.pdf", "x", size=size), 1, scale=scale))
     assert image.size == pytest.approx(expected, abs=2)
     assert image.width * image.height <= page_images.MAX_PIXELS
+
+
+def test_a_page_of_which_nothing_can_be_seen_is_said_to_be_damaged(tmp_path: Path) -> None:
+    """LIB-9: its crop box lies beside it."""
+    path = documents.make_pdf(tmp_path / "a.pdf", LINES, crop=(5000, 5000, 5100, 5100))
+    for show in (page_images.highlight_boxes, lambda *of: page_images.render_page(of[0], of[1], start=0, end=0)):
+        with pytest.raises(errors.CorruptDocumentError):
+            show(path, 1, 0, 0)
 
 
 def test_a_huge_page_is_drawn_small(tmp_path: Path) -> None:

@@ -183,12 +183,28 @@ def cut_page(rows: list[Row], limit: int, *keys: str) -> tuple[list[Row], str | 
     return page, cursors.encode(*(page[-1][key] for key in keys)) if len(rows) > limit else None
 
 
-def list_pending(connection: Connection, limit: int = 5) -> list[str]:
-    """Names of documents that are on their way but cannot be searched yet."""
+def list_pending(connection: Connection, scope: models.Scope, limit: int = 5) -> list[str]:
+    """Names of documents of a scope that are on their way but cannot be searched yet.
+
+    Of its filters count those that ask what is known before a file is read.
+    """
+    if scope.filters.get("source") == "note":
+        return []
     rows = connection.execute(
-        "select file_name from rag.documents where status in ('uploaded', 'processing')"
-        " order by created_at desc limit %s",
-        (limit,),
+        "select d.file_name from rag.documents d"
+        " where d.status in ('uploaded', 'processing') and d.duplicate_of is null"
+        " and (%(ids)s::uuid[] is null or d.id = any (%(ids)s)) and (%(note)s::uuid is null or d.note_id = %(note)s)"
+        " and (%(notebook)s::uuid is null or d.notebook_id = %(notebook)s or exists ("
+        "   select from rag.notes n where n.id = d.note_id and n.notebook_id = %(notebook)s))"
+        " and (%(file_type)s::text is null or d.file_type = %(file_type)s)"
+        " order by d.created_at desc limit %(limit)s",
+        {
+            "ids": list(scope.document_ids) or None,
+            "note": scope.note_id,
+            "notebook": scope.notebook_id,
+            "file_type": scope.filters.get("file_type"),
+            "limit": limit,
+        },
     ).fetchall()
     return [row["file_name"] for row in rows]
 
