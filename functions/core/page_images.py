@@ -17,10 +17,6 @@ MAX_PIXELS = 4_000_000
 SCALES = (0.1, 4.0)
 _HIGHLIGHT = (255, 214, 10)
 _STRENGTH = 0.7
-# What each value of red, green and blue becomes under the mark.
-_INKED = tuple(
-    bytes(round(value * (1 - _STRENGTH + _STRENGTH * ink / 255)) for value in range(256)) for ink in _HIGHLIGHT
-)
 
 Rectangle = tuple[float, float, float, float]
 
@@ -249,11 +245,13 @@ def _draw(pdf: pypdfium2.PdfDocument, page_number: int, scale: float) -> png.Pic
 
 def _mark(picture: png.Picture, boxes: list[Box]) -> None:
     """Multiplies, as ink does: black text stays black, white paper takes the colour."""
+    shares = [1 - _STRENGTH + _STRENGTH * ink / 255 for ink in _HIGHLIGHT]
+    tables = [bytes(round(value * share) for value in range(256)) for share in shares]
     for box in boxes:
         left, right = math.floor(box.left * picture.width), math.ceil(box.right * picture.width)
         top, bottom = math.floor(box.top * picture.height), math.ceil(box.bottom * picture.height)
         for row in range(top, bottom):
             start, end = row * picture.stride + 3 * left, row * picture.stride + 3 * right
-            for channel, inked in enumerate(_INKED):
+            for channel, inked in enumerate(tables):
                 pixels = slice(start + channel, end, 3)
                 picture.pixels[pixels] = picture.pixels[pixels].translate(inked)

@@ -1,4 +1,7 @@
-"""Writes pictures as PNG (W3C Recommendation, third edition), without a picture library: a page is text on paper."""
+"""Writes pictures as PNG (W3C Recommendation, third edition).
+
+Without Pillow, which was a quarter of what is deployed to show pages.
+"""
 
 from __future__ import annotations
 

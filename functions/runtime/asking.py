@@ -134,7 +134,7 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
     first word is raised. No database connection is held between the steps.
     """
     policy = services.policy()
-    opened, history, pending = _open(services, user, question, policy)
+    opened, history = _open(services, user, question, policy)
     lang = follow_ups.find_language(question.text, history)
     saver = _Saver(services, user, opened, policy.settings)
     failure: errors.IbidError | None = None
@@ -153,7 +153,7 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
             answer, failure = yield from _answer(services, policy, asked, lang, found, history, saver)
         else:
             message = policy.settings.guard_message
-            text = guard.explain_refusal(message, lang, found.found.hits, pending)
+            text = guard.explain_refusal(message, lang, found.found.hits, list_pending(services, user, opened.scope))
             answer = models.Answer(text, (models.CitedSection(text, (), ()),), (), "guarded", "guard")
             yield Wrote(text)
         answer = replace(answer, usage=rewriting.usage + answer.usage)
@@ -161,6 +161,12 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
         yield Answered(opened.conversation_id, message_id, opened.scope, answer, rewriting.query, failure, saver.cost)
     finally:
         saver.save_interrupted()
+
+
+def list_pending(services: Services, user: models.User, scope: models.Scope) -> list[str]:
+    """What was not searched, because it is still being processed."""
+    with services.database.as_user(user) as connection:
+        return documents.list_pending(connection, scope)
 
 
 def _rewrite(
@@ -237,15 +243,14 @@ def _answer(
 
 def _open(
     services: Services, user: models.User, question: Question, policy: Policy
-) -> tuple[Opened, list[models.Turn], list[str]]:
+) -> tuple[Opened, list[models.Turn]]:
     """Saves the question in its conversation, if kept here, and decides what it is asked of, in one transaction."""
     with services.database.as_user(user) as connection:
         quotas.take_question(connection, policy.settings)
         documents.check_scope(connection, question.document_ids, question.notebook_id, question.note_id)
         if question.history is not None:
             latest = list(question.history[-2 * policy.settings.context_turns :])
-            scope = choose_scope(question)
-            return Opened(None, scope), latest, documents.list_pending(connection, scope)
+            return Opened(None, choose_scope(question)), latest
         history: list[models.Turn] = []
         if question.conversation_id is not None:
             row = conversations.find(connection, question.conversation_id)
@@ -257,7 +262,7 @@ def _open(
             scope = choose_scope(question)
             conversation_id = str(conversations.create(connection, user, make_title(question.text), scope)["id"])
         asked = conversations.add_message(connection, user, conversation_id, "user", question.text, scope=asdict(scope))
-        return Opened(conversation_id, scope, asked["position"]), history, documents.list_pending(connection, scope)
+        return Opened(conversation_id, scope, asked["position"]), history
 
 
 def choose_scope(

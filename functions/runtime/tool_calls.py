@@ -86,7 +86,9 @@ class Toolbox:
         self, query: str, scope: models.Scope, limit: int, only: Callable[[models.SearchHit], bool] | None = None
     ) -> ToolResult:
         hits = self._find_passages(query, scope, limit, only)
-        return tool_results.describe_passages(hits, () if hits else self._list_pending(scope))
+        return tool_results.describe_passages(
+            hits, () if hits else asking.list_pending(self._services, self._user, scope)
+        )
 
     def _find_passages(
         self, query: str, scope: models.Scope, limit: int, only: Callable[[models.SearchHit], bool] | None = None
@@ -104,10 +106,6 @@ class Toolbox:
         lang = languages.detect_language(query)
         found = asking.retrieve(self._services, self._user, wide, query, lang, scope)
         return context.choose_context([hit for hit in found.found.hits if only is None or only(hit)], settings)
-
-    def _list_pending(self, scope: models.Scope) -> list[str]:
-        with self._services.database.as_user(self._user) as connection:
-            return documents.list_pending(connection, scope)
 
     def _read_note(self, call: tools.NoteRead) -> ToolResult:
         with self._services.database.as_user(self._user) as connection:

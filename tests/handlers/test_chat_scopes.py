@@ -365,3 +365,14 @@ def test_what_still_waits_is_named_where_it_would_be_searched(shelf: Shelf, aske
     answer = shelf.owner.call("chat", "POST", "/api/rag/chat", question)
     shelf.owner.call("documents", "DELETE", f"/api/rag/documents/{waiting['id']}")
     assert (answer.status, "waiting.txt" in answer.json["answer"]) == (200, is_named)
+
+
+def test_what_waits_in_the_trash_is_not_named(shelf: Shelf) -> None:
+    note = shelf.create("notes", title="To be trashed", content="Nothing of note.")
+    waiting = shelf.owner.announce("binned.txt")
+    shelf.owner.store(waiting, b"The zeppelin crossed the ocean.")
+    shelf.owner.call("documents", "PATCH", f"/api/rag/documents/{waiting['id']}", {"note_id": note})
+    shelf.owner.call("notebooks", "POST", f"/api/rag/notes/{note}/trash")
+    answer = shelf.owner.call("chat", "POST", "/api/rag/chat", {"query": "Who won the chess championship of 1972?"})
+    shelf.owner.call("documents", "DELETE", f"/api/rag/documents/{waiting['id']}")
+    assert (answer.json["mode"], "binned.txt" in answer.json["answer"]) == ("guard", False)

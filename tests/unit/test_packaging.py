@@ -19,6 +19,7 @@ from packaging.utils import canonicalize_name
 from functions.local import artifacts, ocr_layer
 from functions.runtime.config import Config
 from tests import service
+from tests.bench.bench_coldstart import MOST_MB
 from tests.requirements import REPOSITORY, need_osls, need_tesseract
 
 HANDLERS = service.python_handlers()
@@ -135,7 +136,7 @@ def test_an_artifact_holds_pinned_packages_only(artifact: zipfile.ZipFile) -> No
 
 def test_an_artifact_is_small_enough_to_start_quickly(artifact: zipfile.ZipFile) -> None:
     """FIX-4: what Lambda unpacks before the first request."""
-    limit = 150 if "pdfplumber/pdf.pyc" in artifact.namelist() else 60
+    limit = MOST_MB[Path(str(artifact.filename)).stem]
     assert sum(entry.file_size for entry in artifact.infolist()) <= limit * 1_000_000
 
 

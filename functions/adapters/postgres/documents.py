@@ -196,6 +196,7 @@ def list_pending(connection: Connection, scope: models.Scope, limit: int = 5) ->
         " and (%(ids)s::uuid[] is null or d.id = any (%(ids)s)) and (%(note)s::uuid is null or d.note_id = %(note)s)"
         " and (%(notebook)s::uuid is null or d.notebook_id = %(notebook)s or exists ("
         "   select from rag.notes n where n.id = d.note_id and n.notebook_id = %(notebook)s))"
+        " and not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null)"
         " and (%(file_type)s::text is null or d.file_type = %(file_type)s)"
         " order by d.created_at desc limit %(limit)s",
         {
