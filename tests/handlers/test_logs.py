@@ -76,7 +76,7 @@ def refuse(*_: Any, **__: Any) -> Any:
     try:
         raise psycopg.errors.CheckViolation(f"DETAIL: Failing row contains ({TEXT})")
     except psycopg.Error:
-        raise KeyError(TEXT)  # noqa: B904  while another was handled
+        raise KeyError(TEXT)  # noqa: B904  the fault that it was raised from must not be logged either
 
 
 def use_everything(caller: Caller, patch: pytest.MonkeyPatch, model: FakeModelServer) -> None:
