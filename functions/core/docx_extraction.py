@@ -22,6 +22,7 @@ from functions.core.docx_numbering import BULLET, Numbering
 from functions.core.docx_styles import RunFormat, Style, Styles, is_light, is_shaded, read_styles
 from functions.core.docx_xml import attribute, find, is_on, number_of, parse_part, tag_of, value_of
 from functions.core.passages import has_word
+from functions.core.text.storable import clean_text
 from functions.core.text_spans import is_blank
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def open_docx(path: Path, *, max_pages: int) -> DocxParts:
             facts = _read_properties(parse_part(archive, "docProps/core.xml"))
     except file_types.ZIP_ERRORS as exc:
         raise errors.CorruptDocumentError from exc
-    text = text_extraction.clean_text(text)
+    text = clean_text(text)
     if is_blank(text):
         raise errors.NoTextError
     parts = text_extraction.build_parts(text, max_pages=max_pages, **facts)
@@ -274,4 +275,4 @@ def _symbol(element: Element) -> str:
     code = attribute(element, "char") or ""
     if not re.fullmatch("[0-9A-Fa-f]{4}", code):
         return ""
-    return "•" if code[:2].upper() == "F0" else text_extraction.clean_text(chr(int(code, 16)))
+    return "•" if code[:2].upper() == "F0" else clean_text(chr(int(code, 16)))

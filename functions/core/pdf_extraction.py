@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Self
 
 from functions.core import errors, models, ports
 from functions.core.pdf_text import character_indices, load_text, raw_text, read_layer, stored_text
-from functions.core.text_extraction import DOI_CHARACTERS, clean_text
+from functions.core.text.storable import clean_text
+from functions.core.text_extraction import DOI_CHARACTERS
 
 if TYPE_CHECKING:  # loading PDFium costs 50 ms; only functions that read a PDF pay for it
     import pypdfium2

@@ -21,8 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from functions.core import errors, pdf_objects, reading_order, text_columns, text_extraction
+from functions.core import errors, pdf_objects, reading_order, text_columns
 from functions.core.pdf_objects import ADDRESS
+from functions.core.text.storable import clean_text
 
 if TYPE_CHECKING:  # loading PDFium costs 50 ms; only functions that read a PDF pay for it
     import pypdfium2
@@ -120,7 +121,7 @@ def raw_text(text_page: pypdfium2.PdfTextPage) -> str:
 
 def stored_text(raw: str) -> str:
     """What is stored of `raw`, in its own order."""
-    return text_extraction.clean_text(raw.replace("\r\n", "\n").replace(_HYPHEN_MARK, SOFT_HYPHEN))
+    return clean_text(raw.replace("\r\n", "\n").replace(_HYPHEN_MARK, SOFT_HYPHEN))
 
 
 def natural_places(raw: str, start: int = 0, end: int | None = None) -> list[int]:

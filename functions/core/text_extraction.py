@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Self
 
 from functions.core import errors, models, tables, text_spans
+from functions.core.text.storable import clean_text
 
 PART_CHARACTERS = 20_000
 DOI_CHARACTERS = 10_000
 
-_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _DOI = re.compile(r"\b10\.\d{4,9}/[-._;()/:<>A-Za-z0-9]+")
 _BOMS = (
     (b"\xef\xbb\xbf", "utf-8-sig"),
@@ -81,11 +81,6 @@ def build_parts(
         published_at=published_at,
     )
     return TextParts(parts, metadata)
-
-
-def clean_text(text: str) -> str:
-    """Replaces each character Postgres cannot store (NUL, lone surrogates) by U+FFFD; the length never changes."""
-    return _UNSTORABLE.sub("\ufffd", text) if _UNSTORABLE.search(text) else text
 
 
 def decode_text(content: bytes, *, is_whole: bool = True) -> str:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from functions.core import models, ports, prompts
 from functions.core.guard import weigh_evidence
-from functions.core.text_extraction import clean_text
+from functions.core.text.storable import clean_text
 from functions.core.tools import TOOLS, Tool
 
 MAX_CALLS = 4

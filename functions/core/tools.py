@@ -14,7 +14,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from functions.core import errors
-from functions.core.text_extraction import clean_text
+from functions.core.text.storable import clean_text
 from functions.core.tool_results import NOTE_CHARS
 from functions.core.visible_text import is_blank
 

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, Field, field_validator
 from pydantic_core import PydanticCustomError
 
 from functions.core import models
-from functions.core.text_extraction import clean_text
+from functions.core.text.storable import clean_text
 from functions.core.visible_text import is_blank
 from functions.web import schemas
 from functions.web.completion_text import drop_sources

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query
 
 from functions.adapters.postgres import notebooks
-from functions.core.text_extraction import clean_text
+from functions.core.text.storable import clean_text
 from functions.web import library_schemas as schemas
 from functions.web.deps import CurrentUser, ServicesDep, read_id
 

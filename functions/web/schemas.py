@@ -10,7 +10,7 @@ from uuid import UUID
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
 from pydantic.alias_generators import to_camel
 
-from functions.core.text_extraction import clean_text
+from functions.core.text.storable import clean_text
 from functions.core.visible_text import is_blank
 
 

@@ -12,6 +12,7 @@ import pytest
 from reportlab.pdfgen import canvas
 
 from functions.core import errors, extraction, file_types, models, pdf_extraction, pdf_text, ports, text_extraction
+from functions.core.text.storable import clean_text
 from tests import documents
 
 WORD_2010 = "http://purl.oclc.org/ooxml/wordprocessingml/main"  # the strict variant of the format
@@ -86,7 +87,7 @@ def test_what_postgres_cannot_store_is_replaced(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"<0001>", b"<D835>"))
     (text,) = read_texts(path)
     assert text == "x\ufffdy"
-    assert text_extraction.clean_text("a\x00b\udc00c") == "a\ufffdb\ufffdc"
+    assert clean_text("a\x00b\udc00c") == "a\ufffdb\ufffdc"
 
 
 def test_reading_twice_gives_the_same(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from functions.adapters.postgres import quotas
 from functions.adapters.postgres.connection import Database
 from functions.core import models, retrieval
-from functions.core.text_extraction import clean_text
+from functions.core.text.storable import clean_text
 
 # Role and claims are set by the same statement that searches: `act` is evaluated first because the function's argument
 # comes from it, and everything inside the function is planned and run as the user. One statement, one round trip. It
