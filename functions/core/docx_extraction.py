@@ -21,9 +21,8 @@ from functions.core.docx_notes import REFERENCES, Notes
 from functions.core.docx_numbering import BULLET, Numbering
 from functions.core.docx_styles import RunFormat, Style, Styles, is_light, is_shaded, read_styles
 from functions.core.docx_xml import attribute, find, is_on, number_of, parse_part, tag_of, value_of
-from functions.core.passages import has_word
 from functions.core.text.storable import clean_text
-from functions.core.text_spans import is_blank
+from functions.core.text.visible import has_word, is_blank
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

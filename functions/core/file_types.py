@@ -8,7 +8,8 @@ import zlib
 from pathlib import Path
 from typing import Final
 
-from functions.core import errors, models, text_extraction, text_spans
+from functions.core import errors, models, text_extraction
+from functions.core.text.visible import is_blank
 
 EXTENSIONS: Final[dict[str, models.FileType]] = {
     "pdf": "pdf",
@@ -140,5 +141,5 @@ def _check_text(path: Path) -> None:
     text = text_extraction.decode_text(sample, is_whole=len(sample) < _TEXT_SAMPLE)
     if len(_CONTROL.findall(text)) > _MAX_CONTROL_SHARE * len(text):
         raise errors.WrongContentError
-    if text_spans.is_blank(text) and path.stat().st_size <= _TEXT_SAMPLE:
+    if is_blank(text) and path.stat().st_size <= _TEXT_SAMPLE:
         raise errors.EmptyDocumentError

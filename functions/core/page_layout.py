@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from functions.core import models, running_lines
-from functions.core.passages import has_word
+from functions.core.text.visible import has_word
 
 Header = tuple[tuple[str, ...], ...]
 

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from functions.core import headings, languages, models
+from functions.core.text.visible import has_word
 from functions.core.text_spans import CountTokens
 
 _PREFIX_SHARE = 4
@@ -113,11 +114,6 @@ def undo_hyphenation(text: str, context: str = "") -> str:
         return ""
 
     return _LINE_END_HYPHEN.sub(join, text)
-
-
-def has_word(text: str) -> bool:
-    """Whether there is a letter or digit, without which a passage is of no use to anybody."""
-    return any(map(str.isalnum, text))
 
 
 def trim(text: str, start: int, end: int) -> models.Offsets:

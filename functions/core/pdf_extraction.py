@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Self
 from functions.core import errors, models, ports
 from functions.core.pdf_text import character_indices, load_text, raw_text, read_layer, stored_text
 from functions.core.text.storable import clean_text
+from functions.core.text.visible import is_blank
 from functions.core.text_extraction import DOI_CHARACTERS
 
 if TYPE_CHECKING:  # loading PDFium costs 50 ms; only functions that read a PDF pay for it
@@ -35,8 +36,6 @@ PDFIUM_LOCK = threading.RLock()
 
 RECOGNITION_SECONDS = 60.0
 LOW_CONFIDENCE = 60.0
-# White space, and characters without a shape or without a meaning.
-_NOTHING_READABLE = frozenset("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufffd")
 
 _log = logging.getLogger(__name__)
 
@@ -107,7 +106,7 @@ class PdfPages:
         found = models.Page(number, text, ("hidden_text",) if hidden else (), tables, hidden)
         if needs_recognition:
             found = self._recognize(found)
-        return found if has_text(found.text) else _warn(found, "no_text")
+        return _warn(found, "no_text") if is_blank(found.text) else found
 
     def _recognize(self, page: models.Page) -> models.Page:
         """The page as OCR reads it, or as it is with a warning; the lock is free while OCR reads."""
@@ -173,11 +172,6 @@ def _open_page(pdf: pypdfium2.PdfDocument, number: int) -> Iterator[pypdfium2.Pd
                 page.close()  # closes its text page too; without it every page stays in memory
         except pypdfium2.PdfiumError as exc:
             raise errors.CorruptDocumentError(page=number) from exc
-
-
-def has_text(text: str) -> bool:
-    """Whether there is anything to read in `text`: marks without a shape and characters without a meaning are not."""
-    return not all(character.isspace() or character in _NOTHING_READABLE for character in text)
 
 
 def _load(path: Path) -> pypdfium2.PdfDocument:

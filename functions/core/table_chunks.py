@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 
 from functions.core import headings, models, tables, text_spans
 from functions.core.page_layout import Header, PageLayout, TableBlock
-from functions.core.passages import PassageBuilder, find_middle, has_word, trim
+from functions.core.passages import PassageBuilder, find_middle, trim
+from functions.core.text.visible import has_word
 
 _MAX_CAPTION_LINES = 3
 _MAX_TITLE_CHARACTERS = 120

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from functions.core import errors, models, tables, text_spans
+from functions.core import errors, models, tables
 from functions.core.text.storable import clean_text
+from functions.core.text.visible import is_blank
 
 PART_CHARACTERS = 20_000
 DOI_CHARACTERS = 10_000
@@ -69,7 +70,7 @@ def build_parts(
 
     Raises EmptyDocumentError for a text without any visible character and TooManyPagesError.
     """
-    if text_spans.is_blank(text):
+    if is_blank(text):
         raise errors.EmptyDocumentError
     parts = cut_parts(text)
     if len(parts) > max_pages:

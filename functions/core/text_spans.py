@@ -30,11 +30,6 @@ class Span:
     ends_paragraph: bool = False
 
 
-def is_blank(text: str) -> bool:
-    """Whether nothing of `text` is seen: white space, zero-width characters, soft hyphens, control characters."""
-    return all(character.isspace() or unicodedata.category(character) in ("Cf", "Cc") for character in text)
-
-
 def split_spans(text: str, start: int, end: int, limit: int, count_tokens: CountTokens) -> list[Span]:
     """Sentences of text[start:end]; one of more than `limit` tokens is cut at line ends, then words, then anywhere.
 

@@ -15,8 +15,8 @@ from uuid import UUID
 
 from functions.core import errors
 from functions.core.text.storable import clean_text
+from functions.core.text.visible import is_blank
 from functions.core.tool_results import NOTE_CHARS
-from functions.core.visible_text import is_blank
 
 Schema = dict[str, Any]
 

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from functions.core import models
 from functions.core.text.storable import clean_text
-from functions.core.visible_text import is_blank
+from functions.core.text.visible import is_blank
 from functions.web import schemas
 from functions.web.completion_text import drop_sources
 

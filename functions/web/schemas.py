@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstra
 from pydantic.alias_generators import to_camel
 
 from functions.core.text.storable import clean_text
-from functions.core.visible_text import is_blank
+from functions.core.text.visible import is_blank
 
 
 def check_date(value: str) -> str:

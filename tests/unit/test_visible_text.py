@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from functions.core.visible_text import is_blank
+from functions.core.text.visible import is_blank
 
 
 @pytest.mark.parametrize(
