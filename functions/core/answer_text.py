@@ -11,8 +11,7 @@ import unicodedata
 from dataclasses import dataclass, field
 
 from functions.core import prompts
-
-SECTION_BREAK = "\n\n"
+from functions.core.written_sections import SECTION_BREAK, WrittenSection
 
 _OPENERS = {"[": "]", "【": "】", "(": ")"}
 _ID = re.compile(r"[\w.-]+:\d+")
@@ -28,15 +27,6 @@ class Evidence:
 
     ids: list[str] = field(default_factory=list)
     quotes: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenSection:
-    """A section as the model wrote it: nothing of it is checked."""
-
-    text: str
-    source_ids: tuple[str, ...] = ()
-    quotes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from functions.core import figures, guard, models, quotes, words
-from functions.core.answer_text import SECTION_BREAK, WrittenSection
 from functions.core.given_passages import Passage, know_figures, without_names
 from functions.core.sentences import split_sentences
+from functions.core.written_sections import SECTION_BREAK, WrittenSection
 
 FUZZY_SHARE = 0.6
 """The share of a statement's content words that must stand together in a passage to support it."""

@@ -26,8 +26,8 @@ from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen import canvas
 
 from functions.core import chunking, citations, models, page_images, pdf_extraction
-from functions.core.answer_text import WrittenSection
 from functions.core.page_images import Rectangle
+from functions.core.written_sections import WrittenSection
 from tests.documents import LETTER
 
 LEAST_IOU, LEAST_SHARE = 0.5, 0.98

@@ -8,7 +8,7 @@ import pytest
 from functions.adapters.openai_api import OpenAIChatModel
 from functions.adapters.openai_connection import Patience
 from functions.core import answering, errors, models, ports, prompts
-from functions.core.answer_text import SECTION_BREAK
+from functions.core.written_sections import SECTION_BREAK
 from tests.fakes.model_server import FakeModelServer, Reply, answer, answer_json, pieces
 from tests.fakes.search_hits import make_hit
 

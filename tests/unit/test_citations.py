@@ -5,7 +5,7 @@ import random
 import pytest
 
 from functions.core import citations, models, quotes
-from functions.core.answer_text import WrittenSection
+from functions.core.written_sections import WrittenSection
 from tests.fakes.search_hits import make_hit
 
 REVENUE = make_hit(

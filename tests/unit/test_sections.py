@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from functions.core.answer_text import SECTION_BREAK, WrittenSection
 from functions.core.sections import AnswerReader
+from functions.core.written_sections import SECTION_BREAK, WrittenSection
 
 Read = tuple[str, tuple[WrittenSection, ...], bool, bool]
 
