@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from functions.adapters import openai_connection as connection
 from functions.adapters import openai_tools
 from functions.core import errors, models, ports, prompts
-from functions.core.tools import Tool
+from functions.core.ports import Tool
 
 if TYPE_CHECKING:
     import openai

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from functions.core import ports
-from functions.core.tools import Tool
+from functions.core.ports import Tool
 
 MAX_CALLS = 32
 MAX_ARGUMENT_CHARS = 20_000

@@ -9,9 +9,9 @@ from functools import partial
 
 from functions.core import citations, errors, extractive, models, ports, prompts
 from functions.core.context import order_for_reading
+from functions.core.ports import Tool
 from functions.core.sections import AnswerReader
 from functions.core.tool_rounds import ToolRounds
-from functions.core.tools import Tool
 from functions.core.written_sections import SECTION_BREAK
 
 MAX_ANSWER_CHARS = 60_000

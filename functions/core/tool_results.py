@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from functions.core import guard, models, prompts
+from functions.core.ports import ToolResult
 
 NOTE_CHARS: Final = 12_000
 """How much of a note is given at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class ToolResult:
-    """What a tool gave: as a model reads it, as a program does, and the passages that may be cited for it."""
-
-    text: str
-    data: dict[str, Any]
-    hits: tuple[models.SearchHit, ...] = ()
-    is_error: bool = False
 
 
 def describe_passages(hits: Sequence[models.SearchHit], not_searched: Sequence[str] = ()) -> ToolResult:

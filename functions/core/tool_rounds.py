@@ -10,8 +10,9 @@ from dataclasses import replace
 
 from functions.core import models, ports, prompts
 from functions.core.guard import weigh_evidence
+from functions.core.ports import Tool
 from functions.core.text.storable import clean_text
-from functions.core.tools import TOOLS, Tool
+from functions.core.tools import TOOLS
 
 MAX_CALLS = 4
 """Calls that are run in one round; the others are answered with a word about it."""

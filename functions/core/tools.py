@@ -14,27 +14,15 @@ from typing import Any, Final
 from uuid import UUID
 
 from functions.core import errors
+from functions.core.ports import Schema, Tool
 from functions.core.text.storable import clean_text
 from functions.core.text.visible import is_blank
 from functions.core.tool_results import NOTE_CHARS
-
-Schema = dict[str, Any]
 
 MAX_PASSAGES: Final = 20
 DEFAULT_PASSAGES: Final = 8
 MAX_FAULTS: Final = 3
 MAX_FAULT_CHARS: Final = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """What a model is told of a tool; `parameters` and `result` are JSON schemas of objects."""
-
-    name: str
-    title: str
-    description: str
-    parameters: Schema
-    result: Schema
 
 
 @dataclass(frozen=True, slots=True)

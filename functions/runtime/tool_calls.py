@@ -10,7 +10,7 @@ from typing import Any
 
 from functions.adapters.postgres import documents, notes
 from functions.core import context, errors, languages, models, tool_results, tools
-from functions.core.tool_results import ToolResult
+from functions.core.ports import ToolResult
 from functions.runtime import asking
 from functions.runtime.wiring import Services
 

@@ -10,6 +10,7 @@ from fastapi.responses import Response
 
 from functions.adapters.postgres import quotas
 from functions.core import errors, models, tool_results
+from functions.core.ports import ToolResult
 from functions.runtime.tool_calls import Toolbox
 from functions.runtime.wiring import Services
 from functions.web.deps import CurrentUser, ServicesDep
@@ -33,7 +34,7 @@ class LimitedTools:
         self._user = user
         self._tools = Toolbox(services, user)
 
-    def run(self, name: str, arguments: str | Mapping[str, Any]) -> tool_results.ToolResult:
+    def run(self, name: str, arguments: str | Mapping[str, Any]) -> ToolResult:
         try:
             quotas.take_request(self._services.database, self._user, self._services.policy().settings)
         except errors.IbidError as exc:

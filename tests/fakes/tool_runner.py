@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from functions.core import errors, models, tool_results, tools
-from functions.core.tool_results import ToolResult
+from functions.core.ports import ToolResult
 
 
 class FakeToolRunner:

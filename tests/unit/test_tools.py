@@ -10,6 +10,7 @@ import pytest
 from pydantic import SecretStr
 
 from functions.core import errors, models, tool_results, tools
+from functions.core.ports import Tool
 from functions.core.tools import DocumentSearch, NoteRead, NoteSearch
 from functions.runtime.config import Config
 from functions.runtime.tool_calls import Toolbox
@@ -21,7 +22,7 @@ OTHER = "1d5f1c9e-1f6c-4d0f-9a55-1b1dca11ab1e"
 
 
 @pytest.mark.parametrize("tool", tools.TOOLS, ids=lambda tool: tool.name)
-def test_a_tool_is_described_by_schemas_of_closed_objects(tool: tools.Tool) -> None:
+def test_a_tool_is_described_by_schemas_of_closed_objects(tool: Tool) -> None:
     """CHAT-9"""
     for schema in (tool.parameters, tool.result):
         jsonschema.Draft202012Validator.check_schema(schema)
