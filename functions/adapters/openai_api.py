@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from functions.adapters import openai_connection as connection
 from functions.adapters import openai_tools
-from functions.core import errors, models, ports, prompts
+from functions.core import errors, models, ports
 from functions.core.ports import Tool
+from functions.core.text.token_estimate import estimate_tokens
 
 if TYPE_CHECKING:
     import openai
@@ -69,7 +70,7 @@ class OpenAIEmbedder:
 
     def count_tokens(self, text: str) -> int:
         """An estimate on the safe side; the protocol has no tokenizer."""
-        return prompts.estimate_tokens(text)
+        return estimate_tokens(text)
 
     def embed(self, texts: Sequence[str]) -> list[array[float]]:
         """Without numpy, which would be half of what is deployed to answer questions."""

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from functions.core import models, ports
+from functions.core.text.token_estimate import estimate_tokens
 
 NO_ANSWER = "NO_ANSWER"
 """A section of exactly this text is how a model says that the passages do not hold the answer."""
@@ -119,19 +119,6 @@ def passage_block(hits: Sequence[models.SearchHit]) -> str:
 def neutralise(text: str) -> str:
     """`text` unable to fake a passage tag or the end of the passages; everything else stays as it is."""
     return _BORDER.sub("\u2039", _TAG.sub(r"(\1", text))
-
-
-def estimate_tokens(text: str) -> int:
-    """Tokens on the safe side without a tokenizer: a third of the UTF-8 bytes.
-
-    Byte-pair vocabularies average 4 bytes a token in English, 3.5 in French and 3 in Chinese.
-    """
-    return math.ceil(len(text.encode("utf-8", "replace")) / 3)
-
-
-def cut_text(text: str, max_tokens: int) -> str:
-    """The beginning of `text` that is at most `max_tokens` long."""
-    return text.encode("utf-8", "replace")[: 3 * max_tokens].decode("utf-8", "ignore")
 
 
 def fit_passages(hits: Sequence[models.SearchHit], max_tokens: int) -> list[models.SearchHit]:

@@ -12,6 +12,7 @@ from functions.core import models, ports, prompts
 from functions.core.guard import weigh_evidence
 from functions.core.ports import Tool
 from functions.core.text.storable import clean_text
+from functions.core.text.token_estimate import cut_text, estimate_tokens
 from functions.core.tools import TOOLS
 
 MAX_CALLS = 4
@@ -62,7 +63,7 @@ class ToolRounds:
             ports.ChatMessage("tool", self._run(call) if at < MAX_CALLS else _TOO_MANY, tool_call_id=call.id)
             for at, call in enumerate(calls)
         ]
-        said = prompts.cut_text(clean_text(text), MAX_SAID_TOKENS)
+        said = cut_text(clean_text(text), MAX_SAID_TOKENS)
         return [ports.ChatMessage("assistant", said, tuple(map(_tidy, calls))), *results]
 
     def _run(self, call: ports.ToolCall) -> str:
@@ -73,8 +74,8 @@ class ToolRounds:
             return _NO_ROOM
         self._made.add(key)
         result = self._runner.run(call.name, call.arguments)
-        text = self._add_passages(result.hits) if result.hits else prompts.cut_text(result.text, self._tokens)
-        self._tokens -= prompts.estimate_tokens(text)
+        text = self._add_passages(result.hits) if result.hits else cut_text(result.text, self._tokens)
+        self._tokens -= estimate_tokens(text)
         return text
 
     def _add_passages(self, hits: Sequence[models.SearchHit]) -> str:

@@ -12,6 +12,7 @@ import pytest
 from functions.adapters.openai_api import OpenAIChatModel
 from functions.adapters.openai_connection import Patience
 from functions.core import answering, errors, models, ports, prompts, tool_rounds
+from functions.core.text.token_estimate import estimate_tokens
 from functions.core.written_sections import SECTION_BREAK
 from tests.fakes.model_server import Call, FakeModelServer, Reply, answer, answer_json, pieces
 from tests.fakes.search_hits import make_hit
@@ -195,7 +196,7 @@ def test_a_flood_of_calls_is_not_repeated_to_the_model(runner: FakeToolRunner) -
     said, *results = tool_rounds.ToolRounds(runner, 2, []).play("word " * 9_000, calls)
     assert (len(said.tool_calls), len(results)) == (tool_rounds.MAX_ECHOED,) * 2
     assert sum(len(call.arguments) for call in said.tool_calls) < tool_rounds.MAX_ECHO_CHARS
-    assert prompts.estimate_tokens(said.content) <= tool_rounds.MAX_SAID_TOKENS
+    assert estimate_tokens(said.content) <= tool_rounds.MAX_SAID_TOKENS
 
 
 def test_what_tools_return_has_only_so_much_room(server: FakeModelServer) -> None:
@@ -206,7 +207,7 @@ def test_what_tools_return_has_only_so_much_room(server: FakeModelServer) -> Non
     assert ready is not None
     assert "tools" not in server.chats[1]
     prompt = server.chats[1]["messages"][-1]["content"]
-    assert prompts.estimate_tokens(prompt) < tool_rounds.MAX_TOKENS + 5_000
+    assert estimate_tokens(prompt) < tool_rounds.MAX_TOKENS + 5_000
 
 
 def test_a_document_found_by_a_tool_cannot_fake_a_tag(server: FakeModelServer) -> None:
