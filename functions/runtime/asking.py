@@ -6,14 +6,14 @@ import logging
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from functions.adapters.postgres import conversations, documents, quotas, search
+from functions.adapters.postgres import conversations, documents, quotas
 from functions.core import answering, errors, follow_ups, guard, languages, models, retrieval
 from functions.core.settings import Settings
-from functions.runtime import accounting
+from functions.runtime import accounting, searching
+from functions.runtime.tool_calls import Toolbox
 from functions.runtime.wiring import Policy, Services
 
 TITLE_LENGTH = 80
@@ -144,7 +144,7 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
         saver.search_query = rewriting.query
         searched = rewriting.query or question.text
         search_lang = languages.detect_language(searched, lang)
-        found = retrieve(
+        found = searching.retrieve(
             services, user, policy, searched, search_lang, opened.scope, conversation_id=opened.conversation_id
         )
         if guard.is_answerable(found.found.hits, guard.find_threshold(search_lang, found.answered, policy.settings)):
@@ -153,7 +153,9 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
             answer, failure = yield from _answer(services, policy, asked, lang, found, history, saver)
         else:
             message = policy.settings.guard_message
-            text = guard.explain_refusal(message, lang, found.found.hits, list_pending(services, user, opened.scope))
+            text = guard.explain_refusal(
+                message, lang, found.found.hits, searching.list_pending(services, user, opened.scope)
+            )
             answer = models.Answer(text, (models.CitedSection(text, (), ()),), (), "guarded", "guard")
             yield Wrote(text)
         answer = replace(answer, usage=rewriting.usage + answer.usage)
@@ -163,45 +165,12 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
         saver.save_interrupted()
 
 
-def list_pending(services: Services, user: models.User, scope: models.Scope) -> list[str]:
-    """What was not searched, because it is still being processed."""
-    with services.database.as_user(user) as connection:
-        return documents.list_pending(connection, scope)
-
-
 def _rewrite(
     services: Services, policy: Policy, question: Question, history: list[models.Turn]
 ) -> follow_ups.Rewriting:
     if not policy.settings.rewrite_follow_ups:
         return follow_ups.Rewriting()
     return follow_ups.rewrite(question.text, history, services.rewriting_model)
-
-
-def retrieve(
-    services: Services,
-    user: models.User,
-    policy: Policy,
-    text: str,
-    lang: str,
-    scope: models.Scope,
-    *,
-    conversation_id: str | None = None,
-    is_request: bool = False,
-) -> retrieval.Retrieval:
-    """Finds passages as this user; the database is asked once, and counts what is a request of its own."""
-    per_minute = policy.settings.requests_per_minute if is_request else 0
-    found = retrieval.retrieve(
-        text,
-        lang,
-        scope,
-        servers=policy.servers,
-        embedder_of=services.embedder_of,
-        search=partial(search.hybrid_search, services.database, user, requests_per_minute=per_minute),
-        settings=policy.settings,
-        reranker=services.reranker,
-    )
-    accounting.record_retrieval(user, conversation_id, scope, found)
-    return found
 
 
 def _answer(
@@ -213,8 +182,6 @@ def _answer(
     history: list[models.Turn],
     saver: _Saver,
 ) -> Generator[Wrote, None, tuple[models.Answer, errors.IbidError | None]]:
-    from functions.runtime.tool_calls import Toolbox  # which searches by `retrieve`
-
     stream = answering.answer_question(
         question.text,
         found.context,

@@ -11,7 +11,7 @@ from typing import Any
 from functions.adapters.postgres import documents, notes
 from functions.core import context, errors, languages, models, tool_results, tools
 from functions.core.ports import ToolResult
-from functions.runtime import asking
+from functions.runtime import searching
 from functions.runtime.wiring import Services
 
 WIDE_COUNT = 200
@@ -87,7 +87,7 @@ class Toolbox:
     ) -> ToolResult:
         hits = self._find_passages(query, scope, limit, only)
         return tool_results.describe_passages(
-            hits, () if hits else asking.list_pending(self._services, self._user, scope)
+            hits, () if hits else searching.list_pending(self._services, self._user, scope)
         )
 
     def _find_passages(
@@ -104,7 +104,7 @@ class Toolbox:
         )
         wide = replace(policy, settings=settings)
         lang = languages.detect_language(query)
-        found = asking.retrieve(self._services, self._user, wide, query, lang, scope)
+        found = searching.retrieve(self._services, self._user, wide, query, lang, scope)
         return context.choose_context([hit for hit in found.found.hits if only is None or only(hit)], settings)
 
     def _read_note(self, call: tools.NoteRead) -> ToolResult:

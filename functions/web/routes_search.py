@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query
 from functions.adapters.postgres import documents
 from functions.core import errors, guard, languages, models, retrieval
 from functions.runtime import asking
+from functions.runtime import searching
 from functions.web import schemas
 from functions.web.deps import CurrentUser, ServicesDep
 from functions.web.routes_chat import describe_scope
@@ -31,7 +32,7 @@ def search(user: CurrentUser, services: ServicesDep, asked: Annotated[schemas.Se
     settings = replace(policy.settings, hybrid_top_k=asked.limit, arm_count=wide)
     lang = languages.detect_language(asked.q)
     wide_policy = replace(policy, settings=settings)
-    found = asking.retrieve(services, user, wide_policy, asked.q, lang, scope, is_request=True)
+    found = searching.retrieve(services, user, wide_policy, asked.q, lang, scope, is_request=True)
     body: dict[str, Any] = {
         "query": asked.q,
         "lang": lang,
