@@ -22,7 +22,7 @@ from functions.adapters import auth
 from functions.core import errors, models
 from functions.local import serve
 from functions.runtime.config import Config
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 
 Json = dict[str, Any]
 

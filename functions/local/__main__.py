@@ -54,7 +54,7 @@ def _run(options: argparse.Namespace) -> int:
         return serve.serve(config)
     if options.command == "work":
         from functions.local import worker
-        from functions.runtime.wiring import Services
+        from functions.runtime.services import Services
 
         worker.work(Services(config, model_threads=worker.MODEL_THREADS), parent=options.parent)
         return 0

@@ -34,8 +34,9 @@ from functions.local import (
 from functions.local.evaluation_goals import Evaluation, list_figures
 from functions.local.evaluation_tables import print_difference, print_figures, print_report
 from functions.local.evaluation_vectors import RememberingEmbedder
-from functions.runtime import wiring
+from functions.runtime import policy
 from functions.runtime.config import Config
+from functions.runtime.services import Services
 
 FAST = {**embedded_postgres.FAST_SETTINGS, "shared_buffers": "256MB"}
 EMBEDDING_THREADS = 2
@@ -78,10 +79,10 @@ def open_database() -> Iterator[Database]:
 
 @contextmanager
 def open_embedder(
-    home: Path, server: models.EmbeddingServer = wiring.LOCAL_SERVER, *, fresh: bool = False
+    home: Path, server: models.EmbeddingServer = policy.LOCAL_SERVER, *, fresh: bool = False
 ) -> Iterator[ports.Embedder]:
     """The embedding model of a server, with its memory in `home`/eval."""
-    inner = wiring.Services(Config(), model_threads=EMBEDDING_THREADS).embedder_of(server)
+    inner = Services(Config(), model_threads=EMBEDDING_THREADS).embedder_of(server)
     path = home / "eval" / "vectors.sqlite"
     if fresh:
         path.unlink(missing_ok=True)
@@ -120,7 +121,7 @@ def _run(options: argparse.Namespace, references: Mapping[str, Reference]) -> in
     settings = parse_configuration(options.configuration)
     sets = [evaluation_sets.read_set(name, limit=options.limit) for name in options.sets]
     config = Config()
-    server = wiring.Services(config).configured_server()
+    server = policy.configured_server(config)
     with open_database() as database, open_embedder(config.home, server, fresh=options.fresh) as embedder:
         stored_settings.ensure_default_server(database, server)
         name = "eval"

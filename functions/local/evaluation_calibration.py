@@ -16,7 +16,7 @@ from functions.adapters.postgres.connection import Database
 from functions.core import errors, metrics, ports
 from functions.core.settings import Settings
 from functions.local import evaluation_asking, evaluation_goals, evaluation_library, evaluation_sets
-from functions.runtime import wiring
+from functions.runtime import policy
 
 HALVES = (0, 1)
 TOGETHER = "all sets"
@@ -128,7 +128,7 @@ def run(
     sets: Sequence[evaluation_sets.QuestionSet],
     embedder: ports.Embedder,
     settings: Settings,
-    model: str = wiring.LOCAL_SERVER.model,
+    model: str = policy.LOCAL_SERVER.model,
 ) -> tuple[list[dict[str, Any]], float]:
     """Prints a table, a line for each set and, where there are several, for all; returns the figures and its last
     threshold.

@@ -18,7 +18,7 @@ from functions.adapters.postgres.connection import Database
 from functions.core import chunking, embedding, errors, ingestion, languages, models, ports
 from functions.core.settings import Settings
 from functions.local import evaluation_sets
-from functions.runtime import wiring
+from functions.runtime import policy
 
 PASSAGES_AT_ONCE = 500
 _NEW_IDS = """
@@ -42,7 +42,7 @@ def load_library(
 ) -> Library:
     """Indexes a set for a new user: files by the worker, passages as documents of one page."""
     user = models.User(str(uuid.uuid4()), False, {})
-    server = stored_settings.ensure_default_server(database, wiring.LOCAL_SERVER)
+    server = stored_settings.ensure_default_server(database, policy.LOCAL_SERVER)
     names = _ingest_files(database, user, server, questions.files, embedder, settings)
     for start in range(0, len(questions.passages), PASSAGES_AT_ONCE):
         group = questions.passages[start : start + PASSAGES_AT_ONCE]

@@ -12,7 +12,7 @@ from functions.adapters.postgres import people
 from functions.core import errors
 from functions.local.serve import open_services
 from functions.runtime.config import Config
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 
 BATCH_SIZE = 100
 

@@ -16,7 +16,7 @@ from functions.adapters import auth
 from functions.adapters.postgres import objects
 from functions.adapters.storage_local import LocalObjectStore
 from functions.core import errors
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from functions.web.deps import ServicesDep, check_secret, read_bearer
 
 router = APIRouter()

@@ -21,7 +21,7 @@ from functions.core import errors
 from functions.local import embedded_postgres, migrate, routes_local
 from functions.local.worker import NoteThread, WorkerProcess
 from functions.runtime.config import Config
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from functions.web import (
     routes_chat,
     routes_completions,

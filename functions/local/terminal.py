@@ -21,7 +21,7 @@ from functions.local.routes_local import LOCAL_USER
 from functions.local.serve import open_services
 from functions.runtime import asking
 from functions.runtime.config import Config
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 
 TOKEN_SECONDS = 30 * 24 * 3600
 BAR_WIDTH = 30

@@ -20,7 +20,7 @@ from types import FrameType
 from functions import retention, sweeper, vector_indexes
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, scratch
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 
 IDLE_SECONDS = 0.3
 SWEEP_SECONDS = 60.0

@@ -13,8 +13,9 @@ from functions.adapters.postgres import conversations, documents, quotas
 from functions.core import answering, errors, follow_ups, guard, languages, models, retrieval
 from functions.core.settings import Settings
 from functions.runtime import accounting, searching
+from functions.runtime.policy import Policy
+from functions.runtime.services import Services
 from functions.runtime.tool_calls import Toolbox
-from functions.runtime.wiring import Policy, Services
 
 TITLE_LENGTH = 80
 

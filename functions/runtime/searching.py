@@ -7,7 +7,8 @@ from functools import partial
 from functions.adapters.postgres import documents, search
 from functions.core import models, retrieval
 from functions.runtime import accounting
-from functions.runtime.wiring import Policy, Services
+from functions.runtime.policy import Policy
+from functions.runtime.services import Services
 
 
 def list_pending(services: Services, user: models.User, scope: models.Scope) -> list[str]:

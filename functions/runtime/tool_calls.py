@@ -12,7 +12,7 @@ from functions.adapters.postgres import documents, notes
 from functions.core import context, errors, languages, models, tool_results, tools
 from functions.core.ports import ToolResult
 from functions.runtime import searching
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 
 WIDE_COUNT = 200
 """Passages looked at where only some kinds of them are wanted, which the search itself cannot tell apart."""

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from functions.runtime import metrics
 from functions.runtime.aws_lambda import find_function_name
 from functions.runtime.logging import request_id
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from functions.web import errors
 
 MAX_BODY_BYTES = 1024 * 1024  # JSON bodies only; files go straight to storage
@@ -45,6 +45,7 @@ def create_app(*routers: APIRouter, services: Services | None = None) -> FastAPI
     """The app with these routes; without `services` they come from the environment on the first request."""
     app = FastAPI(title="Ibid", docs_url=None, redoc_url=None, openapi_url=None)
     app.state.services = services
+    app.state.readiness = None
     for router in routers:
         app.include_router(router)
     errors.install(app)

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Query, Request, Response
 from functions.adapters.postgres import documents, quotas
 from functions.core import errors, file_types, models, ports, scratch
 from functions.core.text.storable import clean_text
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from functions.web import schemas
 from functions.web.deps import CurrentUser, ServicesDep, read_id
 

@@ -11,7 +11,8 @@ from fastapi.responses import JSONResponse, Response
 from functions.adapters.postgres import backlog
 from functions.core import errors
 from functions.runtime import metrics
-from functions.runtime.wiring import Services
+from functions.runtime.readiness import Readiness
+from functions.runtime.services import Services
 from functions.web.deps import ServicesDep, check_secret, read_bearer
 
 router = APIRouter()
@@ -30,9 +31,9 @@ def get_health() -> dict[str, str]:
 
 
 @router.get("/ready")
-def get_ready(services: ServicesDep) -> JSONResponse:
+def get_ready(request: Request, services: ServicesDep) -> JSONResponse:
     """What works and what does not, in words; 503 when something needed does not."""
-    checks = services.readiness.check()
+    checks = _find_readiness(request, services).check()
     ready = all(check.ok for check in checks.values())
     body = {"status": "ok" if ready else "degraded", "checks": {name: asdict(check) for name, check in checks.items()}}
     return JSONResponse(body, 200 if ready else 503)
@@ -50,6 +51,15 @@ def get_metrics(
     gauges = _read_gauges(services)
     text = _ELSEWHERE + metrics.Registry().render(gauges) if metrics.is_embedded() else metrics.REGISTRY.render(gauges)
     return Response(text, media_type=metrics.CONTENT_TYPE)
+
+
+def _find_readiness(request: Request, services: Services) -> Readiness:
+    """The one of these services: its probes keep what they found for a while, and never run twice at once."""
+    state = request.app.state
+    found: Readiness | None = state.readiness
+    if found is None or found.services is not services:
+        found = state.readiness = Readiness(services)
+    return found
 
 
 def _read_gauges(services: Services) -> list[metrics.Sample]:

@@ -11,8 +11,8 @@ from fastapi.responses import Response
 from functions.adapters.postgres import quotas
 from functions.core import errors, models, tool_results
 from functions.core.ports import ToolResult
+from functions.runtime.services import Services
 from functions.runtime.tool_calls import Toolbox
-from functions.runtime.wiring import Services
 from functions.web.deps import CurrentUser, ServicesDep
 
 router = APIRouter(prefix="/mcp")

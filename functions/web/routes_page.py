@@ -11,7 +11,7 @@ from fastapi import APIRouter
 from fastapi.responses import FileResponse
 
 from functions.core import errors
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from functions.web.deps import CurrentUser, ServicesDep
 
 router = APIRouter()

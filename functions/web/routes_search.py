@@ -9,8 +9,7 @@ from fastapi import APIRouter, Query
 
 from functions.adapters.postgres import documents
 from functions.core import errors, guard, languages, models, retrieval
-from functions.runtime import asking
-from functions.runtime import searching
+from functions.runtime import asking, searching
 from functions.web import schemas
 from functions.web.deps import CurrentUser, ServicesDep
 from functions.web.routes_chat import describe_scope

@@ -20,7 +20,7 @@ from functions.adapters.postgres import objects
 from functions.adapters.storage_local import LocalObjectStore
 from functions.local.serve import create_local_app
 from functions.runtime.config import Config
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from tests.handlers import events
 from tests.handlers.events import Answer, Json
 

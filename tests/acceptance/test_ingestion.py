@@ -18,7 +18,7 @@ from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models, ports
 from functions.core.ingestion import Outcome, Worker
 from functions.core.settings import Settings
-from functions.runtime.wiring import LOCAL_SERVER
+from functions.runtime.policy import LOCAL_SERVER
 from tests import library
 from tests.documents import make_pdf
 from tests.library import ADA

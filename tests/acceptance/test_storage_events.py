@@ -16,7 +16,6 @@ from functions.adapters import queue_sqs
 from functions.adapters.postgres import documents
 from functions.adapters.postgres.connection import Connection
 from functions.adapters.storage_local import LocalObjectStore
-from functions.runtime import wiring
 from tests.acceptance import inside, stored_state
 from tests.acceptance.prose import write_markdown
 from tests.handlers import events
@@ -37,7 +36,7 @@ def server(module_database: str, tmp_path_factory: pytest.TempPathFactory) -> It
         run_local_server(module_database, tmp_path_factory.mktemp("home"), worker=False, **config) as running,
     ):
         patch.setattr(queue_sqs, "send_job", lambda url, job_id: None)
-        patch.setattr(wiring, "services", lambda: running.services)
+        events.share_services(patch, running.services)
         yield running
 
 

@@ -15,7 +15,6 @@ import pytest
 
 from functions.adapters import queue_sqs
 from functions.core import ingestion, models
-from functions.runtime import wiring
 from tests.acceptance import prose, workplace
 from tests.acceptance.workplace import Workplace, open_workplace
 from tests.handlers import events
@@ -34,7 +33,7 @@ from pydantic import SecretStr
 from functions.core import models
 from functions.local import terminal
 from functions.runtime.config import Config
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 
 dsn, home, file, user = sys.argv[1:]
 services = Services(Config(database_url=SecretStr(dsn), ibid_home=Path(home), log_level="ERROR"))
@@ -66,7 +65,7 @@ def nudges(place: Workplace, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     queue: list[int] = []
     config = place.services.config.model_copy(update={"ingest_queue_url": "https://sqs.example.org/1/jobs"})
     monkeypatch.setattr(place.services, "config", config)
-    monkeypatch.setattr(wiring, "services", lambda: place.services)
+    events.share_services(monkeypatch, place.services)
     monkeypatch.setattr(queue_sqs, "send_job", lambda url, job_id: queue.append(job_id))
     return queue
 

@@ -17,7 +17,7 @@ from functions.adapters.postgres import documents, settings
 from functions.core import models
 from functions.local import terminal
 from functions.runtime.config import Config
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from tests.acceptance import stored_state
 from tests.requirements import REPOSITORY
 

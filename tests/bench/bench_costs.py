@@ -29,8 +29,7 @@ from functions.adapters.postgres import objects
 from functions.adapters.storage_local import LocalObjectStore
 from functions.core import models
 from functions.local import embedded_postgres, migrate
-from functions.runtime import wiring
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services, shared_services
 from tests import service
 from tests.acceptance import prose
 from tests.bench.bench_chat import draw_questions
@@ -114,7 +113,7 @@ class Installation:
     def __init__(self, log: Path) -> None:
         os.environ["AWS_LAMBDA_FUNCTION_NAME"] = "ibid-bench"
         Services.is_local = True  # files of the laptop, which no function has
-        self._services, self._log = wiring.services(), log
+        self._services, self._log = shared_services(), log
         self.user = models.User(auth.local_user_id(USER), False, {})
         token = auth.issue_local_token(self._services.local_secret, self.user.id, USER)
         self._headers = {"authorization": f"Bearer {token}"}

@@ -27,7 +27,7 @@ from functions.adapters.postgres.jobs import JobStore
 from functions.core import extraction, ingestion, metrics, models, ports
 from functions.core.settings import Settings
 from functions.local import evaluation, evaluation_asking, evaluation_goals, evaluation_library, evaluation_sets
-from functions.runtime import wiring
+from functions.runtime import policy
 from functions.runtime.config import Config
 from tests import library
 
@@ -151,7 +151,7 @@ def _ask(
     recognizer: ports.TextRecognizer,
 ) -> list[evaluation_asking.Asked]:
     user = models.User(str(uuid.uuid4()), False, {})
-    server = stored_settings.ensure_default_server(database, wiring.LOCAL_SERVER)
+    server = stored_settings.ensure_default_server(database, policy.LOCAL_SERVER)
     store, names = JobStore(database), {}
     for doc_id, path in files.items():
         document_id = library.add_document(database, user, path.name)

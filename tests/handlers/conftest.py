@@ -16,8 +16,7 @@ from functions.adapters import auth, queue_sqs
 from functions.adapters.postgres import objects
 from functions.adapters.storage_local import LocalObjectStore
 from functions.core import models
-from functions.runtime import wiring
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services, shared_services
 from tests import database as database_servers
 from tests.handlers import events
 from tests.handlers.events import Answer, Json
@@ -40,12 +39,12 @@ def _installed(dsn: str, home: Path, **environment: str) -> Iterator[Services]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (variables | environment).items():
             patch.setenv(name, value)
-        wiring.services.cache_clear()
-        services = wiring.services()
+        shared_services.cache_clear()
+        services = shared_services()
         yield services
         if "database" in vars(services):
             services.database.close()
-        wiring.services.cache_clear()
+        shared_services.cache_clear()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -13,7 +13,7 @@ from functions.adapters import openai_connection
 from functions.adapters.openai_api import OpenAIChatModel
 from functions.adapters.openai_connection import Patience
 from functions.runtime import asking
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from functions.web import sse
 from tests.fakes.model_server import FakeModelServer, Reply, answer_json, pieces
 from tests.handlers import events

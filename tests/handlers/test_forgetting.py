@@ -9,7 +9,7 @@ import pytest
 from functions.adapters.storage_local import LocalObjectStore
 from functions.core import errors
 from functions.local import forgetting
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from tests.handlers.conftest import Caller
 
 FACT = b"The boiler burns wood chips in winter."

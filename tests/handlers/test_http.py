@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from tests import documents, service
 from tests.handlers import events
 from tests.handlers.conftest import Caller

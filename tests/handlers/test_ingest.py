@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from tests import documents
 from tests.handlers import events
 from tests.handlers.conftest import Caller

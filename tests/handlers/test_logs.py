@@ -19,7 +19,7 @@ from functions.adapters.openai_connection import Patience
 from functions.adapters.postgres import conversations, documents
 from functions.core import errors, extraction
 from functions.runtime import logging as json_logging
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from functions.web import app
 from tests.documents import make_pdf
 from tests.fakes.model_server import FakeModelServer, Reply, answer

@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from functions.adapters.openai_api import OpenAIChatModel
 from functions.runtime import metrics
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from functions.web import app, routes_health
 from tests.fakes.model_server import FakeModelServer
 from tests.handlers import events

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from tests import documents
 from tests.handlers.conftest import Caller
 

@@ -8,10 +8,10 @@ import pytest
 
 from functions.core import guard
 from functions.core.settings import Settings
-from functions.runtime import wiring
+from functions.runtime import policy
 from tests.fakes.search_hits import make_hit
 
-ENGLISH = wiring.LOCAL_SERVER
+ENGLISH = policy.LOCAL_SERVER
 EVERY = replace(ENGLISH, languages=())
 MEASURED = replace(ENGLISH, guard_threshold=0.2)
 SETTINGS = Settings(similarity_threshold=0.4)

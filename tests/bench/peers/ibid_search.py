@@ -13,7 +13,7 @@ from functions.adapters.postgres.connection import Database
 from functions.core import models, retrieval
 from functions.core.settings import Settings
 from functions.local import evaluation_library, migrate
-from functions.runtime import wiring
+from functions.runtime import policy
 from tests.bench.libraries import CHUNKS_OF_A_DOCUMENT, make_document
 from tests.bench.peers import datasets, serving
 
@@ -22,7 +22,7 @@ class IbidSearch:
     def load(self, dsn: str, dataset: datasets.Dataset, language: str) -> None:
         migrate.migrate(dsn, with_functions=True)
         database = Database(dsn)
-        server = stored_settings.ensure_default_server(database, wiring.LOCAL_SERVER)
+        server = stored_settings.ensure_default_server(database, policy.LOCAL_SERVER)
         for first, count in list_documents(dataset.units):
             units, vectors = dataset.units[first : first + count], dataset.vectors[first : first + count]
             user = models.User.named(units[0].owner)
@@ -33,7 +33,7 @@ class IbidSearch:
 
     def open(self, dsn: str, dataset: datasets.Dataset, language: str, depth: int) -> None:
         self._database = Database(dsn)
-        self._server = stored_settings.ensure_default_server(self._database, wiring.LOCAL_SERVER)
+        self._server = stored_settings.ensure_default_server(self._database, policy.LOCAL_SERVER)
         self._settings = Settings(hybrid_top_k=depth)
         with self._database.as_worker() as connection:
             rows = connection.execute("select id::text, file_name from rag.documents").fetchall()

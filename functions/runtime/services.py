@@ -8,46 +8,20 @@ import socket
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from functions.adapters.postgres import settings as stored_settings
-from functions.adapters.postgres.connection import Connection, Database
+from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
-from functions.core.settings import Settings, load_settings
 from functions.runtime import logging
 from functions.runtime.aws_lambda import find_function_name
 from functions.runtime.config import Config
+from functions.runtime.policy import Policy, PolicyReader
 
 if TYPE_CHECKING:
     from functions.core import ports
     from functions.core.ingestion import Worker
-    from functions.runtime.readiness import Readiness
-
-POLICY_SECONDS = 10.0
-
-LOCAL_SERVER = models.EmbeddingServer(
-    id="",
-    name="all-MiniLM-L6-v2 (local)",
-    kind="local",
-    model="sentence-transformers/all-MiniLM-L6-v2",
-    dimensions=384,
-    max_input_tokens=254,
-    languages=("en",),
-    batch_size=64,
-    token_level=True,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What the database says about how to work; read at most every POLICY_SECONDS."""
-
-    settings: Settings
-    servers: tuple[models.EmbeddingServer, ...]
-    read_at: float
 
 
 class Services:
@@ -56,7 +30,7 @@ class Services:
     def __init__(self, config: Config, *, model_threads: int = 1) -> None:
         self.config = config
         self._model_threads = model_threads
-        self._policy: Policy | None = None
+        self._policy = PolicyReader(config, lambda: self.database)
         self._embedders: dict[str, ports.Embedder] = {}
         self._lock = threading.Lock()
         self._note_worker: Callable[[int], object] | None = None
@@ -163,12 +137,6 @@ class Services:
         return tesseract.find_tesseract(self.config.ocr_languages)
 
     @cached_property
-    def readiness(self) -> Readiness:
-        from functions.runtime.readiness import Readiness
-
-        return Readiness(self)
-
-    @cached_property
     def holder(self) -> str:
         """The name of this process in the leases it holds."""
         return f"{socket.gethostname()}:{os.getpid()}"
@@ -182,24 +150,10 @@ class Services:
 
     def policy(self) -> Policy:
         """Settings and embedding servers in force."""
-        policy = self._policy
-        if policy is None or time.monotonic() - policy.read_at > POLICY_SECONDS:
-            with self.database.as_worker() as connection:
-                policy = self.read_policy(connection)
-        if not policy.servers:  # a new database; not above, where a pooler's last connection may be the one in hand
-            policy = self._policy = replace(policy, servers=(self._default_server(),))
-        return policy
-
-    def read_policy(self, connection: Connection) -> Policy:
-        """Reads the policy afresh, for the caller that has just changed it."""
-        servers = tuple(stored_settings.list_servers(connection))
-        settings = load_settings(stored_settings.read(connection))
-        policy = Policy(settings, servers, time.monotonic())
-        self._policy = policy
-        return policy
+        return self._policy.read()
 
     def forget_policy(self) -> None:
-        self._policy = None
+        self._policy.forget()
 
     def make_worker(self, remaining_seconds: float | None = None) -> Worker:
         """A worker for one run; without a time limit it works until its job ends."""
@@ -238,27 +192,6 @@ class Services:
     def index_notes_with(self, work: Callable[[int], object]) -> None:
         """Lets notes be indexed by `work` at once, instead of behind the long document a lone worker may be at."""
         self._note_worker = work
-
-    def _default_server(self) -> models.EmbeddingServer:
-        return stored_settings.ensure_default_server(self.database, self.configured_server())
-
-    def configured_server(self) -> models.EmbeddingServer:
-        """What the environment names; a database keeps the first that it was opened with."""
-        config = self.config
-        if config.embedding_model is None:
-            return LOCAL_SERVER
-        return models.EmbeddingServer(
-            id="",
-            name=config.embedding_model,
-            kind="openai",
-            model=config.embedding_model,
-            dimensions=config.embedding_dimensions,
-            max_input_tokens=config.embedding_max_input_tokens,
-            languages=tuple(filter(None, config.embedding_languages.replace(" ", "").split(","))),
-            base_url=config.embedding_base_url or config.openai_base_url,
-            api_key_env="OPENAI_API_KEY",
-            token_level=config.embedding_token_url is not None,
-        )
 
     def _make_embedder(self, server: models.EmbeddingServer) -> ports.Embedder:
         if server.kind == "local":
@@ -310,6 +243,6 @@ def read_or_create_secret(path: Path) -> bytes:
 
 
 @lru_cache(maxsize=1)
-def services() -> Services:
+def shared_services() -> Services:
     """The services of this process, from the environment."""
     return Services(Config())
