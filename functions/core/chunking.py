@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from functions.core import headings, models, page_layout, table_chunks, text_spans
+from functions.core import headings, models, page_layout, table_chunks
 from functions.core.page_layout import Carry as Carry
 from functions.core.page_layout import PageLayout
 from functions.core.passages import ChunkSettings as ChunkSettings
 from functions.core.passages import PassageBuilder
-from functions.core.text_spans import CountTokens, Span
+from functions.core.text import token_spans
+from functions.core.text.token_spans import CountTokens, Span
 
 _FULL_ENOUGH = 0.6
 _TOO_SMALL = 0.2
@@ -92,7 +93,7 @@ def _pack(text: str, start: int, end: int, limit: int, builder: PassageBuilder) 
     """Groups of sentences near the target size, each as [start, end) with the overlap at its start."""
     settings = builder.settings
     target = min(settings.target_tokens, limit)
-    spans = text_spans.split_spans(text, start, end, target, builder.count_tokens)
+    spans = token_spans.split_spans(text, start, end, target, builder.count_tokens)
     begin = fresh = 0  # the group starts at span `begin`; spans before `fresh` repeat the group before
     while fresh < len(spans):
         stop = _group_end(spans, begin, fresh, target, limit)

@@ -16,11 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from functions.core import docx_tables, errors, file_types, models, publication_dates, text_extraction
+from functions.core import docx_tables, errors, file_types, models, text_extraction
 from functions.core.docx_notes import REFERENCES, Notes
 from functions.core.docx_numbering import BULLET, Numbering
 from functions.core.docx_styles import RunFormat, Style, Styles, is_light, is_shaded, read_styles
 from functions.core.docx_xml import attribute, find, is_on, number_of, parse_part, tag_of, value_of
+from functions.core.text import dates
 from functions.core.text.storable import clean_text
 from functions.core.text.visible import has_word, is_blank
 
@@ -265,7 +266,7 @@ def _read_properties(root: Element | None) -> dict[str, str | None]:
     return {
         "title": None if title.lower() in ("", "word document") else title,
         "author": None if author == "python-docx" else author,
-        "published_at": publication_dates.parse_date(values.get("created", "")[:10]),
+        "published_at": dates.parse_date(values.get("created", "")[:10]),
     }
 
 

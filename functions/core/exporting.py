@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from functions.core import markdown, snapshots
+from functions.core import snapshots
+from functions.core.text import markdown_escape
 
 Language = Literal["en", "fr"]
 SourceState = snapshots.State
@@ -100,14 +101,14 @@ def write_conversation(
     """The whole conversation; `states` says by id what has become of the cited sources, those left out are deleted."""
     say = _WORDS[lang]
     dates = say["dates"].format(begun=_day(begun_at), exported=_day(exported_at))
-    parts = [f"# {markdown.escape_line(title) or say['untitled']}", f"*{dates}*"]
+    parts = [f"# {markdown_escape.escape_line(title) or say['untitled']}", f"*{dates}*"]
     asked = 0
     for message in messages:
         if message.role == "user":
             asked += 1
             parts.append(f"## {say['question'].format(n=asked)}")
             parts.append(f"*{message.created_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC*")
-            parts.append(markdown.escape_text(message.content))
+            parts.append(markdown_escape.escape_text(message.content))
         else:
             parts.append(f"### {say['answer']}")
             parts.extend(_write_answer(message, say, states))
@@ -134,13 +135,13 @@ def _write_answer(
 ) -> Iterator[str]:
     marks = {int(source["number"]) for source in message.sources}
     # Only a model writes Markdown; what is quoted without one is word for word.
-    write = markdown.contain if message.mode == "model" else markdown.escape_text
+    write = markdown_escape.contain if message.mode == "model" else markdown_escape.escape_text
     yield write(message.content, marks)
     if message.status in ("interrupted", "failed"):
         yield f"*{say[message.status]}*"
     numbers = dict.fromkeys(number for section in message.sections for number in section.get("unsupported_numbers", ()))
     if numbers:
-        yield f"*{say['numbers'].format(numbers=', '.join(map(markdown.escape_line, numbers)))}*"
+        yield f"*{say['numbers'].format(numbers=', '.join(map(markdown_escape.escape_line, numbers)))}*"
     if message.sources:
         yield f"**{say['sources']}**"
         yield "\n\n".join(_write_source(source, say, states, address) for source in message.sources)
@@ -150,17 +151,17 @@ def _write_source(
     source: Mapping[str, Any], say: Mapping[str, str], states: Mapping[str, SourceState], address: str | None
 ) -> str:
     marker = f"{int(source['number'])}. "
-    name = markdown.escape_line(source.get("file_name") or say["untitled note"])
+    name = markdown_escape.escape_line(source.get("file_name") or say["untitled note"])
     check = source.get("check")
     facts = [say[check if check in ("exact", "fuzzy") else "unverified"]]
     state = states.get(str(source["document_id"]), "deleted")
     news = (source.get("place"), state)
     facts += [say[fact] for fact in news if fact in _NEWS]
-    section = markdown.escape_line(source.get("section_title") or "")
+    section = markdown_escape.escape_line(source.get("section_title") or "")
     place = ", ".join(text for text in (_describe_place(source, say), section) if text)
     head = f"[{name}]({address}{_name_passage(source)})" if address and state != "deleted" else f"**{name}**"
     words = source.get("quote") or source.get("snippet_preview") or ""
-    cited = f"\n\n{markdown.indent(markdown.quote(words), len(marker))}" if words.strip() else ""
+    cited = f"\n\n{markdown_escape.indent(markdown_escape.quote(words), len(marker))}" if words.strip() else ""
     return f"{marker}{head}, {place} ({'; '.join(facts)}){cited}"
 
 

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from functions.core import models, words
-from functions.core.sentences import split_sentences
+from functions.core import models
+from functions.core.text import words
+from functions.core.text.sentences import split_sentences
 
 MAX_SENTENCES = 5
 _MIN_LETTERS = 12

@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from functions.core import errors, figures, languages, models, ports, words
+from functions.core import errors, figures, models, ports
 from functions.core.figure_units import find_unit
+from functions.core.text import languages, words
 
 MAX_QUERY_CHARS = 300
 MAX_REPLY_TOKENS = 120

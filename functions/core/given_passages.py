@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
-from functions.core import figures, models, quotes, words
-from functions.core.sentences import Span, split_sentences
+from functions.core import figures, models, quotes
+from functions.core.text import words
+from functions.core.text.sentences import Span, split_sentences
 
 _MAX_WINDOW = 3  # sentences
 _MAX_BRIDGE = 600  # characters that a quotation with parts left out may span

@@ -25,7 +25,6 @@ from functions.core import (
     extraction,
     file_types,
     ingestion_report,
-    languages,
     late_chunking,
     models,
     ports,
@@ -38,6 +37,7 @@ from functions.core import (
 from functions.core.jobs import Batch, Checkpoint, Job, JobStore, Outcome
 from functions.core.outline import OPENING_PAGES, describe_document
 from functions.core.settings import Settings
+from functions.core.text import languages
 
 if TYPE_CHECKING:
     from functions.core.ports import Matrix

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from functions.core import extraction, languages, models, running_lines
+from functions.core import extraction, models, running_lines
+from functions.core.text import languages
 
 OPENING_PAGES = 3
 SAMPLED_PAGES = 12

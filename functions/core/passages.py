@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from functions.core import headings, languages, models
+from functions.core import headings, models
+from functions.core.text import languages
+from functions.core.text.token_spans import CountTokens
 from functions.core.text.visible import has_word
-from functions.core.text_spans import CountTokens
 
 _PREFIX_SHARE = 4
 

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from functions.core import models, pdf_text, publication_dates, text_extraction, xmp
+from functions.core import models, pdf_text, text_extraction, xmp
+from functions.core.text import dates
 
 if TYPE_CHECKING:
     import pypdfium2
@@ -157,13 +158,11 @@ def _trim_name(name: str) -> str | None:
 def _find_date(packet: Mapping[str, Sequence[str]], info: Mapping[str, str], first_page: str) -> str | None:
     for key in ("prism:publicationDate", "prism:coverDate", "prism:coverDisplayDate"):
         for value in packet.get(key, []):
-            found = publication_dates.parse_date(value)
+            found = dates.parse_date(value)
             if found:
                 return found
     created = _PDF_DATE.match(info["CreationDate"])
-    return publication_dates.find_publication_date(first_page) or (
-        publication_dates.format_date(*created.groups()) if created else None
-    )
+    return dates.find_publication_date(first_page) or (dates.format_date(*created.groups()) if created else None)
 
 
 def _first_useful(values: Sequence[str | None], useless: re.Pattern[str]) -> str | None:

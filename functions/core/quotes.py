@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from functions.core import words
+from functions.core.text import words
 
 Span = tuple[int, int]
 

@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from functions.core import models, sentences
+from functions.core import models
+from functions.core.text import sentences
 
 SENTENCES = 10
 TOP = 10

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from functions.core import headings, models, tables, text_spans
+from functions.core import headings, models
 from functions.core.page_layout import Header, PageLayout, TableBlock
 from functions.core.passages import PassageBuilder, find_middle, trim
+from functions.core.text import markdown_tables, token_spans
 from functions.core.text.visible import has_word
 
 _MAX_CAPTION_LINES = 3
@@ -179,7 +180,7 @@ def _fit_row(row: models.TableRow, room: int, builder: PassageBuilder) -> Iterat
 def _bits(row: models.TableRow, room: int, builder: PassageBuilder) -> Iterator[tuple[int, str, int]]:
     for column, cell in enumerate(row.cells):
         if has_word(cell):
-            for span in text_spans.split_spans(cell, 0, len(cell), room, builder.count_tokens):
+            for span in token_spans.split_spans(cell, 0, len(cell), room, builder.count_tokens):
                 if has_word(text := cell[span.start : span.end].strip()):
                     yield column, text, span.tokens
 
@@ -249,7 +250,7 @@ class _Writer:
                 return [chunk for half in halves for chunk in self.write(half, stretches)]
             if self.header:
                 return replace(self, header=()).write(lines, stretches)
-        markdown = tables.render_markdown(self.header, [line.cells for line in lines])
+        markdown = markdown_tables.render_markdown(self.header, [line.cells for line in lines])
         return [builder.assemble(start, end, self.section, prefix + body, tokens, markdown)]
 
     def _above(self) -> str:

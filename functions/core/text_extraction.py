@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from functions.core import errors, models, tables
+from functions.core import errors, models
+from functions.core.text import markdown_tables
 from functions.core.text.storable import clean_text
 from functions.core.text.visible import is_blank
 
@@ -40,7 +41,7 @@ class TextParts:
     def pages(self, start: int = 1) -> Iterator[models.Page]:
         for number in range(start, len(self.parts) + 1):
             text = self.parts[number - 1]
-            yield models.Page(number, text, tables=tables.find_markdown_tables(text))
+            yield models.Page(number, text, tables=markdown_tables.find_markdown_tables(text))
 
     def peek(self, number: int) -> str:
         """Nothing: parts are not pages, so they have no headers and footers to look for."""

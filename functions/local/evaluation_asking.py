@@ -10,9 +10,10 @@ from typing import Any
 
 from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
-from functions.core import extractive, guard, languages, metrics, models, ports, retrieval
+from functions.core import extractive, guard, metrics, models, ports, retrieval
 from functions.core.context import choose_context
 from functions.core.settings import Settings
+from functions.core.text import languages
 from functions.local import evaluation_sets
 from functions.local.evaluation_library import Library
 

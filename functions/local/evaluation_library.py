@@ -15,8 +15,9 @@ from psycopg import Cursor
 from functions.adapters.postgres import documents, jobs
 from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
-from functions.core import chunking, embedding, errors, ingestion, languages, models, ports
+from functions.core import chunking, embedding, errors, ingestion, models, ports
 from functions.core.settings import Settings
+from functions.core.text import languages
 from functions.local import evaluation_sets
 from functions.runtime import policy
 

@@ -10,8 +10,9 @@ from types import MappingProxyType
 from typing import Any
 
 from functions.adapters.postgres import conversations, documents, quotas
-from functions.core import answering, errors, follow_ups, guard, languages, models, retrieval
+from functions.core import answering, errors, follow_ups, guard, models, retrieval
 from functions.core.settings import Settings
+from functions.core.text import languages
 from functions.runtime import accounting, searching
 from functions.runtime.policy import Policy
 from functions.runtime.services import Services

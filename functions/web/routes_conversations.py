@@ -10,7 +10,8 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from functions.adapters.postgres import cited_sources, conversations
-from functions.core import errors, exporting, languages
+from functions.core import errors, exporting
+from functions.core.text import languages
 from functions.web import library_schemas, message_schemas, schemas
 from functions.web.deps import CurrentUser, ServicesDep, read_id
 

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from functions.adapters.postgres import documents
-from functions.core import errors, guard, languages, models, retrieval
+from functions.core import errors, guard, models, retrieval
+from functions.core.text import languages
 from functions.runtime import asking, searching
 from functions.web import schemas
 from functions.web.deps import CurrentUser, ServicesDep

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from functions.core import chunking, headings, models, text_spans
+from functions.core import chunking, headings, models
 from functions.core.chunking import Carry, ChunkSettings
+from functions.core.text import token_spans
 
 SENTENCE = "The quick brown fox jumps over the lazy dog near the river bank today."  # 15 tokens
 
@@ -121,7 +122,7 @@ def test_chinese_sentences_are_borders() -> None:
     ],
 )
 def test_abbreviations_do_not_end_sentences(text: str) -> None:
-    assert len(text_spans.split_spans(text, 0, len(text), 1000, count_tokens)) == 1
+    assert len(token_spans.split_spans(text, 0, len(text), 1000, count_tokens)) == 1
 
 
 def test_a_small_rest_joins_the_chunk_before() -> None:

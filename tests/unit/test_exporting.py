@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from functions.core import exporting, markdown
+from functions.core import exporting
+from functions.core.text import markdown_escape
 
 MOMENT = datetime(2026, 11, 21, 10, 2, tzinfo=UTC)
 KNOWN = {1, 2}
@@ -148,11 +149,11 @@ def test_an_interrupted_answer_says_so() -> None:
     ],
 )
 def test_plain_text_says_just_what_it_says(text: str, line: str) -> None:
-    assert markdown.escape_line(text, KNOWN) == line
+    assert markdown_escape.escape_line(text, KNOWN) == line
 
 
 def test_line_breaks_and_paragraphs_of_a_question_are_kept() -> None:
-    assert markdown.escape_text(" a\r\nb\n \n\n# c ") == "a\\\nb\n\n\\# c"
+    assert markdown_escape.escape_text(" a\r\nb\n \n\n# c ") == "a\\\nb\n\n\\# c"
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,7 @@ def test_line_breaks_and_paragraphs_of_a_question_are_kept() -> None:
     ],
 )
 def test_markdown_of_a_model_stays_inside_its_answer(text: str, contained: str | None) -> None:
-    assert markdown.contain(text, KNOWN) == (text if contained is None else contained)
+    assert markdown_escape.contain(text, KNOWN) == (text if contained is None else contained)
 
 
 @pytest.mark.parametrize(

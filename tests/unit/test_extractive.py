@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 
-from functions.core import extractive, words
+from functions.core import extractive
+from functions.core.text import words
 from tests import requirements
 from tests.fakes.search_hits import make_hit
 

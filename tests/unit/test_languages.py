@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from functions.core import languages, models
+from functions.core import models
+from functions.core.text import languages
 from tests import requirements
 
 

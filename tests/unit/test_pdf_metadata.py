@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from functions.core import models, pdf_extraction, publication_dates, xmp
+from functions.core import models, pdf_extraction, xmp
+from functions.core.text import dates
 from tests import documents, requirements
 
 PRISM = "http://prismstandard.org/namespaces/basic/2.0/"
@@ -223,7 +224,7 @@ def test_the_date_of_publication_is_that_on_the_page_else_that_of_the_file(
 )
 def test_dates_become_iso(text: str, date: str | None) -> None:
     """ING-3"""
-    assert publication_dates.parse_date(text) == date
+    assert dates.parse_date(text) == date
 
 
 @pytest.mark.parametrize("created", ["D:20191332", "D:0000", "yesterday", ""])

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from functions.core.sentences import MAX_CHARS, split_sentences
+from functions.core.text.sentences import MAX_CHARS, split_sentences
 
 
 def sentences(text: str) -> list[str]:

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from functions.core import chunking, models, tables
+from functions.core import chunking, models
 from functions.core.chunking import Carry, ChunkSettings
+from functions.core.text import markdown_tables
 from tests.unit.test_chunking import SENTENCE, count_tokens
 
 HEADER = ("Year", "Venue", "Sum")
@@ -75,7 +76,7 @@ def test_a_table_that_fits_is_one_chunk() -> None:
     """ING-6"""
     page = make_page(SENTENCE, table(HEADER, *ROWS[:3]), SENTENCE)
     found, _ = chunk(page, title="Report")
-    assert [part.markdown for part in found] == [None, tables.render_markdown((HEADER,), ROWS[:3]), None]
+    assert [part.markdown for part in found] == [None, markdown_tables.render_markdown((HEADER,), ROWS[:3]), None]
     assert found[1].text == "Year Venue Sum\n2000 Town 0 0\n2001 Town 1 100\n2002 Town 2 200"
     assert found[1].search_text == f"Report\n{found[1].text}"
     assert [part.index for part in found] == [0, 1, 2]
@@ -84,7 +85,7 @@ def test_a_table_that_fits_is_one_chunk() -> None:
 def test_rows_are_searched_without_pipes_and_dashes() -> None:
     """ING-6"""
     text = "| Name | Note |\n| --- | --- |\n| Zoé | – |\n| A | con\u00adtinued |"
-    page = models.Page(1, text, tables=tables.find_markdown_tables(text))
+    page = models.Page(1, text, tables=markdown_tables.find_markdown_tables(text))
     ((found,), _) = chunk(page)
     assert found.text == text
     assert found.search_text == "Name Note\nZoé\nA continued"
@@ -133,8 +134,8 @@ def test_a_table_that_does_not_fit_is_cut_at_rows_and_repeats_its_header() -> No
     """ING-6"""
     found = chunks_of(table(HEADER, *ROWS), maximum=40)
     assert [part.markdown for part in found] == [
-        tables.render_markdown((HEADER,), ROWS[:6]),
-        tables.render_markdown((HEADER,), ROWS[6:]),
+        markdown_tables.render_markdown((HEADER,), ROWS[:6]),
+        markdown_tables.render_markdown((HEADER,), ROWS[6:]),
     ]
     assert found[1].search_text.split("\n")[:2] == ["Year Venue Sum", "2006 Town 6 600"]
     assert found[1].text.split("\n")[0] == "2006 Town 6 600"
@@ -212,7 +213,9 @@ def test_a_few_words_between_rows_are_a_row() -> None:
     (whole,) = page.tables
     rows = (*whole.rows[:2], whole.rows[3])
     (found,), _ = chunk(dataclasses.replace(page, tables=(models.Table(rows),)))
-    assert found.markdown == tables.render_markdown((HEADER,), [ROWS[0], ("Europe, all of it", "", ""), ROWS[1]])
+    assert found.markdown == markdown_tables.render_markdown(
+        (HEADER,), [ROWS[0], ("Europe, all of it", "", ""), ROWS[1]]
+    )
 
 
 # Tables over pages
@@ -235,7 +238,7 @@ def test_a_table_that_goes_on_gets_the_header_of_the_page_before() -> None:
     """ING-6"""
     rest = table(*ROWS[2:4], header_rows=0, borders=(71.0, 152.0, 300.0, 400.0))
     found, carry = chunk(make_page(rest), carry=Carry("S", (HEADER,), BORDERS))
-    assert [part.markdown for part in found] == [tables.render_markdown((HEADER,), ROWS[2:4])]
+    assert [part.markdown for part in found] == [markdown_tables.render_markdown((HEADER,), ROWS[2:4])]
     assert found[0].search_text == "S\nYear Venue Sum\n2002 Town 2 200\n2003 Town 3 300"
     assert carry.header == (HEADER,)
 
@@ -243,7 +246,7 @@ def test_a_table_that_goes_on_gets_the_header_of_the_page_before() -> None:
 def test_a_first_row_taken_for_a_header_is_a_row_of_the_table_that_goes_on() -> None:
     """ING-6"""
     (found,), _ = chunk(make_page(table(*ROWS[2:5])), carry=Carry(None, (HEADER,)))
-    assert found.markdown == tables.render_markdown((HEADER,), ROWS[2:5])
+    assert found.markdown == markdown_tables.render_markdown((HEADER,), ROWS[2:5])
 
 
 def test_a_header_printed_again_is_not_repeated_twice() -> None:
@@ -274,14 +277,14 @@ def test_a_running_line_does_not_part_a_table() -> None:
     page = make_page("ACME Report", table(*ROWS[2:4], header_rows=0), "Confidential")
     skip = [(page.text.index(line), page.text.index(line) + len(line)) for line in ("ACME Report", "Confidential")]
     (found,), carry = chunk(page, carry=Carry(None, (HEADER,)), skip=skip)
-    assert found.markdown == tables.render_markdown((HEADER,), ROWS[2:4])
+    assert found.markdown == markdown_tables.render_markdown((HEADER,), ROWS[2:4])
     assert carry.header == (HEADER,)
 
 
 def test_the_header_of_a_table_is_never_skipped() -> None:
     page = make_page(table(HEADER, *ROWS[:2]))
     (found,), _ = chunk(page, skip=[(0, len("Year Venue Sum"))])
-    assert found.markdown == tables.render_markdown((HEADER,), ROWS[:2])
+    assert found.markdown == markdown_tables.render_markdown((HEADER,), ROWS[:2])
 
 
 def test_what_is_carried_survives_json() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from functions.core import words
+from functions.core.text import words
 
 
 @pytest.mark.parametrize(
