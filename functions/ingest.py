@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from functions.core import scratch
+from functions.core.extraction import scratch
 from functions.runtime import events, metrics
 from functions.runtime.logging import with_request_id
 from functions.runtime.services import shared_services

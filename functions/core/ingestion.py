@@ -22,18 +22,16 @@ from functions.core import (
     chunking,
     embedding,
     errors,
-    extraction,
-    file_types,
     ingestion_report,
     late_chunking,
     models,
     ports,
     retrieval,
     running_lines,
-    scratch,
     self_retrieval,
-    text_extraction,
 )
+from functions.core.extraction import file_types, plain_text, scratch
+from functions.core.extraction.documents import ExtractedDocument, open_document
 from functions.core.jobs import Batch, Checkpoint, Job, JobStore, Outcome
 from functions.core.outline import OPENING_PAGES, describe_document
 from functions.core.settings import Settings
@@ -117,16 +115,16 @@ class Worker:
         return "done"
 
     @contextmanager
-    def _open(self, job: Job, path: Path) -> Iterator[extraction.ExtractedDocument]:
+    def _open(self, job: Job, path: Path) -> Iterator[ExtractedDocument]:
         max_pages = self.settings.max_pages
         if job.content is not None:
-            yield text_extraction.build_parts(job.content, max_pages=max_pages, title=job.name or None)
+            yield plain_text.build_parts(job.content, max_pages=max_pages, title=job.name or None)
             return
         file_types.check_content(path, job.file_type)
-        with extraction.open_document(path, job.file_type, max_pages=max_pages, recognizer=self.recognizer) as document:
+        with open_document(path, job.file_type, max_pages=max_pages, recognizer=self.recognizer) as document:
             yield document
 
-    def _ingest_pages(self, job: Job, document: extraction.ExtractedDocument) -> Checkpoint:
+    def _ingest_pages(self, job: Job, document: ExtractedDocument) -> Checkpoint:
         checkpoint = job.checkpoint
         pages = self._keep_lease(job, document.pages(checkpoint.pages_done + 1))
         if checkpoint.outline is None:

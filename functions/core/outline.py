@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from functions.core import extraction, models, running_lines
+from functions.core import models, running_lines
+from functions.core.extraction.documents import ExtractedDocument
 from functions.core.text import languages
 
 OPENING_PAGES = 3
@@ -31,9 +32,7 @@ class Outline:
         return cls(stored["title"], stored["lang"], metadata, tuple(stored["running_lines"]))
 
 
-def describe_document(
-    document: extraction.ExtractedDocument, opening: Sequence[models.Page], file_name: str
-) -> Outline:
+def describe_document(document: ExtractedDocument, opening: Sequence[models.Page], file_name: str) -> Outline:
     """`opening` are the first pages, read as they will be indexed; others are only peeked at."""
     metadata = document.metadata
     title = (metadata.title or "").strip() or Path(file_name).stem

@@ -15,7 +15,8 @@ from uuid import uuid4
 from functions.adapters import auth
 from functions.adapters.postgres import documents, objects
 from functions.adapters.storage_local import LocalObjectStore
-from functions.core import errors, file_types, ingestion, models
+from functions.core import errors, ingestion, models
+from functions.core.extraction import file_types
 from functions.core.text.storable import clean_text
 from functions.local.routes_local import LOCAL_USER
 from functions.local.serve import open_services

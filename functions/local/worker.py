@@ -19,7 +19,8 @@ from types import FrameType
 
 from functions import retention, sweeper, vector_indexes
 from functions.adapters.postgres.jobs import JobStore
-from functions.core import errors, scratch
+from functions.core import errors
+from functions.core.extraction import scratch
 from functions.runtime.services import Services
 
 IDLE_SECONDS = 0.3

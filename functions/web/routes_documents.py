@@ -12,7 +12,8 @@ from uuid import UUID, uuid4
 from fastapi import APIRouter, Query, Request, Response
 
 from functions.adapters.postgres import documents, quotas
-from functions.core import errors, file_types, models, ports, scratch
+from functions.core import errors, models, ports
+from functions.core.extraction import file_types, scratch
 from functions.core.text.storable import clean_text
 from functions.runtime.services import Services
 from functions.web import schemas
@@ -183,7 +184,7 @@ def get_page_image(
         words = documents.read_words(connection, row, number)
     if row["file_type"] != "pdf":
         raise errors.NotFoundError("Only pages of PDF files can be shown as pictures; use the text of this document.")
-    from functions.core import page_images  # PDFium is loaded when a page is looked at, not before
+    from functions.core.extraction.pdf import page_images  # PDFium is loaded when a page is looked at, not before
 
     with scratch.open_folder() as folder:
         path = Path(folder) / "original.pdf"

@@ -25,8 +25,10 @@ from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen import canvas
 
-from functions.core import chunking, citations, models, page_images, pdf_extraction
-from functions.core.page_images import Rectangle
+from functions.core import chunking, citations, models
+from functions.core.extraction.pdf import page_images
+from functions.core.extraction.pdf.page_images import Rectangle
+from functions.core.extraction.pdf.reader import PdfPages
 from functions.core.written_sections import WrittenSection
 from tests.documents import LETTER
 
@@ -288,7 +290,7 @@ def find_tokens(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def measure_page(path: Path, layout: Layout, chance: random.Random) -> list[float]:
     """The IoU of each word of some quotations, or of its quotation if that is less."""
     sentences = print_page(path, layout, chance)
-    with pdf_extraction.PdfPages(path, max_pages=1) as document:
+    with PdfPages(path, max_pages=1) as document:
         (page,) = document.pages()
     hits = find_hits(page)
     shares = []

@@ -24,7 +24,8 @@ from functions.adapters import tesseract
 from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
-from functions.core import extraction, ingestion, metrics, models, ports
+from functions.core import ingestion, metrics, models, ports
+from functions.core.extraction.documents import ExtractedDocument, open_document
 from functions.core.settings import Settings
 from functions.local import evaluation, evaluation_asking, evaluation_goals, evaluation_library, evaluation_sets
 from functions.runtime import policy
@@ -139,8 +140,8 @@ def share_of_words(text: Mapping[ScannedPage, str], scanned: Mapping[ScannedPage
     return common / sum(counted.total() for counted in words.values())
 
 
-def _open(path: Path, recognizer: ports.TextRecognizer) -> extraction.ExtractedDocument:
-    return extraction.open_document(path, "pdf", max_pages=Settings().max_pages, recognizer=recognizer)
+def _open(path: Path, recognizer: ports.TextRecognizer) -> ExtractedDocument:
+    return open_document(path, "pdf", max_pages=Settings().max_pages, recognizer=recognizer)
 
 
 def _ask(

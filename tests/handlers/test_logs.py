@@ -17,7 +17,7 @@ from starlette.testclient import TestClient
 from functions.adapters.openai_api import OpenAIChatModel
 from functions.adapters.openai_connection import Patience
 from functions.adapters.postgres import conversations, documents
-from functions.core import errors, extraction
+from functions.core import errors
 from functions.runtime import logging as json_logging
 from functions.runtime.services import Services
 from functions.web import app
@@ -89,7 +89,7 @@ def use_everything(caller: Caller, patch: pytest.MonkeyPatch, model: FakeModelSe
     broken = caller.announce("broken.pdf")
     services.make_worker().ingest_next(caller.store(broken, f"%PDF-1.4 {TEXT}".encode()))
     with patch.context() as inner:
-        inner.setattr(extraction, "open_document", fail)
+        inner.setattr("functions.core.ingestion.open_document", fail)
         services.make_worker().ingest_next(caller.store(caller.announce("other.txt"), TEXT.encode() + b" Again."))
     ask(caller)  # extractive
     caller.call("search", "GET", "/api/rag/search", query=f"q={MARK}&debug=true")

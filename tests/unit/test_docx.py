@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from functions.core import errors, extraction, models, running_lines
-from functions.core.docx_extraction import open_docx
-from functions.core.docx_numbering import to_roman
+from functions.core import errors, models, running_lines
+from functions.core.extraction.documents import open_document
+from functions.core.extraction.docx.numbering import to_roman
+from functions.core.extraction.docx.reader import open_docx
 from tests import documents
 from tests.requirements import need_corpus, need_eval_data
 
@@ -290,7 +291,7 @@ def test_a_file_of_characters_without_width_has_no_text(tmp_path: Path, text: st
 
 
 def read_file(path: Path, file_type: models.FileType) -> list[str]:
-    with extraction.open_document(path, file_type, max_pages=1000) as document:
+    with open_document(path, file_type, max_pages=1000) as document:
         return [page.text for page in document.pages()]
 
 

@@ -11,7 +11,11 @@ import pypdfium2.raw as pdfium
 import pytest
 from reportlab.pdfgen import canvas
 
-from functions.core import errors, extraction, file_types, models, pdf_extraction, pdf_text, ports, text_extraction
+from functions.core import errors, models, ports
+from functions.core.extraction import file_types, plain_text
+from functions.core.extraction.documents import open_document
+from functions.core.extraction.pdf import text_layer
+from functions.core.extraction.pdf.reader import PDFIUM_LOCK, character_indices, open_pdf, open_text_page, raw_text
 from functions.core.text.storable import clean_text
 from tests import documents
 
@@ -19,12 +23,12 @@ WORD_2010 = "http://purl.oclc.org/ooxml/wordprocessingml/main"  # the strict var
 
 
 def read_texts(path: Path, file_type: models.FileType = "pdf", start: int = 1, max_pages: int = 100) -> list[str]:
-    with extraction.open_document(path, file_type, max_pages=max_pages) as document:
+    with open_document(path, file_type, max_pages=max_pages) as document:
         return [page.text for page in document.pages(start)]
 
 
 def read_metadata(path: Path, file_type: models.FileType = "pdf") -> models.DocumentMetadata:
-    with extraction.open_document(path, file_type, max_pages=100) as document:
+    with open_document(path, file_type, max_pages=100) as document:
         return document.metadata
 
 
@@ -46,7 +50,7 @@ def test_pages_start_where_asked_and_are_read_one_at_a_time(tmp_path: Path) -> N
     """ING-10"""
     path = documents.make_pdf(tmp_path / "a.pdf", *(f"page {number}" for number in range(1, 6)))
     assert read_texts(path, start=4) == ["page 4", "page 5"]
-    with extraction.open_document(path, "pdf", max_pages=5) as document:
+    with open_document(path, "pdf", max_pages=5) as document:
         assert document.page_count == 5
         assert next(document.pages(2)) == models.Page(number=2, text="page 2")
 
@@ -101,7 +105,7 @@ def test_more_pages_than_allowed_are_refused(tmp_path: Path, max_pages: int) -> 
     """LIB-4"""
     path = documents.make_pdf(tmp_path / "a.pdf", "one", "two", "three")
     with pytest.raises(errors.TooManyPagesError) as caught:
-        extraction.open_document(path, "pdf", max_pages=max_pages)
+        open_document(path, "pdf", max_pages=max_pages)
     assert caught.value.details == {"page_count": 3, "max_pages": max_pages}
 
 
@@ -109,7 +113,7 @@ def test_a_pdf_with_a_password_is_encrypted(tmp_path: Path) -> None:
     """ING-11"""
     path = documents.make_pdf(tmp_path / "a.pdf", "secret", password="opensesame")
     with pytest.raises(errors.EncryptedDocumentError):
-        extraction.open_document(path, "pdf", max_pages=9)
+        open_document(path, "pdf", max_pages=9)
 
 
 @pytest.mark.parametrize("content", [b"%PDF-1.7\n", b"%PDF-1.4\n" + b"\0" * 4000], ids=["header only", "zeroed"])
@@ -118,7 +122,7 @@ def test_a_damaged_pdf_is_corrupt(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(content)
     with pytest.raises(errors.CorruptDocumentError):
-        extraction.open_document(path, "pdf", max_pages=9)
+        open_document(path, "pdf", max_pages=9)
 
 
 def test_pdf_metadata_are_read(tmp_path: Path) -> None:
@@ -163,29 +167,29 @@ def test_threads_may_read_at_the_same_time(tmp_path: Path) -> None:
 )
 def test_each_stored_character_knows_its_unit_in_the_source(raw: str, stored: str, units: list[int]) -> None:
     """ING-4"""
-    assert pdf_text.stored_text(raw) == stored
-    assert [pdf_text.unit_positions(raw)[place] for place in pdf_text.natural_places(raw)] == units
+    assert text_layer.stored_text(raw) == stored
+    assert [text_layer.unit_positions(raw)[place] for place in text_layer.natural_places(raw)] == units
 
 
 @pytest.mark.parametrize("codes", ["AAABBBCCCneedle", "needleBxByBBz", "BBBB", "xyz"])
 def test_the_place_of_every_character_is_known(tmp_path: Path, codes: str) -> None:
     """ING-4"""
     path = documents.make_mapped_pdf(tmp_path / "a.pdf", codes, {"A": "😀", "B": "\x00", "C": "ffi"})
-    with pdf_extraction.open_pdf(path) as pdf, pdf_extraction.open_text_page(pdf, 1) as (_, text_page):
-        raw = pdf_extraction.raw_text(text_page)
-        asked = [pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, unit) for unit in pdf_text.unit_positions(raw)]
-        assert pdf_extraction.character_indices(text_page, 0, len(raw)) == asked
+    with open_pdf(path) as pdf, open_text_page(pdf, 1) as (_, text_page):
+        raw = raw_text(text_page)
+        asked = [pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, unit) for unit in text_layer.unit_positions(raw)]
+        assert character_indices(text_page, 0, len(raw)) == asked
 
 
 def test_a_page_is_peeked_at_without_ocr(tmp_path: Path) -> None:
     path = documents.make_pdf(tmp_path / "a.pdf", "one", "two")
-    with extraction.open_document(path, "pdf", max_pages=2, recognizer=Reader(error="never asked")) as document:
+    with open_document(path, "pdf", max_pages=2, recognizer=Reader(error="never asked")) as document:
         assert [document.peek(number) for number in (1, 2)] == ["one", "two"]
 
 
 def test_parts_of_a_text_have_no_headers_to_look_for(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("words " * 5000, "utf-8")
-    with extraction.open_document(tmp_path / "a.txt", "txt", max_pages=9) as document:
+    with open_document(tmp_path / "a.txt", "txt", max_pages=9) as document:
         assert [document.peek(number) for number in (1, 2)] == ["", ""]
 
 
@@ -211,14 +215,14 @@ class Reader:
         return ports.RecognizedPage(self.text, models.Recognition(self.confidence, words))
 
     def _try_lock(self) -> None:
-        free = pdf_extraction.PDFIUM_LOCK.acquire(timeout=0.5)
+        free = PDFIUM_LOCK.acquire(timeout=0.5)
         self.locked.append(not free)
         if free:
-            pdf_extraction.PDFIUM_LOCK.release()
+            PDFIUM_LOCK.release()
 
 
 def read_scan(path: Path, recognizer: ports.TextRecognizer | None) -> models.Page:
-    with extraction.open_document(path, "pdf", max_pages=1, recognizer=recognizer) as document:
+    with open_document(path, "pdf", max_pages=1, recognizer=recognizer) as document:
         return next(document.pages())
 
 
@@ -437,7 +441,7 @@ def test_long_text_is_cut_at_paragraph_borders(tmp_path: Path) -> None:
 )
 @pytest.mark.parametrize("limit", [7, 20, 40])
 def test_parts_join_to_the_whole_and_none_is_blank(text: str, limit: int) -> None:
-    parts = text_extraction.cut_parts(text, limit)
+    parts = plain_text.cut_parts(text, limit)
     assert "".join(parts) == text
     assert parts[-1].strip()
 
@@ -447,7 +451,7 @@ def test_text_of_too_many_parts_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("words " * 20_000, "utf-8")
     with pytest.raises(errors.TooManyPagesError):
-        extraction.open_document(path, "txt", max_pages=5)
+        open_document(path, "txt", max_pages=5)
 
 
 @pytest.mark.parametrize(
@@ -460,7 +464,7 @@ def test_text_of_too_many_parts_is_refused(tmp_path: Path) -> None:
 )
 def test_a_doi_is_found_in_prose(text: str, doi: str | None) -> None:
     """ING-3"""
-    assert text_extraction.find_doi(text) == doi
+    assert plain_text.find_doi(text) == doi
 
 
 @pytest.mark.parametrize("file_type", ["pdf", "docx"])

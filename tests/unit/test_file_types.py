@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from functions.core import errors, extraction, file_types, models
+from functions.core import errors, models
+from functions.core.extraction import file_types
+from functions.core.extraction.documents import open_document
 from tests import documents, requirements
 
 DOCX_MIME = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -78,7 +80,7 @@ def test_as_much_junk_before_a_pdf_header_is_taken_as_can_be_read(tmp_path: Path
     pdf = documents.make_pdf(tmp_path / "a.pdf", "Hello")
     pdf.write_bytes(b"x" * 1024 + pdf.read_bytes())
     file_types.check_content(pdf, "pdf")
-    with extraction.open_document(pdf, "pdf", max_pages=1) as document:
+    with open_document(pdf, "pdf", max_pages=1) as document:
         assert [page.text for page in document.pages()] == ["Hello"]
     pdf.write_bytes(b"x" + pdf.read_bytes())
     with pytest.raises(errors.WrongContentError):
@@ -215,7 +217,7 @@ def _outcome(path: Path) -> str:
     try:
         file_type = file_types.check_upload(path.name, None, path.stat().st_size, LIMIT)
         file_types.check_content(path, file_type)
-        with extraction.open_document(path, file_type, max_pages=2000) as document:
+        with open_document(path, file_type, max_pages=2000) as document:
             pages = list(document.pages())
             assert len(pages) == document.page_count
             return "text" if any(page.text.strip() for page in pages) else "no_text"

@@ -16,7 +16,8 @@ from PIL import Image, ImageChops
 from reportlab.pdfgen import canvas
 
 from functions.adapters import tesseract
-from functions.core import errors, models, ocr, ports
+from functions.core import errors, models, ports
+from functions.core.extraction import ocr
 from functions.core.models import RecognizedWord
 from tests import documents, requirements
 

@@ -12,9 +12,12 @@ import pytest
 from PIL import Image, ImageChops
 
 from functions.adapters import tesseract
-from functions.core import errors, ocr, page_images, pdf_extraction, ports
+from functions.core import errors, ports
+from functions.core.extraction import ocr
+from functions.core.extraction.pdf import page_images
+from functions.core.extraction.pdf.page_images import Box
+from functions.core.extraction.pdf.reader import PdfPages
 from functions.core.models import RecognizedWord
-from functions.core.page_images import Box
 from tests import documents, requirements
 
 WIDTH, HEIGHT = documents.LETTER
@@ -30,7 +33,7 @@ LINES = ["The first line of words", "holds a needle inside", "and a third line e
 
 
 def page_text(path: Path, number: int = 1) -> str:
-    with pdf_extraction.PdfPages(path, max_pages=10_000) as document:
+    with PdfPages(path, max_pages=10_000) as document:
         return next(document.pages(number)).text
 
 

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from functions.core import models, pdf_extraction, xmp
+from functions.core import models
+from functions.core.extraction.pdf import xmp
+from functions.core.extraction.pdf.reader import PdfPages
 from functions.core.text import dates
 from tests import documents, requirements
 
@@ -48,7 +50,7 @@ def write_pdf(path: Path, *lines: str, packets: tuple[str, ...] = (), **info: st
 
 
 def read(path: Path) -> models.DocumentMetadata:
-    with pdf_extraction.PdfPages(path, max_pages=1000) as document:
+    with PdfPages(path, max_pages=1000) as document:
         return document.metadata
 
 

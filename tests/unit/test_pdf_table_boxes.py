@@ -7,8 +7,8 @@ import random
 import pytest
 from pdfplumber import table as plumber
 
-from functions.core import pdf_table_boxes
-from functions.core.pdf_table_rules import SNAP, Rule
+from functions.core.extraction.pdf.tables import boxes
+from functions.core.extraction.pdf.tables.ruling_lines import SNAP, Rule
 
 
 def make_rules(seed: int, count: int) -> list[Rule]:
@@ -22,9 +22,9 @@ def make_rules(seed: int, count: int) -> list[Rule]:
     return rules
 
 
-def as_edges(rules: list[Rule]) -> list[pdf_table_boxes.Edge]:
+def as_edges(rules: list[Rule]) -> list[boxes.Edge]:
     sizes = {"width": 0.0, "height": 0.0}
-    return [pdf_table_boxes._as_edge(rule) | sizes for rule in rules]
+    return [boxes._as_edge(rule) | sizes for rule in rules]
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -33,7 +33,7 @@ def test_rules_are_merged_as_pdfplumber_merges_them(seed: int) -> None:
     edges = as_edges(rules)
     for _ in range(2):  # once leaves lines unjoined whose places differ in the last digit
         edges = plumber.merge_edges(edges, SNAP, SNAP, SNAP, SNAP)
-    merged = as_edges(pdf_table_boxes.merge_rules(rules))
+    merged = as_edges(boxes.merge_rules(rules))
     sides = ("orientation", "x0", "x1", "top", "bottom")
     assert [[edge[side] for side in sides] for edge in merged] == [
         [pytest.approx(edge[side]) if side != "orientation" else edge[side] for side in sides] for edge in edges
@@ -42,8 +42,8 @@ def test_rules_are_merged_as_pdfplumber_merges_them(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_loose_rules_are_sides_of_no_box(seed: int) -> None:
-    rules = pdf_table_boxes.merge_rules(make_rules(seed, 40))
-    kept = pdf_table_boxes.drop_loose(rules)
+    rules = boxes.merge_rules(make_rules(seed, 40))
+    kept = boxes.drop_loose(rules)
     cells = [
         plumber.intersections_to_cells(plumber.edges_to_intersections(as_edges(some), SNAP, SNAP))
         for some in (rules, kept)
@@ -54,4 +54,4 @@ def test_loose_rules_are_sides_of_no_box(seed: int) -> None:
 
 def test_lines_that_cross_nothing_make_no_boxes() -> None:
     rules = [Rule(True, 20.0 * n, 0.0, 100.0) for n in range(5)] + [Rule(False, 300.0, 0.0, 9.0 * n) for n in range(5)]
-    assert pdf_table_boxes.find_boxes(rules) == []
+    assert boxes.find_boxes(rules) == []

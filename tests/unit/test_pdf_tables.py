@@ -9,7 +9,11 @@ from typing import Any
 
 import pytest
 
-from functions.core import extraction, models, pdf_extraction, pdf_tables, pdf_text
+from functions.core import models
+from functions.core.extraction.documents import open_document
+from functions.core.extraction.pdf import text_layer
+from functions.core.extraction.pdf.reader import open_pdf, open_text_page
+from functions.core.extraction.pdf.tables import finder
 from tests import prose_documents, random_tables, table_documents
 from tests.requirements import need_corpus, need_eval_data
 from tests.table_documents import RULED, UNRULED, KnownTable, TableSpec, make_drawn_pdf, make_pdf
@@ -21,7 +25,7 @@ PROSE = (
 
 
 def read_pages(path: Path) -> list[models.Page]:
-    with extraction.open_document(path, "pdf", max_pages=300) as document:
+    with open_document(path, "pdf", max_pages=300) as document:
         return list(document.pages())
 
 
@@ -252,8 +256,8 @@ def test_prose_is_not_looked_at_closely(tmp_path: Path) -> None:
         raise AssertionError("a page of prose was read character by character")
 
     make_pdf(tmp_path / "a.pdf", *[PROSE] * 9)
-    with pdf_extraction.open_pdf(tmp_path / "a.pdf") as pdf, pdf_extraction.open_text_page(pdf, 1) as (page, text_page):
-        assert pdf_tables.find_tables(page, text_page, pdf_text.read_layer(text_page).text, indices) == ()
+    with open_pdf(tmp_path / "a.pdf") as pdf, open_text_page(pdf, 1) as (page, text_page):
+        assert finder.find_tables(page, text_page, text_layer.read_layer(text_page).text, indices) == ()
 
 
 @pytest.mark.parametrize("ruled", [True, False], ids=["ruled", "unruled"])

@@ -11,7 +11,8 @@ from PIL import Image
 from reportlab.lib.utils import ImageReader
 from reportlab.pdfgen import canvas
 
-from functions.core import pdf_extraction, pdf_visibility
+from functions.core.extraction.pdf import hidden_text
+from functions.core.extraction.pdf.reader import PdfPages, open_pdf, open_text_page, read_layer
 from tests import requirements
 
 WIDTH, HEIGHT = 612.0, 792.0
@@ -63,11 +64,11 @@ def draw_picture(x: float, y: float, width: float, height: float, shade: int = 2
 
 def read_hidden(path: Path, number: int = 1) -> list[str]:
     with (
-        pdf_extraction.open_pdf(path) as pdf,
-        pdf_extraction.open_text_page(pdf, number) as (page, text_page),
+        open_pdf(path) as pdf,
+        open_text_page(pdf, number) as (page, text_page),
     ):
-        layer = pdf_extraction.read_layer(text_page)
-        found = pdf_visibility.find_hidden(page, text_page, layer.text, lambda: layer.indices(text_page))
+        layer = read_layer(text_page)
+        found = hidden_text.find_hidden(page, text_page, layer.text, lambda: layer.indices(text_page))
         assert page.get_rotation() in (0, 90, 180, 270)
         return [layer.text[start:end] for start, end in found]
 
@@ -189,24 +190,24 @@ def test_invisible_text_beside_the_picture_is_hidden(tmp_path: Path) -> None:
 
 def test_a_page_that_is_looked_through_is_drawn_as_before(tmp_path: Path) -> None:
     path = draw_page(tmp_path / "a.pdf", fill(50, 580, 300, 40, NAVY), write("White on blue", colour=WHITE))
-    with pdf_extraction.open_pdf(path) as pdf, pdf_extraction.open_text_page(pdf, 1) as (page, text_page):
+    with open_pdf(path) as pdf, open_text_page(pdf, 1) as (page, text_page):
         before = page.render().to_pil().tobytes()
-        layer = pdf_extraction.read_layer(text_page)
-        assert pdf_visibility.find_hidden(page, text_page, layer.text, lambda: layer.indices(text_page)) == ()
+        layer = read_layer(text_page)
+        assert hidden_text.find_hidden(page, text_page, layer.text, lambda: layer.indices(text_page)) == ()
         assert page.render().to_pil().tobytes() == before
 
 
 def test_where_nothing_is_doubtful_no_index_is_asked_for(tmp_path: Path) -> None:
     path = draw_page(tmp_path / "a.pdf", fill(50, 580, 300, 40, GREY), write("Black on grey"))
-    with pdf_extraction.open_pdf(path) as pdf, pdf_extraction.open_text_page(pdf, 1) as (page, text_page):
-        text = pdf_extraction.read_layer(text_page).text
-        assert pdf_visibility.find_hidden(page, text_page, text, lambda: pytest.fail("asked")) == ()
+    with open_pdf(path) as pdf, open_text_page(pdf, 1) as (page, text_page):
+        text = read_layer(text_page).text
+        assert hidden_text.find_hidden(page, text_page, text, lambda: pytest.fail("asked")) == ()
 
 
 def test_a_page_with_hidden_text_says_so(tmp_path: Path) -> None:
     """ING-12"""
     path = draw_page(tmp_path / "a.pdf", write("not seen at all, but quite long enough to matter", colour=WHITE))
-    with pdf_extraction.PdfPages(path, max_pages=1) as document:
+    with PdfPages(path, max_pages=1) as document:
         page = next(document.pages())
     assert (page.text[slice(*page.hidden[0])], len(page.hidden)) == (
         "not seen at all, but quite long enough to matter",

@@ -6,7 +6,7 @@ import io
 
 from PIL import Image
 
-from functions.core import png
+from functions.core.extraction.pdf import png
 
 
 def test_a_picture_is_read_back_pixel_by_pixel_and_without_what_pads_its_rows() -> None:

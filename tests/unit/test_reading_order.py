@@ -11,7 +11,8 @@ import pytest
 from reportlab.lib.utils import simpleSplit
 from reportlab.pdfgen import canvas
 
-from functions.core import page_images, pdf_extraction, pdf_text, reading_order
+from functions.core.extraction.pdf import page_images, reading_order, text_layer
+from functions.core.extraction.pdf.reader import PdfPages, character_indices, open_pdf, open_text_page
 from tests import requirements
 
 WIDTH, HEIGHT = 612.0, 792.0
@@ -70,7 +71,7 @@ def write(
 
 
 def read(path: Path) -> str:
-    with pdf_extraction.PdfPages(path, max_pages=10) as document:
+    with PdfPages(path, max_pages=10) as document:
         return document.peek(1)
 
 
@@ -154,9 +155,9 @@ def test_a_word_cut_at_a_line_end_is_joined_within_its_column(tmp_path: Path) ->
 
 def test_columns_in_order_are_left_as_pdfium_reads_them(tmp_path: Path) -> None:
     path = write(tmp_path / "a.pdf", [TITLE, *LEFT, *RIGHT])
-    with pdf_extraction.open_pdf(path) as pdf, pdf_extraction.open_text_page(pdf, 1) as (_, text_page):
-        layer = pdf_text.read_layer(text_page)
-        assert (layer.places, layer.text) == (None, pdf_text.stored_text(text_page.get_text_range()))
+    with open_pdf(path) as pdf, open_text_page(pdf, 1) as (_, text_page):
+        layer = text_layer.read_layer(text_page)
+        assert (layer.places, layer.text) == (None, text_layer.stored_text(text_page.get_text_range()))
 
 
 def test_columns_written_from_right_to_left_are_swapped(tmp_path: Path) -> None:
@@ -231,8 +232,8 @@ def test_characters_put_in_order_are_found_on_the_page_again(tmp_path: Path) -> 
     """WEB-4, ING-7"""
     path = write(tmp_path / "a.pdf", interleave(LEFT, RIGHT))
     text = read(path)
-    with pdf_extraction.open_pdf(path) as pdf, pdf_extraction.open_text_page(pdf, 1) as (_, text_page):
-        indices = pdf_extraction.character_indices(text_page, 0, len(text))
+    with open_pdf(path) as pdf, open_text_page(pdf, 1) as (_, text_page):
+        indices = character_indices(text_page, 0, len(text))
         found = [chr(pdfium.FPDFText_GetUnicode(text_page, n)) if n is not None else "\n" for n in indices]
     assert "".join(found) == text
     boxes = page_images.highlight_boxes(path, 1, 0, len(joined(LEFT)))
@@ -244,18 +245,18 @@ def test_characters_put_in_order_are_found_on_the_page_again(tmp_path: Path) -> 
 def test_pages_in_order_are_left_alone(folder: str) -> None:
     """ING-1"""
     for path in sorted((requirements.need_eval_data(folder) / "pdf").glob("*.pdf")):
-        with pdf_extraction.open_pdf(path) as pdf:
+        with open_pdf(path) as pdf:
             for number in range(1, len(pdf) + 1, 3):
-                with pdf_extraction.open_text_page(pdf, number) as (_, text_page):
-                    assert pdf_text.read_layer(text_page).places is None, (path.name, number)
+                with open_text_page(pdf, number) as (_, text_page):
+                    assert text_layer.read_layer(text_page).places is None, (path.name, number)
 
 
 @pytest.mark.parametrize("name", ["sample-files/multicolumn.pdf", "pdfplumber/federal-register-2020-17221.pdf"])
 def test_real_columns_are_left_alone(name: str) -> None:
-    with pdf_extraction.open_pdf(requirements.need_corpus(f"files/{name}")) as pdf:
+    with open_pdf(requirements.need_corpus(f"files/{name}")) as pdf:
         for number in range(1, len(pdf) + 1):
-            with pdf_extraction.open_text_page(pdf, number) as (_, text_page):
-                assert pdf_text.read_layer(text_page).places is None
+            with open_text_page(pdf, number) as (_, text_page):
+                assert text_layer.read_layer(text_page).places is None
 
 
 def test_many_pieces_cost_little() -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from functions.core import extraction, running_lines
+from functions.core import running_lines
+from functions.core.extraction.documents import open_document
 from tests import documents
 from tests.requirements import need_corpus, need_eval_data
 
@@ -118,7 +119,7 @@ def test_a_sign_for_numbers_is_taken_as_it_stands() -> None:
 def test_printed_pages_lose_their_frame_and_nothing_else(tmp_path: Path) -> None:
     lines = [["Reader, volume 2", *body.split("\n"), f"– {number} –"] for number, body in enumerate(BODIES, 1)]
     path = documents.make_pdf(tmp_path / "a.pdf", *lines)
-    with extraction.open_document(path, "pdf", max_pages=100) as document:
+    with open_document(path, "pdf", max_pages=100) as document:
         texts = [page.text for page in document.pages()]
     assert body_of(texts) == BODIES
 
@@ -127,7 +128,7 @@ def test_printed_pages_lose_their_frame_and_nothing_else(tmp_path: Path) -> None
 
 
 def read_pages(path: Path) -> list[str]:
-    with extraction.open_document(path, "pdf", max_pages=3000) as document:
+    with open_document(path, "pdf", max_pages=3000) as document:
         return [document.peek(number) for number in range(1, document.page_count + 1)]
 
 

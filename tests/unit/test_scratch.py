@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.core import scratch
+from functions.core.extraction import scratch
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from functions.core import extraction, models
+from functions.core import models
+from functions.core.extraction.documents import open_document
 from functions.core.text import markdown_tables
 from tests import documents
 
@@ -82,7 +83,7 @@ def test_the_tables_of_a_word_file_are_found_in_its_text(tmp_path: Path) -> None
     """ING-1"""
     rows = [["Name", "a|b"], ["x", "1"]]
     path = documents.make_docx(tmp_path / "a.docx", "Before.", rows, "After.")
-    with extraction.open_document(path, "docx", max_pages=9) as document:
+    with open_document(path, "docx", max_pages=9) as document:
         (page,) = document.pages()
     assert find_cells(page.text) == [[tuple(row) for row in rows]]
 

@@ -12,7 +12,8 @@ from PIL import Image
 
 from functions.adapters import tesseract
 from functions.adapters.tesseract import Tesseract
-from functions.core import errors, models, ocr, ports
+from functions.core import errors, models, ports
+from functions.core.extraction import ocr
 from functions.core.models import RecognizedWord
 from tests import documents, requirements
 

@@ -7,10 +7,10 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from functions.core.pdf_table_columns import GAP, Span, is_at, merge_spans, spans_of, touched_columns
-from functions.core.pdf_table_rows import LINE_PITCH
-from functions.core.pdf_table_rules import Rule
-from functions.core.pdf_table_text import WIDE, Band, Piece, font_size
+from functions.core.extraction.pdf.tables.columns import GAP, Span, is_at, merge_spans, spans_of, touched_columns
+from functions.core.extraction.pdf.tables.glyphs import WIDE, Band, Piece, font_size
+from functions.core.extraction.pdf.tables.rows import LINE_PITCH
+from functions.core.extraction.pdf.tables.ruling_lines import Rule
 
 _MAX_ODD, _MAX_ODD_WORDS = 2, 8
 _MAX_LINES = 8

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from functions.core.pdf_table_text import CAP_HEIGHT, Box, Frame
+from functions.core.extraction.pdf.tables.glyphs import CAP_HEIGHT, Box, Frame
 
 if TYPE_CHECKING:
     import pypdfium2

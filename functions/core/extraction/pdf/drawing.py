@@ -13,13 +13,23 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from functions.core import pdf_objects
-from functions.core.pdf_objects import ADDRESS, cells_in, plain_call
+from functions.core.extraction.pdf.page_objects import (
+    ADDRESS,
+    Matrix,
+    cells_in,
+    list_form,
+    list_objects,
+    plain_call,
+    read_all_bounds,
+    read_bounds,
+    read_matrix,
+    stands_on,
+)
 
 if TYPE_CHECKING:
     import pypdfium2
 
-    from functions.core.text_columns import Rectangle
+    from functions.core.extraction.pdf.line_pieces import Rectangle
 
 MIN_SIZE = 2.0
 """In points; smaller text is not seen."""
@@ -46,12 +56,12 @@ class Drawing:
         self.doubts: dict[int, Doubt] = {}
         self.pictures: list[Rectangle] = []
         self._sides, self._size, self._places = (ctypes.c_uint * 4)(), ctypes.c_float(), (ctypes.c_float * 6)()
-        self._read(pdf_objects.list_objects(page), None, 0)
+        self._read(list_objects(page), None, 0)
 
     def select(self, *doubts: Doubt) -> set[int]:
         return {address for address, doubt in self.doubts.items() if doubt in doubts}
 
-    def _read(self, items: Iterable[int], outer: pdf_objects.Matrix | None, depth: int) -> None:
+    def _read(self, items: Iterable[int], outer: Matrix | None, depth: int) -> None:
         """Notes what may hide among `items`, which stand in a form placed by `outer`, or on the page itself."""
         get_mode = plain_call("FPDFTextObj_GetTextRenderMode", ADDRESS)
         get_fill = plain_call("FPDFPageObj_GetFillColor", ADDRESS)
@@ -90,7 +100,7 @@ class Drawing:
         return _FOUR_INTEGERS.unpack(self._sides) if get_stroke(item, *cells_in(self._sides)) else None
 
     def _read_others(
-        self, items: Sequence[int], texts: Mapping[Colour, Sequence[int]], outer: pdf_objects.Matrix | None, depth: int
+        self, items: Sequence[int], texts: Mapping[Colour, Sequence[int]], outer: Matrix | None, depth: int
     ) -> None:
         paths: list[int] = []
         get_type = plain_call("FPDFPageObj_GetType", ADDRESS)
@@ -99,17 +109,17 @@ class Drawing:
             if kind == self.pdfium.FPDF_PAGEOBJ_PATH:
                 paths.append(item)
             elif kind == self.pdfium.FPDF_PAGEOBJ_IMAGE:
-                self.pictures.append(pdf_objects.read_bounds(item, outer))
+                self.pictures.append(read_bounds(item, outer))
             elif kind == self.pdfium.FPDF_PAGEOBJ_FORM and depth < _MAX_DEPTH:
-                place = pdf_objects.read_matrix(item)
-                self._read(pdf_objects.list_form(item), place.within(outer) if outer else place, depth + 1)
+                place = read_matrix(item)
+                self._read(list_form(item), place.within(outer) if outer else place, depth + 1)
         areas = list(itertools.islice(self._find_areas(paths[:_MAX_PATHS], texts), _MAX_AREAS)) if texts else []
         for colour, drawn in texts.items():
             under = [area for filled, area in areas if _are_alike(colour, filled)]
             if not under:
                 continue
-            for item, box in zip(drawn, pdf_objects.read_all_bounds(drawn), strict=True):
-                if any(pdf_objects.stands_on(box, area) for area in under):
+            for item, box in zip(drawn, read_all_bounds(drawn), strict=True):
+                if any(stands_on(box, area) for area in under):
                     self.doubts[item] = "pale"
 
     def _find_areas(self, paths: Iterable[int], texts: Iterable[Colour]) -> Iterator[tuple[Colour, Rectangle]]:
@@ -129,7 +139,7 @@ class Drawing:
             if alike[colour]:
                 get_mode(path, at_filled, at_stroked)
                 if filled.value:
-                    area = pdf_objects.read_bounds(path)
+                    area = read_bounds(path)
                     if min(area[2] - area[0], area[3] - area[1]) > MIN_SIZE:
                         yield colour, area
 

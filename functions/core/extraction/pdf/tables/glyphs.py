@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from functions.core.pdf_objects import ADDRESS, address_of, cells_in, plain_call
+from functions.core.extraction.pdf.page_objects import ADDRESS, address_of, cells_in, plain_call
 
 if TYPE_CHECKING:
     import pypdfium2

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 if TYPE_CHECKING:
     import pypdfium2
 
-    from functions.core.text_columns import Rectangle
+    from functions.core.extraction.pdf.line_pieces import Rectangle
 
 _MAX_OBJECTS, _MAX_SEGMENTS = 3000, 500
 _RECTANGLE = 6

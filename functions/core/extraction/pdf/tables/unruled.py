@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from functions.core import pdf_table_evidence
-from functions.core.pdf_table_columns import (
+from functions.core.extraction.pdf.tables import classifier
+from functions.core.extraction.pdf.tables.columns import (
     find_alignment,
     find_borders,
     find_columns,
@@ -15,10 +15,10 @@ from functions.core.pdf_table_columns import (
     place_head,
     spans_of,
 )
-from functions.core.pdf_table_rows import LINE_PITCH, ReadRow, Row, is_running_text, join_rows, merge_rows
-from functions.core.pdf_table_rules import Rule
-from functions.core.pdf_table_runs import Run, find_rules, find_runs
-from functions.core.pdf_table_text import WIDE, Band
+from functions.core.extraction.pdf.tables.glyphs import WIDE, Band
+from functions.core.extraction.pdf.tables.row_runs import Run, find_rules, find_runs
+from functions.core.extraction.pdf.tables.rows import LINE_PITCH, ReadRow, Row, is_running_text, join_rows, merge_rows
+from functions.core.extraction.pdf.tables.ruling_lines import Rule
 
 
 @dataclass(slots=True)
@@ -70,7 +70,7 @@ def _build(run: Run, read: ReadRow) -> Sheet | None:
     aligned = sum(place is not None for place in places)
     texts = [read(row) for row in rows]
     inside = any(rows[0].first_base < rule.at < rows[-1].last_base for rule in run.rules)
-    if not pdf_table_evidence.is_table(texts, header_rows, aligned=aligned, ruled=inside and len(run.rules) > 1):
+    if not classifier.is_table(texts, header_rows, aligned=aligned, ruled=inside and len(run.rules) > 1):
         return None
     return Sheet(rows, header_rows, find_borders(columns, places, run.rules))
 

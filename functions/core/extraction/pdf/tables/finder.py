@@ -12,19 +12,26 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from functions.core import (
-    models,
-    pdf_table_evidence,
-    pdf_table_gate,
-    pdf_table_grids,
-    pdf_table_rules,
-    pdf_table_sheets,
-    pdf_table_text,
+from functions.core import models
+from functions.core.extraction.pdf.tables import classifier, prefilter, ruled, ruling_lines, unruled
+from functions.core.extraction.pdf.tables.glyphs import (
+    Box,
+    Frame,
+    Glyph,
+    Piece,
+    find_blocks,
+    find_frame,
+    find_leaders,
+    find_words,
+    font_size,
+    is_visible,
+    join_words,
+    read_cell,
+    read_glyphs,
 )
-from functions.core.pdf_table_grids import Grid
-from functions.core.pdf_table_rows import Row
-from functions.core.pdf_table_rules import Rule
-from functions.core.pdf_table_text import Box, Piece
+from functions.core.extraction.pdf.tables.rows import Row
+from functions.core.extraction.pdf.tables.ruled import Grid
+from functions.core.extraction.pdf.tables.ruling_lines import Rule
 
 if TYPE_CHECKING:
     import pypdfium2
@@ -69,12 +76,12 @@ def find_tables(
     """
     if not text.strip():
         return ()
-    frame = pdf_table_text.find_frame(page, text_page)
-    rules = pdf_table_rules.read_rules(page, frame)
-    grids = pdf_table_grids.find_grids(rules)
-    stacks = pdf_table_rules.stack_rules(rules)
+    frame = find_frame(page, text_page)
+    rules = ruling_lines.read_rules(page, frame)
+    grids = ruled.find_grids(rules)
+    stacks = ruling_lines.stack_rules(rules)
     needed = 2 if stacks else 3
-    has_columns = pdf_table_gate.has_columns(text_page, text, frame, needed, runs)
+    has_columns = prefilter.has_columns(text_page, text, frame, needed, runs)
     if not grids and not has_columns:
         return ()
     found = _Page.read(text_page, text, indices(), frame)
@@ -86,7 +93,7 @@ def find_tables(
             rules = [rule for rule in rules if not grid.holds(rule)]
     if has_columns:
         taken = {at for draft in drafts for row in draft.rows for cell in row for at in cell}
-        drafts += _draft_sheets(found, pdf_table_rules.stack_rules(rules) if drafts else stacks, taken)
+        drafts += _draft_sheets(found, ruling_lines.stack_rules(rules) if drafts else stacks, taken)
     tables = [table for draft in drafts if (table := _finish(draft, text)) is not None]
     return tuple(_apart(sorted(tables, key=lambda table: table.start)))
 
@@ -96,7 +103,7 @@ class _Page:
     """The characters and words of a page; `size` is that of most of them, in points."""
 
     text: str
-    glyphs: list[pdf_table_text.Glyph]
+    glyphs: list[Glyph]
     words: list[Piece]
     size: float
 
@@ -106,28 +113,28 @@ class _Page:
         text_page: pypdfium2.PdfTextPage,
         text: str,
         indices: Sequence[int | None],
-        frame: pdf_table_text.Frame,
+        frame: Frame,
     ) -> _Page:
-        glyphs = pdf_table_text.read_glyphs(text_page, text, indices, frame)
-        words = pdf_table_text.find_words(text_page, text, glyphs, indices, frame)
-        return cls(text, glyphs, words, pdf_table_text.font_size(words))
+        glyphs = read_glyphs(text_page, text, indices, frame)
+        words = find_words(text_page, text, glyphs, indices, frame)
+        return cls(text, glyphs, words, font_size(words))
 
     def places(self, pieces: Sequence[Piece]) -> list[int]:
         ordered = sorted(pieces, key=lambda piece: piece.start)
         spans = (range(piece.start, piece.end) for piece in ordered)
-        return [at for span in spans for at in span if pdf_table_text.is_visible(self.text[at])]
+        return [at for span in spans for at in span if is_visible(self.text[at])]
 
     def read_row(self, row: Row) -> list[str]:
-        return [pdf_table_text.read_cell(self.text, self.places(cell)) for cell in row.cells]
+        return [read_cell(self.text, self.places(cell)) for cell in row.cells]
 
 
 def _draft_grid(grid: Grid, page: _Page) -> _Draft | None:
     """The table in a grid, None when it is a drawing, a box or a title."""
-    filled = pdf_table_grids.fill_grid(grid, page.glyphs)
+    filled = ruled.fill_grid(grid, page.glyphs)
     if sum(len(cell) for row in filled for cell in row.cells) < _MIN_GLYPHS:
         return None
-    borders, rows = pdf_table_grids.split_columns(grid, filled, page.words, page.glyphs)
-    rows = [line for row in rows for line in pdf_table_grids.split_lines(row, borders, page.words, page.read_row)]
+    borders, rows = ruled.split_columns(grid, filled, page.words, page.glyphs)
+    rows = [line for row in rows for line in ruled.split_lines(row, borders, page.words, page.read_row)]
     rows = [row for row in rows if any(row.cells)]
     for end in (0, -1):  # the title of the table, and the notes below it
         while rows and rows[end].spans == [(0, len(borders) - 1)]:
@@ -156,8 +163,8 @@ def _is_filled(draft: _Draft) -> bool:
 def _draft_sheets(page: _Page, stacks: Sequence[Sequence[Rule]], taken: set[int]) -> Iterator[_Draft]:
     """The tables without a grid in what is not taken by others."""
     words = [word for word in page.words if word.start not in taken]
-    blocks = pdf_table_text.find_blocks(pdf_table_text.join_words(words, page.size), page.size)
-    for sheet in pdf_table_sheets.find_sheets(blocks, stacks, page.size, page.read_row):
+    blocks = find_blocks(join_words(words, page.size), page.size)
+    for sheet in unruled.find_sheets(blocks, stacks, page.size, page.read_row):
         rows = [[page.places(cell) for cell in row.cells] for row in sheet.rows]
         spans = [(number, *span) for number, row in enumerate(sheet.rows) for span in row.spans]
         yield _Draft(rows, sheet.borders, sheet.header_rows, spans)
@@ -167,12 +174,12 @@ def _finish(draft: _Draft, text: str) -> models.Table | None:
     """The table as it is stored, or None when its stretch of text holds too much that is not its own."""
     own = {at for row in draft.rows for cell in row for at in cell}
     start, end = min(own), max(own) + 1
-    leaders = pdf_table_text.find_leaders(text[start:end])
-    visible = {at for at in range(start, end) if pdf_table_text.is_visible(text[at]) and at - start not in leaders}
+    leaders = find_leaders(text[start:end])
+    visible = {at for at in range(start, end) if is_visible(text[at]) and at - start not in leaders}
     if len(own & visible) < MIN_OWN_SHARE * len(visible):
         return None
-    cells = [[pdf_table_text.read_cell(text, cell) for cell in row] for row in draft.rows]
-    if not pdf_table_evidence.says_something(cells):
+    cells = [[read_cell(text, cell) for cell in row] for row in draft.rows]
+    if not classifier.says_something(cells):
         return None
     for number, first, last in draft.spans:
         if number < draft.header_rows:

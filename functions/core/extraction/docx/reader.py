@@ -16,11 +16,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from functions.core import docx_tables, errors, file_types, models, text_extraction
-from functions.core.docx_notes import REFERENCES, Notes
-from functions.core.docx_numbering import BULLET, Numbering
-from functions.core.docx_styles import RunFormat, Style, Styles, is_light, is_shaded, read_styles
-from functions.core.docx_xml import attribute, find, is_on, number_of, parse_part, tag_of, value_of
+from functions.core import errors, models
+from functions.core.extraction import file_types, plain_text
+from functions.core.extraction.docx import tables
+from functions.core.extraction.docx.notes import REFERENCES, Notes
+from functions.core.extraction.docx.numbering import BULLET, Numbering
+from functions.core.extraction.docx.styles import RunFormat, Style, Styles, is_light, is_shaded, read_styles
+from functions.core.extraction.docx.xml import attribute, find, is_on, number_of, parse_part, tag_of, value_of
 from functions.core.text import dates
 from functions.core.text.storable import clean_text
 from functions.core.text.visible import has_word, is_blank
@@ -37,7 +39,7 @@ _PART_GAP = "\n\n"
 
 
 @dataclass(frozen=True)
-class DocxParts(text_extraction.TextParts):
+class DocxParts(plain_text.TextParts):
     """The parts of a Word file; `hidden_on` are the numbers of those that had text left out because nobody sees it."""
 
     hidden_on: frozenset[int] = frozenset()
@@ -62,7 +64,7 @@ def open_docx(path: Path, *, max_pages: int) -> DocxParts:
     text = clean_text(text)
     if is_blank(text):
         raise errors.NoTextError
-    parts = text_extraction.build_parts(text, max_pages=max_pages, **facts)
+    parts = plain_text.build_parts(text, max_pages=max_pages, **facts)
     ends = list(itertools.accumulate(map(len, parts.parts)))
     hidden_on = {next((number for number, end in enumerate(ends, 1) if at < end), len(ends)) for at in hidden_at}
     return DocxParts(parts.parts, parts.metadata, frozenset(hidden_on))
@@ -167,13 +169,13 @@ class _Reader:
 
         def read_cell(cell: Element) -> str:
             inner = place.inside(in_table=True, shaded=is_shaded(find(cell, "tcPr")))
-            text = " ".join(map(docx_tables.flatten, self.read_blocks(cell, inner)))
+            text = " ".join(map(tables.flatten, self.read_blocks(cell, inner)))
             return " ".join(text.split()).replace("|", "\\|")
 
-        frame = docx_tables.single_cell(table)
+        frame = tables.single_cell(table)
         if frame is not None:
             yield from self.read_blocks(frame, place.inside(shaded=is_shaded(find(frame, "tcPr"))))
-        elif text := docx_tables.render_table(table, read_cell):
+        elif text := tables.render_table(table, read_cell):
             yield text
 
     def _paragraph(self, paragraph: Element, place: _Place) -> tuple[str, bool]:

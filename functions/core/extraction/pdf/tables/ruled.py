@@ -7,10 +7,20 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from functions.core import pdf_table_boxes, pdf_table_columns
-from functions.core.pdf_table_rows import ReadRow, Row, is_number, join_rows
-from functions.core.pdf_table_rules import SNAP, Rule
-from functions.core.pdf_table_text import Band, Box, Glyph, Piece, find_blocks, font_size, join_pieces, join_words
+from functions.core.extraction.pdf.tables.boxes import find_boxes
+from functions.core.extraction.pdf.tables.columns import find_columns
+from functions.core.extraction.pdf.tables.glyphs import (
+    Band,
+    Box,
+    Glyph,
+    Piece,
+    find_blocks,
+    font_size,
+    join_pieces,
+    join_words,
+)
+from functions.core.extraction.pdf.tables.rows import ReadRow, Row, is_number, join_rows
+from functions.core.extraction.pdf.tables.ruling_lines import SNAP, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +64,7 @@ def find_grids(rules: Sequence[Rule]) -> list[Grid]:
     """The grids of two and more columns that `rules` make, from the top of the page down; none inside another."""
     if sum(rule.level for rule in rules) < 2 or sum(not rule.level for rule in rules) < 2:
         return []
-    grids = [_as_grid(boxes) for boxes in pdf_table_boxes.find_boxes(rules)]
+    grids = [_as_grid(boxes) for boxes in find_boxes(rules)]
     return [
         replace(grid, nested=any(_is_inside(other, grid) for other in grids))
         for grid in grids
@@ -126,7 +136,7 @@ def _inner_borders(words: Sequence[Piece]) -> list[float]:
     """Where a column of words divides: most lines leave the same gap, and on its sides is more than a mere sign."""
     size = font_size(words)
     bands = [Band(join_words(line, size)) for line in _lines_of(words, size)]
-    columns = pdf_table_columns.find_columns(bands, size) if len(bands) > 2 else []
+    columns = find_columns(bands, size) if len(bands) > 2 else []
     for x0, x1 in columns:
         filled = sum(any(word.x1 > x0 and word.x0 < x1 for word in band.words) for band in bands)
         if filled < 0.6 * len(bands) or x1 - x0 < 1.2 * size:

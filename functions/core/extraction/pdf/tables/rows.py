@@ -8,8 +8,8 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from functions.core.pdf_table_rules import Rule
-from functions.core.pdf_table_text import Piece
+from functions.core.extraction.pdf.tables.glyphs import Piece
+from functions.core.extraction.pdf.tables.ruling_lines import Rule
 
 LINE_PITCH = 1.32
 """The largest usual distance of lines that follow each other, by the size of their font."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from functions.core.docx_xml import attribute, find, is_on, number_of, tag_of, value_of
+from functions.core.extraction.docx.xml import attribute, find, is_on, number_of, tag_of, value_of
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -8,9 +8,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from functions.core import pdf_objects
-from functions.core.pdf_objects import ADDRESS, Matrix, cells_in, plain_call
-from functions.core.pdf_table_text import Box, Frame
+from functions.core.extraction.pdf import page_objects
+from functions.core.extraction.pdf.page_objects import ADDRESS, Matrix, cells_in, plain_call
+from functions.core.extraction.pdf.tables.glyphs import Box, Frame
 
 if TYPE_CHECKING:
     import pypdfium2
@@ -75,13 +75,13 @@ class _Reader:
         self._get_matrix = plain_call("FPDFPageObj_GetMatrix", ADDRESS)
         self._get_mode = plain_call("FPDFPath_GetDrawMode", ADDRESS)
         self._count_segments = plain_call("FPDFPath_CountSegments", ADDRESS)
-        self._lines = pdf_objects.LineReader()
+        self._lines = page_objects.LineReader()
         self._last_seen: tuple[bytes, Matrix | None] = b"", None
         self._last_place = Matrix()
 
     def read(self, page: pypdfium2.PdfPage) -> list[Rule]:
         rules: list[Rule] = []
-        for number, (path, form) in enumerate(self._paths(pdf_objects.list_objects(page))):
+        for number, (path, form) in enumerate(self._paths(page_objects.list_objects(page))):
             rules += self._rules_of(path, form)
             if number > _MAX_PATHS or len(rules) > _MAX_RULES:
                 return []
@@ -97,7 +97,7 @@ class _Reader:
             if kind == _PATH:
                 yield item, form
             elif kind == _FORM and depth < _MAX_DEPTH:
-                yield from self._paths(pdf_objects.list_form(item), self._place(item, form), depth + 1)
+                yield from self._paths(page_objects.list_form(item), self._place(item, form), depth + 1)
 
     def _place(self, item: int, form: Matrix | None) -> Matrix:
         """How points of an object that stands in a form, or on the page itself, become points of the page."""

@@ -6,8 +6,8 @@ import zipfile
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from functions.core.docx_numbering import to_roman
-from functions.core.docx_xml import attribute, parse_part, tag_of
+from functions.core.extraction.docx.numbering import to_roman
+from functions.core.extraction.docx.xml import attribute, parse_part, tag_of
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

@@ -6,7 +6,7 @@ import re
 import statistics
 from collections.abc import Sequence
 
-from functions.core.pdf_table_rows import is_number
+from functions.core.extraction.pdf.tables.rows import is_number
 
 _NOTHING = frozenset({"", "-", "–", "—", "−", "*", "n/a", "N/A", "n.a.", "n.d.", "nd", "NA", ".", "..", "…", "?"})
 _ENUMERATOR = re.compile(

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from functions.core import errors, models, ports
-from functions.core.pdf_text import character_indices, load_text, raw_text, read_layer, stored_text
+from functions.core.extraction.pdf.text_layer import character_indices, load_text, raw_text, read_layer, stored_text
+from functions.core.extraction.plain_text import DOI_CHARACTERS
 from functions.core.text.storable import clean_text
 from functions.core.text.visible import is_blank
-from functions.core.text_extraction import DOI_CHARACTERS
 
 if TYPE_CHECKING:  # loading PDFium costs 50 ms; only functions that read a PDF pay for it
     import pypdfium2
@@ -61,16 +61,16 @@ class PdfPages:
 
     @functools.cached_property
     def metadata(self) -> models.DocumentMetadata:
-        from functions.core import pdf_metadata
+        from functions.core.extraction.pdf.metadata import find_largest_line, read_info, read_metadata
 
         with PDFIUM_LOCK:
-            info = pdf_metadata.read_info(self._pdf)
+            info = read_info(self._pdf)
         try:
             with open_text_page(self._pdf, 1) as (_, text_page):
-                largest_line = pdf_metadata.find_largest_line(text_page)
+                largest_line = find_largest_line(text_page)
         except errors.CorruptDocumentError:
             largest_line = None
-        return pdf_metadata.read_metadata(self._path, info, self._opening_text(), self.peek(1), largest_line)
+        return read_metadata(self._path, info, self._opening_text(), self.peek(1), largest_line)
 
     def pages(self, start: int = 1) -> Iterator[models.Page]:
         for number in range(start, self._page_count + 1):
@@ -92,14 +92,16 @@ class PdfPages:
         return text[:DOI_CHARACTERS]
 
     def _read(self, number: int) -> models.Page:
-        from functions.core import ocr, pdf_tables, pdf_visibility
+        from functions.core.extraction import ocr
+        from functions.core.extraction.pdf import hidden_text
+        from functions.core.extraction.pdf.tables import finder
 
         try:
             with open_text_page(self._pdf, number) as (page, text_page):
                 layer = read_layer(text_page)
                 text, indices = layer.text, functools.cache(lambda: layer.indices(text_page))
-                hidden = pdf_visibility.find_hidden(page, text_page, text, indices, layer.runs)
-                tables = pdf_tables.find_tables(page, text_page, text, indices, layer.runs)
+                hidden = hidden_text.find_hidden(page, text_page, text, indices, layer.runs)
+                tables = finder.find_tables(page, text_page, text, indices, layer.runs)
                 needs_recognition = ocr.needs_recognition(text, page)
         except errors.CorruptDocumentError:
             return models.Page(number, "", ("page_unreadable",))
@@ -110,7 +112,7 @@ class PdfPages:
 
     def _recognize(self, page: models.Page) -> models.Page:
         """The page as OCR reads it, or as it is with a warning; the lock is free while OCR reads."""
-        from functions.core import ocr
+        from functions.core.extraction import ocr
 
         if self._recognizer is None:
             return _warn(page, "ocr_unavailable")

@@ -7,9 +7,9 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from functions.core.pdf_table_rows import Row
-from functions.core.pdf_table_rules import Rule
-from functions.core.pdf_table_text import WIDE, Band, Piece, join_pieces
+from functions.core.extraction.pdf.tables.glyphs import WIDE, Band, Piece, join_pieces
+from functions.core.extraction.pdf.tables.rows import Row
+from functions.core.extraction.pdf.tables.ruling_lines import Rule
 
 Span = tuple[float, float]
 """Where something begins and ends across the page."""

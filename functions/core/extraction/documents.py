@@ -41,13 +41,13 @@ def open_document(
     """
     # PDFium and the XML parser are loaded only for the formats that need them.
     if file_type == "pdf":
-        from functions.core import pdf_extraction
+        from functions.core.extraction.pdf.reader import PdfPages
 
-        return pdf_extraction.PdfPages(path, max_pages=max_pages, recognizer=recognizer)
+        return PdfPages(path, max_pages=max_pages, recognizer=recognizer)
     if file_type == "docx":
-        from functions.core import docx_extraction
+        from functions.core.extraction.docx.reader import open_docx
 
-        return docx_extraction.open_docx(path, max_pages=max_pages)
-    from functions.core import text_extraction
+        return open_docx(path, max_pages=max_pages)
+    from functions.core.extraction import plain_text
 
-    return text_extraction.open_text(path, max_pages=max_pages)
+    return plain_text.open_text(path, max_pages=max_pages)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from functions.core.docx_xml import find, number_of, tag_of, value_of
+from functions.core.extraction.docx.xml import find, number_of, tag_of, value_of
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element

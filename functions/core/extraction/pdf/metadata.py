@@ -12,7 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from functions.core import models, pdf_text, text_extraction, xmp
+from functions.core import models
+from functions.core.extraction import plain_text
+from functions.core.extraction.pdf import text_layer, xmp
 from functions.core.text import dates
 
 if TYPE_CHECKING:
@@ -93,7 +95,7 @@ def find_largest_line(text_page: pypdfium2.PdfTextPage, limit: int = 40) -> str 
     """The first line of a page in its largest font, with those that go on in it; None where all are much alike."""
     from pypdfium2 import raw as pdfium
 
-    layer = pdf_text.read_layer(text_page)
+    layer = text_layer.read_layer(text_page)
     indices = layer.indices(text_page)
     lines: list[tuple[str, float]] = []
     for match in list(re.finditer(r"[^\n]*\w[^\n]*", layer.text))[:limit]:
@@ -119,7 +121,7 @@ def _find_authors(creators: Sequence[str], author: str) -> str | None:
 def _find_doi(packet: Mapping[str, Sequence[str]], info: Mapping[str, str], first_pages: str) -> str | None:
     said = [*packet.get("prism:doi", []), *packet.get("crossmark:DOI", []), *packet.get("pdfx:doi", [])]
     less = [*packet.get("dc:identifier", []), *(info[key] for key in (*_INFO_KEYS[5:], "Subject", "Keywords"))]
-    found = map(text_extraction.find_doi, [*said, first_pages, *less])
+    found = map(plain_text.find_doi, [*said, first_pages, *less])
     return next(filter(None, found), None)
 
 

@@ -8,7 +8,8 @@ import zlib
 from pathlib import Path
 from typing import Final
 
-from functions.core import errors, models, text_extraction
+from functions.core import errors, models
+from functions.core.extraction import plain_text
 from functions.core.text.visible import is_blank
 
 EXTENSIONS: Final[dict[str, models.FileType]] = {
@@ -138,7 +139,7 @@ def _check_text(path: Path) -> None:
         sample = file.read(_TEXT_SAMPLE)
     if sample.startswith(_BINARY_HEADERS):
         raise errors.WrongContentError
-    text = text_extraction.decode_text(sample, is_whole=len(sample) < _TEXT_SAMPLE)
+    text = plain_text.decode_text(sample, is_whole=len(sample) < _TEXT_SAMPLE)
     if len(_CONTROL.findall(text)) > _MAX_CONTROL_SHARE * len(text):
         raise errors.WrongContentError
     if is_blank(text) and path.stat().st_size <= _TEXT_SAMPLE:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from functions.core.text_columns import (
+from functions.core.extraction.pdf.line_pieces import (
     FULL,
     MIN_COLUMN,
     MIN_FULL,

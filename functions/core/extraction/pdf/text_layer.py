@@ -21,14 +21,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from functions.core import errors, pdf_objects, reading_order, text_columns
-from functions.core.pdf_objects import ADDRESS
+from functions.core import errors
+from functions.core.extraction.pdf import line_pieces, reading_order
+from functions.core.extraction.pdf.page_objects import (
+    ADDRESS,
+    address_of,
+    cells_in,
+    find_rules,
+    find_stretches,
+    plain_call,
+)
 from functions.core.text.storable import clean_text
 
 if TYPE_CHECKING:  # loading PDFium costs 50 ms; only functions that read a PDF pay for it
     import pypdfium2
 
-    from functions.core.text_columns import Piece, Rectangle
+    from functions.core.extraction.pdf.line_pieces import Piece, Rectangle
 
 SOFT_HYPHEN = "\u00ad"
 
@@ -78,8 +86,8 @@ def level_rotation(text_page: pypdfium2.PdfTextPage, seen: int) -> int:
     """The page rotation at which most characters stand upright; `seen` where that is not clear."""
     from pypdfium2 import raw as pdfium
 
-    handle, count = pdf_objects.address_of(text_page.raw), pdfium.FPDFText_CountChars(text_page.raw)
-    get_angle = pdf_objects.plain_call("FPDFText_GetCharAngle", ADDRESS, result=ctypes.c_float)
+    handle, count = address_of(text_page.raw), pdfium.FPDFText_CountChars(text_page.raw)
+    get_angle = plain_call("FPDFText_GetCharAngle", ADDRESS, result=ctypes.c_float)
     angles = [get_angle(handle, index) for index in range(0, count, max(1, count // _ANGLES))]
     if min(angles, default=-1.0) == max(angles, default=1.0) >= 0:  # on most pages
         return int(-round(angles[0] / (math.pi / 2)) % 4 * 90)
@@ -146,9 +154,9 @@ def read_runs(text_page: pypdfium2.PdfTextPage) -> list[Rectangle]:
     """The bounds of each run of text, in the order of the text."""
     from pypdfium2 import raw as pdfium
 
-    handle, sides = pdf_objects.address_of(text_page.raw), (ctypes.c_double * 4)()
-    left, top, right, bottom = pdf_objects.cells_in(sides, (0, 3, 2, 1))
-    get_rect = pdf_objects.plain_call("FPDFText_GetRect", ADDRESS)
+    handle, sides = address_of(text_page.raw), (ctypes.c_double * 4)()
+    left, top, right, bottom = cells_in(sides, (0, 3, 2, 1))
+    get_rect = plain_call("FPDFText_GetRect", ADDRESS)
     found = []
     for index in range(pdfium.FPDFText_CountRects(text_page.raw, 0, -1)):
         get_rect(handle, index, left, top, right, bottom)
@@ -163,13 +171,13 @@ def _put_in_order(
     level = level_rotation(text_page, text_page.page.get_rotation())
     turned = [_turn(run, level) for run in runs] if level else runs
     if reading_order.may_be_disordered(turned):
-        doubtful = reading_order.find_order(text_columns.join_runs(turned)) is not None
+        doubtful = reading_order.find_order(line_pieces.join_runs(turned)) is not None
     else:
         doubtful = level == 0 and _hides_gutter(text_page, runs)
     if not doubtful:
         return None
-    spans, pieces = _split_pieces(text_page, raw, level, text_columns.measure_em(turned))
-    rules = [_turn(rule, level) for rule in pdf_objects.find_rules(text_page.page, runs)]
+    spans, pieces = _split_pieces(text_page, raw, level, line_pieces.measure_em(turned))
+    rules = [_turn(rule, level) for rule in find_rules(text_page.page, runs)]
     order = reading_order.find_order(pieces, reading_order.join_rules(rules))
     return _arrange(raw, [spans[number] for number in order]) if order else None
 
@@ -221,7 +229,7 @@ def _split_pieces(
     boxes = [_turn(box, level) if box else None for box in _read_boxes(text_page, raw)]
     lines = list(_LINE.finditer(raw))
     around = ((boxes[match.start() - 1], boxes[match.end()]) for match in _WORD_GAP.finditer(raw))
-    gap = text_columns.wide_gap([after[0] - before[2] for before, after in around if before and after], len(lines), em)
+    gap = line_pieces.wide_gap([after[0] - before[2] for before, after in around if before and after], len(lines), em)
     for line in lines:
         is_open = False
         for place in range(*line.span()):
@@ -230,22 +238,22 @@ def _split_pieces(
                 if spans and not raw[place].isspace():
                     spans[-1][1] = place + 1
                 continue
-            if is_open and text_columns.goes_on(places[-1], box, gap):
-                places[-1] = text_columns.join_boxes(places[-1], box)
+            if is_open and line_pieces.goes_on(places[-1], box, gap):
+                places[-1] = line_pieces.join_boxes(places[-1], box)
                 spans[-1][1] = place + 1
             else:
                 places.append(box)
                 spans.append([place if spans else len(raw) - len(raw.lstrip()), place + 1])
             is_open = True
-    pieces = [text_columns.Piece(*box, raw[start:end]) for box, (start, end) in zip(places, spans, strict=True)]
+    pieces = [line_pieces.Piece(*box, raw[start:end]) for box, (start, end) in zip(places, spans, strict=True)]
     return [(start, end) for start, end in spans], pieces
 
 
 def _read_boxes(text_page: pypdfium2.PdfTextPage, raw: str) -> list[Rectangle | None]:
     """The bounds of each character of `raw`; None for white space and what has none."""
-    handle, sides = pdf_objects.address_of(text_page.raw), (ctypes.c_double * 4)()
-    left, right, bottom, top = pdf_objects.cells_in(sides, (0, 2, 1, 3))
-    get_box = pdf_objects.plain_call("FPDFText_GetCharBox", ADDRESS)
+    handle, sides = address_of(text_page.raw), (ctypes.c_double * 4)()
+    left, right, bottom, top = cells_in(sides, (0, 2, 1, 3))
+    get_box = plain_call("FPDFText_GetCharBox", ADDRESS)
     boxes: list[Rectangle | None] = []
     for character, index in zip(raw, _indices(text_page, raw), strict=True):
         seen = index is not None and not character.isspace()
@@ -283,12 +291,10 @@ def _indices(text_page: pypdfium2.PdfTextPage, raw: str) -> list[int | None]:
 
     Index and unit grow apart where characters are left out of the text, and never come nearer again.
     """
-    handle, units = pdf_objects.address_of(text_page.raw), unit_positions(raw)
-    get_index = pdf_objects.plain_call("FPDFText_GetCharIndexFromTextIndex", ADDRESS)
+    handle, units = address_of(text_page.raw), unit_positions(raw)
+    get_index = plain_call("FPDFText_GetCharIndexFromTextIndex", ADDRESS)
     found: list[int | None] = []
-    for low, high, distance in pdf_objects.find_stretches(
-        len(units), lambda place: get_index(handle, units[place]) - units[place]
-    ):
+    for low, high, distance in find_stretches(len(units), lambda place: get_index(handle, units[place]) - units[place]):
         first = max(low, len(found))  # stretches may share an end
         indices = [unit + distance for unit in units[first : high + 1]]
         found += indices if first > high or indices[0] >= 0 else [index if index >= 0 else None for index in indices]

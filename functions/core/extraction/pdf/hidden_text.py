@@ -16,15 +16,24 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from functions.core import models, pdf_objects, pdf_text
-from functions.core.pdf_drawing import MIN_CONTRAST, MIN_SIZE, Drawing
-from functions.core.pdf_objects import ADDRESS, address_of, cells_in, plain_call, pointer_to
+from functions.core import models
+from functions.core.extraction.pdf import text_layer
+from functions.core.extraction.pdf.drawing import MIN_CONTRAST, MIN_SIZE, Drawing
+from functions.core.extraction.pdf.page_objects import (
+    ADDRESS,
+    address_of,
+    cells_in,
+    find_stretches,
+    plain_call,
+    pointer_to,
+    stands_on,
+)
 
 if TYPE_CHECKING:  # loading PDFium costs 50 ms and Pillow 40 ms
     import pypdfium2
     from PIL import Image
 
-    from functions.core.text_columns import Rectangle
+    from functions.core.extraction.pdf.line_pieces import Rectangle
 
 _MAX_PIXELS, _MAX_SCALE = 400_000, 2.0
 _NEARBY, _MAX_DRAWINGS = 10_000.0, 10
@@ -55,7 +64,7 @@ def find_hidden(
         return ()
     paper = page.get_bbox()
     drawing = Drawing(page)
-    within = _are_within(pdf_text.read_runs(text_page) if runs is None else runs, paper)
+    within = _are_within(text_layer.read_runs(text_page) if runs is None else runs, paper)
     if within and not drawing.doubts:
         return ()
     glyphs = list(_read_glyphs(text_page, text, indices(), drawing.doubts.keys() if within else None))
@@ -87,7 +96,7 @@ def _read_glyphs(
     drawn: dict[int, int] = {}
     count = pdfium.FPDFText_CountChars(text_page.raw)
     # An object draws its characters one after the other.
-    for first, last, item in pdf_objects.find_stretches(count, functools.partial(get_object, handle)):
+    for first, last, item in find_stretches(count, functools.partial(get_object, handle)):
         if item and (wanted is None or item in wanted):
             drawn.update(dict.fromkeys(range(first, last + 1), item))
     for place, index in [(place, index) for place, index in enumerate(indices) if index in drawn]:
@@ -101,7 +110,7 @@ def _find_unseen(
     """The addresses of text that leaves no ink, and is not the text layer of a scan."""
 
     def is_layer(glyphs: Sequence[Glyph]) -> bool:
-        over = sum(any(pdf_objects.stands_on(glyph.box, picture) for picture in drawing.pictures) for glyph in glyphs)
+        over = sum(any(stands_on(glyph.box, picture) for picture in drawing.pictures) for glyph in glyphs)
         return over > len(glyphs) / 2
 
     unseen = drawing.select("no ink") & by_object.keys()

@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from functions.core import errors, models, pdf_extraction, png
+from functions.core import errors, models
+from functions.core.extraction.pdf import png
+from functions.core.extraction.pdf.reader import character_indices, open_pdf, open_text_page
 
 if TYPE_CHECKING:  # loading PDFium costs 50 ms, and only where a page is shown
     import pypdfium2
@@ -67,7 +69,7 @@ def highlight_boxes(
     `words` are those of a page that was read by OCR: its text is in them, not in the file. Raises NotFoundError when
     there is no such page or passage.
     """
-    with pdf_extraction.open_pdf(path) as pdf:
+    with open_pdf(path) as pdf:
         _check_page(pdf, page_number)
         return _boxes(pdf, page_number, start, end, words)
 
@@ -86,7 +88,7 @@ def render_page(
     `words` as for `highlight_boxes`. Raises NotFoundError when there is no such page or passage, CorruptDocumentError
     when it cannot be drawn.
     """
-    with pdf_extraction.open_pdf(path) as pdf:
+    with open_pdf(path) as pdf:
         _check_page(pdf, page_number)
         boxes = [] if start is None or end is None else _boxes(pdf, page_number, start, end, words)
         picture = _draw(pdf, page_number, scale)
@@ -106,10 +108,10 @@ def _boxes(
     end: int,
     words: Sequence[models.RecognizedWord] | None,
 ) -> list[Box]:
-    with pdf_extraction.open_text_page(pdf, page_number) as (page, text_page):
+    with open_text_page(pdf, page_number) as (page, text_page):
         seen = _SeenPage.of(page)
         if words is None:
-            indices = pdf_extraction.character_indices(text_page, start, end)
+            indices = character_indices(text_page, start, end)
             characters = (_measure(text_page, index, seen) for index in indices if index is not None)
             lines = _merge(filter(None, characters), seen.aspect)
         else:
