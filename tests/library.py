@@ -12,7 +12,8 @@ import psycopg
 from functions.adapters.postgres import documents, settings
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
-from functions.core import jobs, models, retrieval
+from functions.core import models, retrieval
+from functions.core.ingestion import jobs
 from functions.core.settings import Settings
 
 ADA = models.User("00000000-0000-4000-8000-00000000000a", False, {})

@@ -15,7 +15,10 @@ from psycopg import Cursor
 from functions.adapters.postgres import documents, jobs
 from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
-from functions.core import chunking, embedding, errors, ingestion, models, ports
+from functions.core import errors, models, ports
+from functions.core.ingestion import embedding
+from functions.core.ingestion.chunking import chunker, page_layout, passages
+from functions.core.ingestion.worker import Worker
 from functions.core.settings import Settings
 from functions.core.text import languages
 from functions.local import evaluation_sets
@@ -87,7 +90,7 @@ def _ingest_files(
             documents.insert(connection, values)
         job_id = store.enqueue_stored_object(str(values["object_path"]), "1", None)
         objects = cast(ports.ObjectStore, _OneFile(file.path))
-        outcome = ingestion.Worker(store, objects, server, embedder, settings).ingest_next(job_id)
+        outcome = Worker(store, objects, server, embedder, settings).ingest_next(job_id)
         if outcome is None or outcome.status != "done":
             raise errors.ConflictError(f"{file.path} was not indexed: {outcome.code if outcome else 'no job'}.")
         names[document_id] = file.doc_id
@@ -115,12 +118,12 @@ def _cut_passages(
 
 
 def _chunk(passage: evaluation_sets.Passage, embedder: ports.Embedder, settings: Settings) -> list[models.Chunk]:
-    chunks, _ = chunking.chunk_page(
+    chunks, _ = chunker.chunk_page(
         models.Page(1, passage.text),
-        settings=chunking.ChunkSettings(settings.chunk_tokens, settings.chunk_overlap, embedder.max_input_tokens),
+        settings=passages.ChunkSettings(settings.chunk_tokens, settings.chunk_overlap, embedder.max_input_tokens),
         count_tokens=embedder.count_tokens,
         title=passage.title,
-        carry=chunking.Carry(),
+        carry=page_layout.Carry(),
         first_index=0,
         lang=languages.detect_language(passage.text),
     )

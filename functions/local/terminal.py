@@ -15,8 +15,9 @@ from uuid import uuid4
 from functions.adapters import auth
 from functions.adapters.postgres import documents, objects
 from functions.adapters.storage_local import LocalObjectStore
-from functions.core import errors, ingestion, models
+from functions.core import errors, models
 from functions.core.extraction import file_types
+from functions.core.ingestion.worker import hash_file
 from functions.core.text.storable import clean_text
 from functions.local.routes_local import LOCAL_USER
 from functions.local.serve import open_services
@@ -84,7 +85,7 @@ def add_file(services: Services, user: models.User, path: Path) -> tuple[dict[st
     store = services.objects
     if not isinstance(store, LocalObjectStore):
         raise errors.ConflictError("This command works on the local library; with SUPABASE_URL, upload on the page.")
-    size, digest = path.stat().st_size, ingestion.hash_file(path)
+    size, digest = path.stat().st_size, hash_file(path)
     mime_type = mimetypes.guess_type(path.name)[0]
     limit = services.policy().settings.max_file_bytes
     file_type = file_types.check_upload(path.name, mime_type, size, limit)

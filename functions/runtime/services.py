@@ -21,7 +21,7 @@ from functions.runtime.policy import Policy, PolicyReader
 
 if TYPE_CHECKING:
     from functions.core import ports
-    from functions.core.ingestion import Worker
+    from functions.core.ingestion.worker import Worker
 
 
 class Services:
@@ -159,7 +159,7 @@ class Services:
         """A worker for one run; without a time limit it works until its job ends."""
         from functions.adapters.postgres import search
         from functions.adapters.postgres.jobs import JobStore
-        from functions.core.ingestion import Worker
+        from functions.core.ingestion.worker import Worker
 
         policy = self.policy()
         server = policy.servers[0]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from functions.adapters.postgres.jobs import JobStore
-from functions.core import jobs
+from functions.core.ingestion import jobs
 from tests import documents
 from tests.local_server import Json, LocalServer, Person
 

@@ -25,10 +25,11 @@ from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen import canvas
 
-from functions.core import chunking, citations, models
+from functions.core import citations, models
 from functions.core.extraction.pdf import page_images
 from functions.core.extraction.pdf.page_images import Rectangle
 from functions.core.extraction.pdf.reader import PdfPages
+from functions.core.ingestion.chunking import chunker, page_layout, passages
 from functions.core.written_sections import WrittenSection
 from tests.documents import LETTER
 
@@ -213,12 +214,12 @@ def print_page(path: Path, layout: Layout, chance: random.Random) -> list[list[W
 
 def find_hits(page: models.Page) -> list[models.SearchHit]:
     """The passages of a page as a search would find them."""
-    chunks, _ = chunking.chunk_page(
+    chunks, _ = chunker.chunk_page(
         page,
-        settings=chunking.ChunkSettings(),
+        settings=passages.ChunkSettings(),
         count_tokens=lambda text: len(text.split()),
         title=None,
-        carry=chunking.Carry(),
+        carry=page_layout.Carry(),
         first_index=0,
         lang="en",
     )

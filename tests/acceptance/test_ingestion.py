@@ -16,7 +16,7 @@ from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models, ports
-from functions.core.ingestion import Outcome, Worker
+from functions.core.ingestion.worker import Outcome, Worker
 from functions.core.settings import Settings
 from functions.runtime.policy import LOCAL_SERVER
 from tests import library

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from functions.adapters import queue_sqs
-from functions.core import ingestion, models
+from functions.core import models
+from functions.core.ingestion.worker import RESERVE_SECONDS
 from tests.acceptance import prose, workplace
 from tests.acceptance.workplace import Workplace, open_workplace
 from tests.handlers import events
@@ -105,7 +106,7 @@ def test_a_thousand_pages_take_several_invocations_and_no_more_memory_than_a_hun
     place.add_files(limited, tmp_path / "long")
     history = [read_job(place)]
     while history[-1]["status"] == "queued" and len(history) < LONG:
-        invoke(history[-1]["id"], ingestion.RESERVE_SECONDS + WORKING_SECONDS)
+        invoke(history[-1]["id"], RESERVE_SECONDS + WORKING_SECONDS)
         history.append(read_job(place))
     pages = [job["pages_done"] for job in history]
     with capsys.disabled():

@@ -21,7 +21,8 @@ from typing import Any
 import psycopg
 
 from functions.adapters.postgres import batches
-from functions.core import ingestion, jobs
+from functions.core.ingestion import jobs
+from functions.core.ingestion.worker import Worker
 from functions.local import embedded_postgres, evaluation_sets, migrate, terminal
 from tests.acceptance import prose
 from tests.acceptance.test_time_limit import ingest_alone
@@ -102,7 +103,7 @@ class TimedStore:
         self.__getattr__("finish_ingest_job")(job, facts)
 
 
-class TimedWorker(ingestion.Worker):
+class TimedWorker(Worker):
     """A worker whose parts are timed by `clock`; what is left of the whole is reading the file."""
 
     clock: Clock
@@ -125,7 +126,7 @@ def ingest(place: Workplace, file: Path) -> tuple[TimedStore, Seconds]:
     terminal.add_file(place.services, make_user(), file)
     clock = TimedWorker.clock = Clock()
     store = TimedStore(worker.store, clock)
-    fields = {name: getattr(worker, name) for name in ingestion.Worker.__dataclass_fields__} | {"store": store}
+    fields = {name: getattr(worker, name) for name in Worker.__dataclass_fields__} | {"store": store}
     outcome = clock.timed("whole", TimedWorker(**fields).ingest_next)()
     assert outcome is not None
     assert outcome.status == "done", outcome

@@ -24,8 +24,9 @@ from functions.adapters import tesseract
 from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
-from functions.core import ingestion, metrics, models, ports
+from functions.core import metrics, models, ports
 from functions.core.extraction.documents import ExtractedDocument, open_document
+from functions.core.ingestion.worker import Worker
 from functions.core.settings import Settings
 from functions.local import evaluation, evaluation_asking, evaluation_goals, evaluation_library, evaluation_sets
 from functions.runtime import policy
@@ -158,7 +159,7 @@ def _ask(
         document_id = library.add_document(database, user, path.name)
         job_id = store.enqueue_stored_object(library.object_path(user, document_id), "1", None)
         objects = cast(ports.ObjectStore, OneFile(path))
-        worker = ingestion.Worker(store, objects, server, embedder, Settings(), recognizer=recognizer)
+        worker = Worker(store, objects, server, embedder, Settings(), recognizer=recognizer)
         outcome = worker.ingest_next(job_id)
         assert outcome is not None
         assert outcome.status == "done", f"{path}: {outcome.code}"

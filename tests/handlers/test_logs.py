@@ -89,7 +89,7 @@ def use_everything(caller: Caller, patch: pytest.MonkeyPatch, model: FakeModelSe
     broken = caller.announce("broken.pdf")
     services.make_worker().ingest_next(caller.store(broken, f"%PDF-1.4 {TEXT}".encode()))
     with patch.context() as inner:
-        inner.setattr("functions.core.ingestion.open_document", fail)
+        inner.setattr("functions.core.ingestion.worker.open_document", fail)
         services.make_worker().ingest_next(caller.store(caller.announce("other.txt"), TEXT.encode() + b" Again."))
     ask(caller)  # extractive
     caller.call("search", "GET", "/api/rag/search", query=f"q={MARK}&debug=true")

@@ -9,7 +9,8 @@ import pytest
 from functions.adapters.postgres import documents, search
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
-from functions.core import errors, jobs, models
+from functions.core import errors, models
+from functions.core.ingestion import jobs
 from tests import library
 from tests.library import (
     ADA,

@@ -10,7 +10,8 @@ import pytest
 from functions.adapters.postgres import documents, search
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
-from functions.core import jobs, models
+from functions.core import models
+from functions.core.ingestion import jobs
 from tests.library import (
     ADA,
     BOB,

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 
-from functions.core import chunking, headings, models
-from functions.core.chunking import Carry, ChunkSettings
+from functions.core import models
+from functions.core.ingestion.chunking import chunker, headings
+from functions.core.ingestion.chunking.page_layout import Carry
+from functions.core.ingestion.chunking.passages import ChunkSettings
 from functions.core.text import token_spans
 
 SENTENCE = "The quick brown fox jumps over the lazy dog near the river bank today."  # 15 tokens
@@ -36,7 +38,7 @@ def chunk(
     skip: Sequence[models.Offsets] = (),
     hidden: Sequence[models.Offsets] = (),
 ) -> list[models.Chunk]:
-    chunks, _ = chunking.chunk_page(
+    chunks, _ = chunker.chunk_page(
         models.Page(number=3, text=text, hidden=tuple(hidden)),
         settings=ChunkSettings(target_tokens=target, overlap_tokens=overlap, max_tokens=maximum),
         count_tokens=counter,
@@ -301,7 +303,7 @@ def test_a_page_leaves_its_section_to_the_next() -> None:
 
     def carry_after(text: str) -> Carry:
         page = models.Page(1, text)
-        return chunking.chunk_page(
+        return chunker.chunk_page(
             page,
             settings=ChunkSettings(),
             count_tokens=count_tokens,
@@ -359,7 +361,7 @@ def test_every_visible_character_is_in_a_chunk_at_its_true_place() -> None:
             title: str | None = title,
             section: str | None = section,
         ) -> list[models.Chunk]:
-            found, _ = chunking.chunk_page(
+            found, _ = chunker.chunk_page(
                 page,
                 settings=settings,
                 count_tokens=count_tokens,

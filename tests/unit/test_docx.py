@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from functions.core import errors, models, running_lines
+from functions.core import errors, models
 from functions.core.extraction.documents import open_document
 from functions.core.extraction.docx.numbering import to_roman
 from functions.core.extraction.docx.reader import open_docx
+from functions.core.ingestion.chunking import running_lines
 from tests import documents
 from tests.requirements import need_corpus, need_eval_data
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from functions.core import embedding, errors
+from functions.core import errors
+from functions.core.ingestion import embedding
 
 DIMENSIONS = 4
 

@@ -11,7 +11,7 @@ import pytest
 
 from functions.adapters.local_embedder import LocalEmbedder
 from functions.core import ports
-from functions.core.late_chunking import embed_late, plan_windows
+from functions.core.ingestion.late_chunking import embed_late, plan_windows
 
 ESSAY = (
     "Marie Curie was born in Warsaw in 1867. She moved to Paris to study physics. The university admitted her at once. "

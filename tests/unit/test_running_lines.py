@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from functions.core import running_lines
 from functions.core.extraction.documents import open_document
+from functions.core.ingestion.chunking import running_lines
 from tests import documents
 from tests.requirements import need_corpus, need_eval_data
 

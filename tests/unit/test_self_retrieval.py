@@ -7,8 +7,9 @@ from functools import partial
 from functions.adapters.local_embedder import LocalEmbedder
 from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
-from functions.core import models, retrieval, self_retrieval
-from functions.core.self_retrieval import Sample, Score, choose_sentences, measure
+from functions.core import models, retrieval
+from functions.core.ingestion import self_retrieval
+from functions.core.ingestion.self_retrieval import Sample, Score, choose_sentences, measure
 from functions.core.settings import Settings
 from tests import library
 from tests.fakes.search_hits import make_hit

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 
 import pytest
 
-from functions.core import chunking, models
-from functions.core.chunking import Carry, ChunkSettings
+from functions.core import models
+from functions.core.ingestion.chunking import chunker
+from functions.core.ingestion.chunking.page_layout import Carry
+from functions.core.ingestion.chunking.passages import ChunkSettings
 from functions.core.text import markdown_tables
 from tests.unit.test_chunking import SENTENCE, count_tokens
 
@@ -53,7 +55,7 @@ def chunk(
     title: str | None = None,
     skip: Sequence[models.Offsets] = (),
 ) -> tuple[list[models.Chunk], Carry]:
-    return chunking.chunk_page(
+    return chunker.chunk_page(
         page,
         settings=ChunkSettings(target_tokens=target, overlap_tokens=0, max_tokens=maximum),
         count_tokens=count_tokens,

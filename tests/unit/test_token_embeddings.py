@@ -11,7 +11,8 @@ from functions.adapters.local_embedder import LocalEmbedder
 from functions.adapters.openai_api import OpenAIEmbedder
 from functions.adapters.openai_connection import Patience
 from functions.adapters.token_embeddings import TokenServer
-from functions.core import errors, late_chunking, ports
+from functions.core import errors, ports
+from functions.core.ingestion import late_chunking
 from tests.fakes.model_server import word_vector
 from tests.fakes.token_server import FakeTokenServer, Fault
 

@@ -10,8 +10,9 @@ import re
 import pytest
 
 from functions.adapters.local_embedder import LocalEmbedder
-from functions.core import chunking, models
-from functions.core.chunking import ChunkSettings
+from functions.core import models
+from functions.core.ingestion.chunking import chunker, page_layout
+from functions.core.ingestion.chunking.passages import ChunkSettings
 
 CHANCE = random.Random(256)
 PROSE = "The tenant shall pay the rent on the first day of each month. Interest is due on late payments. " * 30
@@ -48,12 +49,12 @@ def embedder() -> LocalEmbedder:
 
 
 def chunk(embedder: LocalEmbedder, page: models.Page, title: str | None = "Report") -> list[models.Chunk]:
-    chunks, _ = chunking.chunk_page(
+    chunks, _ = chunker.chunk_page(
         page,
         settings=ChunkSettings(target_tokens=240, overlap_tokens=30, max_tokens=embedder.max_input_tokens),
         count_tokens=embedder.count_tokens,
         title=title,
-        carry=chunking.Carry(section="2.1 Section name"),
+        carry=page_layout.Carry(section="2.1 Section name"),
         first_index=0,
         lang="en",
     )

@@ -11,7 +11,8 @@ import psycopg
 
 from functions.adapters.postgres import batches
 from functions.adapters.postgres.connection import Database
-from functions.core import errors, jobs, self_retrieval
+from functions.core import errors
+from functions.core.ingestion import jobs, self_retrieval
 
 OTHER_BYTES = "IB001"  # raised by rag.adopt_duplicate
 

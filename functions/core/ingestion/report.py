@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from functions.core import errors, models
-from functions.core.jobs import Checkpoint
+from functions.core.ingestion.jobs import Checkpoint
 
 
 def describe_result(

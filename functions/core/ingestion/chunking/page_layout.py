@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
-from functions.core import models, running_lines
+from functions.core import models
+from functions.core.ingestion.chunking import running_lines
 from functions.core.text.visible import has_word
 
 Header = tuple[tuple[str, ...], ...]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from functions.core import headings, models
+from functions.core import models
+from functions.core.ingestion.chunking import headings
 from functions.core.text import languages
 from functions.core.text.token_spans import CountTokens
 from functions.core.text.visible import has_word

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from functions.core import headings, models, page_layout, table_chunks
-from functions.core.page_layout import Carry as Carry
-from functions.core.page_layout import PageLayout
-from functions.core.passages import ChunkSettings as ChunkSettings
-from functions.core.passages import PassageBuilder
+from functions.core import models
+from functions.core.ingestion.chunking import headings, page_layout, table_chunks
+from functions.core.ingestion.chunking.page_layout import Carry, PageLayout
+from functions.core.ingestion.chunking.passages import ChunkSettings, PassageBuilder
 from functions.core.text import token_spans
 from functions.core.text.token_spans import CountTokens, Span
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from functions.core import models, running_lines
+from functions.core import models
 from functions.core.extraction.documents import ExtractedDocument
+from functions.core.ingestion.chunking import running_lines
 from functions.core.text import languages
 
 OPENING_PAGES = 3

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from functions.core import chunking, errors, models, self_retrieval
-from functions.core.outline import Outline
+from functions.core import errors, models
+from functions.core.ingestion import self_retrieval
+from functions.core.ingestion.chunking import page_layout
+from functions.core.ingestion.outline import Outline
 
 if TYPE_CHECKING:
     from functions.core.ports import Matrix
@@ -23,7 +25,7 @@ class Checkpoint:
     pages_done: int = 0
     chunk_count: int = 0
     failed_chunks: int = 0
-    carry: chunking.Carry = field(default_factory=chunking.Carry)
+    carry: page_layout.Carry = field(default_factory=page_layout.Carry)
     outline: Outline | None = None
     strategy: models.ChunkingStrategy = "fixed"
 
@@ -35,7 +37,7 @@ class Checkpoint:
     def load(cls, stored: Mapping[str, Any]) -> Checkpoint:
         if not stored:
             return cls()
-        carry, outline = chunking.Carry.load(stored["carry"]), stored["outline"]
+        carry, outline = page_layout.Carry.load(stored["carry"]), stored["outline"]
         return cls(**{**stored, "carry": carry, "outline": Outline.load(outline) if outline else None})
 
 

@@ -18,22 +18,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from functions.core import (
-    chunking,
-    embedding,
-    errors,
-    ingestion_report,
-    late_chunking,
-    models,
-    ports,
-    retrieval,
-    running_lines,
-    self_retrieval,
-)
+from functions.core import errors, models, ports, retrieval
 from functions.core.extraction import file_types, plain_text, scratch
 from functions.core.extraction.documents import ExtractedDocument, open_document
-from functions.core.jobs import Batch, Checkpoint, Job, JobStore, Outcome
-from functions.core.outline import OPENING_PAGES, describe_document
+from functions.core.ingestion import embedding, late_chunking, report, self_retrieval
+from functions.core.ingestion.chunking import chunker, page_layout, passages, running_lines
+from functions.core.ingestion.jobs import Batch, Checkpoint, Job, JobStore, Outcome
+from functions.core.ingestion.outline import OPENING_PAGES, describe_document
 from functions.core.settings import Settings
 from functions.core.text import languages
 
@@ -185,9 +176,9 @@ class Worker:
 
     def _chunk(
         self, pages: Sequence[models.Page], checkpoint: Checkpoint
-    ) -> tuple[list[list[models.Chunk]], chunking.Carry]:
+    ) -> tuple[list[list[models.Chunk]], page_layout.Carry]:
         """The chunks of each page, and what the page after them goes on with."""
-        sizes = chunking.ChunkSettings(
+        sizes = passages.ChunkSettings(
             target_tokens=self.settings.chunk_tokens,
             overlap_tokens=self.settings.chunk_overlap,
             max_tokens=self.embedder.max_input_tokens,
@@ -196,7 +187,7 @@ class Worker:
         assert outline is not None
         by_page: list[list[models.Chunk]] = []
         for page in pages:
-            chunks, carry = chunking.chunk_page(
+            chunks, carry = chunker.chunk_page(
                 page,
                 settings=sizes,
                 count_tokens=self.embedder.count_tokens,
@@ -254,11 +245,11 @@ class Worker:
 
     def _finish(self, job: Job, checkpoint: Checkpoint, page_count: int) -> None:
         if checkpoint.chunk_count == 0:
-            raise ingestion_report.explain_no_text(self.store.describe_generation(job))
+            raise report.explain_no_text(self.store.describe_generation(job))
         if checkpoint.failed_chunks == checkpoint.chunk_count:  # a wrong key, rather than as many bad texts
             raise errors.ModelRejectedError
         found = self.store.describe_generation(job)
-        self.store.finish_ingest_job(job, ingestion_report.describe_result(checkpoint, page_count, found, self.server))
+        self.store.finish_ingest_job(job, report.describe_result(checkpoint, page_count, found, self.server))
 
     def _measure_self_retrieval(self, job: Job, checkpoint: Checkpoint, search: retrieval.Search) -> None:
         """Adds the score to the health report; without it the document is indexed all the same."""

@@ -10,9 +10,10 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from functions.core import headings, models
-from functions.core.page_layout import Header, PageLayout, TableBlock
-from functions.core.passages import PassageBuilder, find_middle, trim
+from functions.core import models
+from functions.core.ingestion.chunking import headings
+from functions.core.ingestion.chunking.page_layout import Header, PageLayout, TableBlock
+from functions.core.ingestion.chunking.passages import PassageBuilder, find_middle, trim
 from functions.core.text import markdown_tables, token_spans
 from functions.core.text.visible import has_word
 
