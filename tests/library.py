@@ -12,8 +12,9 @@ import psycopg
 from functions.adapters.postgres import documents, settings
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
-from functions.core import models, retrieval
+from functions.core import models
 from functions.core.ingestion import jobs
+from functions.core.retrieval import retriever
 from functions.core.settings import Settings
 
 ADA = models.User("00000000-0000-4000-8000-00000000000a", False, {})
@@ -161,11 +162,11 @@ def finish_next_job(database: Database, batch: jobs.Batch) -> None:
 
 def make_query(
     text: str = "",
-    vectors: Sequence[retrieval.QueryVector] = (),
+    vectors: Sequence[retriever.QueryVector] = (),
     *,
     lang: str = "en",
     scope: models.Scope | None = None,
     settings: Settings | None = None,
-) -> retrieval.Query:
+) -> retriever.Query:
     settings = settings or Settings()
-    return retrieval.Query(text, lang, tuple(vectors), scope or models.Scope("library"), settings, settings.blend_alpha)
+    return retriever.Query(text, lang, tuple(vectors), scope or models.Scope("library"), settings, settings.blend_alpha)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from functions.core import citations, errors, extractive, models, ports, prompts
-from functions.core.context import order_for_reading
 from functions.core.ports import Tool
+from functions.core.retrieval.context import order_for_reading
 from functions.core.sections import AnswerReader
 from functions.core.tool_rounds import ToolRounds
 from functions.core.written_sections import SECTION_BREAK

@@ -10,8 +10,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from functions.core import figures, guard, models, quotes
+from functions.core import figures, models, quotes
 from functions.core.given_passages import Passage, know_figures, without_names
+from functions.core.retrieval import guard
 from functions.core.text import words
 from functions.core.text.sentences import split_sentences
 from functions.core.written_sections import SECTION_BREAK, WrittenSection

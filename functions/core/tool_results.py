@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from functions.core import guard, models, prompts
+from functions.core import models, prompts
 from functions.core.ports import ToolResult
+from functions.core.retrieval import guard
 
 NOTE_CHARS: Final = 12_000
 """How much of a note is given at once."""

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from functions.core import models, ports, prompts
-from functions.core.guard import weigh_evidence
 from functions.core.ports import Tool
+from functions.core.retrieval.guard import weigh_evidence
 from functions.core.text.storable import clean_text
 from functions.core.text.token_estimate import cut_text, estimate_tokens
 from functions.core.tools import TOOLS

@@ -10,8 +10,9 @@ from typing import Any
 
 from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
-from functions.core import extractive, guard, metrics, models, ports, retrieval
-from functions.core.context import choose_context
+from functions.core import extractive, metrics, models, ports
+from functions.core.retrieval import guard, retriever
+from functions.core.retrieval.context import choose_context
 from functions.core.settings import Settings
 from functions.core.text import languages
 from functions.local import evaluation_sets
@@ -102,7 +103,7 @@ class _Asker:
     def ask(self, question: evaluation_sets.Question, scope: models.Scope, gold: Collection[Hashable]) -> Asked:
         lang = languages.detect_language(question.text)
         servers = () if self.arm == "lexical" else (self.library.server,)
-        found = retrieval.retrieve(
+        found = retriever.retrieve(
             question.text,
             lang,
             scope,

@@ -6,7 +6,8 @@ import logging
 from dataclasses import asdict
 from typing import Any
 
-from functions.core import models, retrieval
+from functions.core import models
+from functions.core.retrieval import retriever
 from functions.core.settings import Settings
 from functions.runtime import metrics
 
@@ -37,7 +38,7 @@ def record_answer(user: models.User, conversation_id: str | None, answer: models
 
 
 def record_retrieval(
-    user: models.User, conversation_id: str | None, scope: models.Scope, found: retrieval.Retrieval
+    user: models.User, conversation_id: str | None, scope: models.Scope, found: retriever.Retrieval
 ) -> None:
     metrics.record_retrieval(scope.kind, len(found.found.hits), found.embed_ms, found.search_ms)
     scores = [hit.score for hit in found.found.hits]

@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from functions.adapters.postgres import conversations, documents, quotas
-from functions.core import answering, errors, follow_ups, guard, models, retrieval
+from functions.core import answering, errors, follow_ups, models
+from functions.core.retrieval import guard, retriever
 from functions.core.settings import Settings
 from functions.core.text import languages
 from functions.runtime import accounting, searching
@@ -180,7 +181,7 @@ def _answer(
     policy: Policy,
     question: Question,
     lang: str,
-    found: retrieval.Retrieval,
+    found: retriever.Retrieval,
     history: list[models.Turn],
     saver: _Saver,
 ) -> Generator[Wrote, None, tuple[models.Answer, errors.IbidError | None]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 from functions.adapters.postgres import documents, search
-from functions.core import models, retrieval
+from functions.core import models
+from functions.core.retrieval import retriever
 from functions.runtime import accounting
 from functions.runtime.policy import Policy
 from functions.runtime.services import Services
@@ -27,10 +28,10 @@ def retrieve(
     *,
     conversation_id: str | None = None,
     is_request: bool = False,
-) -> retrieval.Retrieval:
+) -> retriever.Retrieval:
     """Finds passages as this user; the database is asked once, and counts what is a request of its own."""
     per_minute = policy.settings.requests_per_minute if is_request else 0
-    found = retrieval.retrieve(
+    found = retriever.retrieve(
         text,
         lang,
         scope,

@@ -9,8 +9,9 @@ from dataclasses import replace
 from typing import Any
 
 from functions.adapters.postgres import documents, notes
-from functions.core import context, errors, models, tool_results, tools
+from functions.core import errors, models, tool_results, tools
 from functions.core.ports import ToolResult
+from functions.core.retrieval import context
 from functions.core.text import languages
 from functions.runtime import searching
 from functions.runtime.services import Services

@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from functions.adapters.postgres import documents
-from functions.core import errors, guard, models, retrieval
+from functions.core import errors, models
+from functions.core.retrieval import guard, retriever
 from functions.core.text import languages
 from functions.runtime import asking, searching
 from functions.web import schemas
@@ -45,7 +46,7 @@ def search(user: CurrentUser, services: ServicesDep, asked: Annotated[schemas.Se
     return body
 
 
-def _describe_retrieval(found: retrieval.Retrieval) -> dict[str, Any]:
+def _describe_retrieval(found: retriever.Retrieval) -> dict[str, Any]:
     return {
         "candidate_sources": found.found.candidate_sources,
         "candidate_chunks": found.found.candidate_chunks,

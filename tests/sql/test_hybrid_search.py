@@ -13,7 +13,7 @@ import pytest
 from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
 from functions.core import models
-from functions.core.retrieval import QueryVector
+from functions.core.retrieval.retriever import QueryVector
 from functions.core.settings import Settings
 from tests import library
 from tests.library import ADA, BOB, index_document, make_query

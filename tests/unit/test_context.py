@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from functions.core.context import choose_context, order_for_reading
+from functions.core.retrieval.context import choose_context, order_for_reading
 from functions.core.settings import Settings
 from tests.fakes.search_hits import make_hit
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from functions.core import guard
+from functions.core.retrieval import guard
 from functions.core.settings import Settings
 from functions.runtime import policy
 from tests.fakes.search_hits import make_hit

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from functions.core import errors, guard, models, reranking, retrieval
-from functions.core.retrieval import Found, Query
+from functions.core import errors, models
+from functions.core.retrieval import guard, reranking, retriever
+from functions.core.retrieval.retriever import Found, Query
 from functions.core.settings import Settings
 from tests.fakes.search_hits import make_hit
 
@@ -33,14 +34,14 @@ class Embedder:
         return len(text.split())
 
 
-def ask(lang: str, embedders: dict[models.EmbeddingServer, Embedder]) -> tuple[Query, retrieval.Retrieval]:
+def ask(lang: str, embedders: dict[models.EmbeddingServer, Embedder]) -> tuple[Query, retriever.Retrieval]:
     asked: list[Query] = []
 
     def search(query: Query) -> Found:
         asked.append(query)
         return Found(())
 
-    result = retrieval.retrieve(
+    result = retriever.retrieve(
         "question",
         lang,
         models.Scope("library"),
@@ -91,9 +92,9 @@ class ByText:
         return [float(ord(text[-1])) for text in texts]
 
 
-def find(texts: str, reranker: ByText, **settings: Any) -> retrieval.Retrieval:
+def find(texts: str, reranker: ByText, **settings: Any) -> retriever.Retrieval:
     hits = tuple(make_hit(text, document=text) for text in texts)
-    return retrieval.retrieve(
+    return retriever.retrieve(
         "question",
         "en",
         models.Scope("library"),

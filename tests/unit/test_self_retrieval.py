@@ -7,9 +7,10 @@ from functools import partial
 from functions.adapters.local_embedder import LocalEmbedder
 from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
-from functions.core import models, retrieval
+from functions.core import models
 from functions.core.ingestion import self_retrieval
 from functions.core.ingestion.self_retrieval import Sample, Score, choose_sentences, measure
+from functions.core.retrieval import retriever
 from functions.core.settings import Settings
 from tests import library
 from tests.fakes.search_hits import make_hit
@@ -108,7 +109,7 @@ def embedder() -> LocalEmbedder:
 
 
 def search_for(database: Database, server: models.EmbeddingServer, text: str) -> Sequence[models.SearchHit]:
-    found = retrieval.retrieve(
+    found = retriever.retrieve(
         text,
         "en",
         models.Scope("library"),

@@ -18,13 +18,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from functions.core import errors, models, ports, retrieval
+from functions.core import errors, models, ports
 from functions.core.extraction import file_types, plain_text, scratch
 from functions.core.extraction.documents import ExtractedDocument, open_document
 from functions.core.ingestion import embedding, late_chunking, report, self_retrieval
 from functions.core.ingestion.chunking import chunker, page_layout, passages, running_lines
 from functions.core.ingestion.jobs import Batch, Checkpoint, Job, JobStore, Outcome
 from functions.core.ingestion.outline import OPENING_PAGES, describe_document
+from functions.core.retrieval import retriever
 from functions.core.settings import Settings
 from functions.core.text import languages
 
@@ -53,7 +54,7 @@ class Worker:
     server: models.EmbeddingServer
     embedder: ports.Embedder
     settings: Settings
-    search_as: Callable[[str], retrieval.Search] | None = None
+    search_as: Callable[[str], retriever.Search] | None = None
     recognizer: ports.TextRecognizer | None = None
     remaining_seconds: Callable[[], float] = lambda: float("inf")
     lease_seconds: int = LEASE_SECONDS
@@ -251,7 +252,7 @@ class Worker:
         found = self.store.describe_generation(job)
         self.store.finish_ingest_job(job, report.describe_result(checkpoint, page_count, found, self.server))
 
-    def _measure_self_retrieval(self, job: Job, checkpoint: Checkpoint, search: retrieval.Search) -> None:
+    def _measure_self_retrieval(self, job: Job, checkpoint: Checkpoint, search: retriever.Search) -> None:
         """Adds the score to the health report; without it the document is indexed all the same."""
         assert checkpoint.outline is not None
         sentences = self_retrieval.choose_sentences(self.store.sample_chunks(job, self_retrieval.SENTENCES))
@@ -259,7 +260,7 @@ class Worker:
         try:
             vectors = dict(zip(texts, self.embedder.embed(texts), strict=True)) if texts else {}
             find = partial(
-                retrieval.find_passages,
+                retriever.find_passages,
                 lang=checkpoint.outline.lang,
                 server=self.server,
                 search=search,

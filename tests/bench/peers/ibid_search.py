@@ -10,7 +10,8 @@ from typing import Any
 from functions.adapters.postgres import search, vector_indexes
 from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
-from functions.core import models, retrieval
+from functions.core import models
+from functions.core.retrieval import retriever
 from functions.core.settings import Settings
 from functions.local import evaluation_library, migrate
 from functions.runtime import policy
@@ -42,7 +43,7 @@ class IbidSearch:
 
     def ask(self, text: str, vector: Any, owner: str | None) -> list[str]:
         assert owner is not None
-        found = retrieval.find_passages(
+        found = retriever.find_passages(
             text,
             vector,
             lang="en",

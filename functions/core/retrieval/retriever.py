@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from functions.core import errors, models, ports, reranking
-from functions.core.context import choose_context
+from functions.core import errors, models, ports
+from functions.core.retrieval import reranking
+from functions.core.retrieval.context import choose_context
 from functions.core.settings import Settings
 
 if TYPE_CHECKING:
