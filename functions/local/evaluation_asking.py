@@ -10,7 +10,8 @@ from typing import Any
 
 from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
-from functions.core import extractive, metrics, models, ports
+from functions.core import metrics, models, ports
+from functions.core.answering import extractive
 from functions.core.retrieval import guard, retriever
 from functions.core.retrieval.context import choose_context
 from functions.core.settings import Settings

@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 from functions.adapters.postgres import conversations, documents, quotas
-from functions.core import answering, errors, follow_ups, models
+from functions.core import errors, models
+from functions.core.answering import answers, follow_ups
 from functions.core.retrieval import guard, retriever
 from functions.core.settings import Settings
 from functions.core.text import languages
@@ -185,7 +186,7 @@ def _answer(
     history: list[models.Turn],
     saver: _Saver,
 ) -> Generator[Wrote, None, tuple[models.Answer, errors.IbidError | None]]:
-    stream = answering.answer_question(
+    stream = answers.answer_question(
         question.text,
         found.context,
         lang=lang,
@@ -197,7 +198,7 @@ def _answer(
     try:
         with closing(stream):
             for event in stream:
-                if isinstance(event, answering.TextDelta):
+                if isinstance(event, answers.TextDelta):
                     saver.written.append(event.text)
                     yield Wrote(event.text)
                 else:

@@ -106,7 +106,7 @@ class Services:
             return None
         from functions.adapters.openai_api import OpenAIChatModel
         from functions.adapters.openai_connection import Patience
-        from functions.core import follow_ups
+        from functions.core.answering import follow_ups
 
         return OpenAIChatModel(
             model=config.chat_model,

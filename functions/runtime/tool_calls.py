@@ -1,4 +1,4 @@
-"""Runs the tools of `core/tools.py` for one person: the same search and the same notes as everywhere else."""
+"""Runs the tools of `core/answering/tools.py` for one person: the same search and the same notes as everywhere else."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from functions.adapters.postgres import documents, notes
-from functions.core import errors, models, tool_results, tools
+from functions.core import errors, models
+from functions.core.answering import tool_results, tools
 from functions.core.ports import ToolResult
 from functions.core.retrieval import context
 from functions.core.text import languages

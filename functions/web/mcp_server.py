@@ -19,7 +19,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
-from functions.core import ports, tools
+from functions.core import ports
+from functions.core.answering import tools
 from functions.core.ports import Tool
 
 INSTRUCTIONS = (

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict
 
-from functions.core import snapshots
+from functions.core.citations import relocation
 
 
 class Source(BaseModel):
@@ -20,9 +20,9 @@ class Source(BaseModel):
     model_config = ConfigDict(extra="allow")
 
     document_id: UUID
-    state: snapshots.State
+    state: relocation.State
     superseded_by: UUID | None
-    place: snapshots.Place | None
+    place: relocation.Place | None
 
 
 class Message(BaseModel):

@@ -18,7 +18,8 @@ from uuid import uuid4
 from fastapi import APIRouter
 from fastapi.responses import JSONResponse, Response
 
-from functions.core import errors, exporting, follow_ups, models
+from functions.core import errors, models
+from functions.core.answering import export, follow_ups
 from functions.runtime import asking
 from functions.web import completion_schemas, completion_text, sse
 from functions.web.deps import CurrentUser, ServicesDep
@@ -88,7 +89,7 @@ def _read_question(body: completion_schemas.Completion) -> asking.Question:
 class _Reply:
     """What the whole of one completion, or each of its chunks, is made with."""
 
-    lang: exporting.Language
+    lang: export.Language
     lists_sources: bool
     counts_tokens: bool
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid4().hex}")

@@ -10,7 +10,8 @@ from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
 from functions.adapters.postgres import cited_sources, conversations
-from functions.core import errors, exporting
+from functions.core import errors
+from functions.core.answering import export
 from functions.core.text import languages
 from functions.web import library_schemas, message_schemas, schemas
 from functions.web.deps import CurrentUser, ServicesDep, read_id
@@ -93,14 +94,14 @@ def detach_document(conversation_id: str, document_id: str, user: CurrentUser, s
 
 @router.get("/{conversation_id}/export", response_class=Response)
 def export_conversation(
-    conversation_id: str, user: CurrentUser, services: ServicesDep, lang: exporting.Language = "en"
+    conversation_id: str, user: CurrentUser, services: ServicesDep, lang: export.Language = "en"
 ) -> Response:
     """The conversation as a Markdown file; `lang` is that of its headings."""
     found = read_id(conversation_id, "conversation")
     with services.database.as_user(user) as connection:
         conversation = conversations.find(connection, found)
         rows = cited_sources.describe(connection, conversations.read_all_messages(connection, found))
-    text = exporting.write_conversation(
+    text = export.write_conversation(
         conversation["title"],
         [_read_message(row) for row in rows],
         begun_at=conversation["created_at"],
@@ -108,7 +109,7 @@ def export_conversation(
         states=cited_sources.read_states(rows),
         lang=lang,
     )
-    name = exporting.name_file(conversation["title"])
+    name = export.name_file(conversation["title"])
     disposition = f"attachment; filename=\"conversation.md\"; filename*=UTF-8''{quote(name, safe='')}"
     return Response(text, media_type="text/markdown; charset=utf-8", headers={"Content-Disposition": disposition})
 
@@ -126,9 +127,9 @@ def save_answer_as_note(
     with services.database.as_user(user) as connection:
         answer = conversations.find_answer(connection, found, read_id(message_id, "answer"))
         (row,) = cited_sources.describe(connection, [answer])
-    lang: exporting.Language = "fr" if languages.detect_language(row["question"] or "") == "fr" else "en"
+    lang: export.Language = "fr" if languages.detect_language(row["question"] or "") == "fr" else "en"
     states = cited_sources.read_states([row])
-    content = exporting.write_answer(_read_message(row), address="/", states=states, lang=lang)
+    content = export.write_answer(_read_message(row), address="/", states=states, lang=lang)
     if len(content) > library_schemas.MAX_CONTENT:
         raise errors.InvalidInputError("The answer is too long for a note.")
     title = body.title or asking.make_title(row["question"] or "")
@@ -150,6 +151,6 @@ def _describe_documents(rows: list[conversations.Row]) -> schemas.AttachedDocume
     return schemas.AttachedDocumentList(items=[schemas.Document.of(row) for row in rows])
 
 
-def _read_message(row: conversations.Row) -> exporting.Message:
+def _read_message(row: conversations.Row) -> export.Message:
     names = ("role", "content", "created_at", "status", "mode", "sources", "sections")
-    return exporting.Message(**{name: row[name] for name in names})
+    return export.Message(**{name: row[name] for name in names})

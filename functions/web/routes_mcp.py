@@ -9,7 +9,8 @@ from fastapi import APIRouter
 from fastapi.responses import Response
 
 from functions.adapters.postgres import quotas
-from functions.core import errors, models, tool_results
+from functions.core import errors, models
+from functions.core.answering import tool_results
 from functions.core.ports import ToolResult
 from functions.runtime.services import Services
 from functions.runtime.tool_calls import Toolbox

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from functions.core import follow_ups
+from functions.core.answering import follow_ups
 from tests import database as database_servers
 from tests.fakes.model_server import FakeModelServer, Reply, pieces
 from tests.local_server import Json, LocalServer, Person, run_local_server

@@ -25,12 +25,13 @@ from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen import canvas
 
-from functions.core import citations, models
+from functions.core import models
+from functions.core.citations.cite import cite_sections
+from functions.core.citations.sections import WrittenSection
 from functions.core.extraction.pdf import page_images
 from functions.core.extraction.pdf.page_images import Rectangle
 from functions.core.extraction.pdf.reader import PdfPages
 from functions.core.ingestion.chunking import chunker, page_layout, passages
-from functions.core.written_sections import WrittenSection
 from tests.documents import LETTER
 
 LEAST_IOU, LEAST_SHARE = 0.5, 0.98
@@ -248,7 +249,7 @@ def find_hits(page: models.Page) -> list[models.SearchHit]:
 def cite(sentence: Sequence[Word], hits: Sequence[models.SearchHit]) -> models.Citation:
     """The one citation of an answer that says and quotes this sentence."""
     text = " ".join(word.text for word in sentence)
-    _, (citation,) = citations.cite([WrittenSection(text, (), (text,))], hits)
+    _, (citation,) = cite_sections([WrittenSection(text, (), (text,))], hits)
     return citation
 
 

@@ -15,7 +15,7 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from functions.core import tool_results, tools
+from functions.core.answering import tool_results, tools
 from tests.local_server import Json, LocalServer, Person, problem_of
 
 T = TypeVar("T")

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from functions.core import errors, models, tool_results, tools
+from functions.core import errors, models
+from functions.core.answering import tool_results, tools
 from functions.core.ports import ToolResult
 
 

@@ -7,8 +7,9 @@ import pytest
 
 from functions.adapters.openai_api import OpenAIChatModel
 from functions.adapters.openai_connection import Patience
-from functions.core import answering, errors, models, ports, prompts
-from functions.core.written_sections import SECTION_BREAK
+from functions.core import errors, models, ports
+from functions.core.answering import answers, prompts
+from functions.core.citations.sections import SECTION_BREAK
 from tests.fakes.model_server import FakeModelServer, Reply, answer, answer_json, pieces
 from tests.fakes.search_hits import make_hit
 
@@ -39,9 +40,9 @@ def ask(
     )
     streamed, ready = "", None
     try:
-        for item in answering.answer_question(QUESTION, hits, lang=lang, history=[], chat_model=model):
+        for item in answers.answer_question(QUESTION, hits, lang=lang, history=[], chat_model=model):
             assert ready is None, "the answer is the last item"
-            if isinstance(item, answering.TextDelta):
+            if isinstance(item, answers.TextDelta):
                 streamed += item.text
             else:
                 ready = item.answer
@@ -189,7 +190,7 @@ def test_closing_the_answer_hangs_up_on_the_model(server: FakeModelServer) -> No
     """CHAT-2"""
     server.script(Reply(["word " * 50] * 500, delay=0.01))
     model = OpenAIChatModel(model="fake", base_url=server.base_url)
-    items = answering.answer_question(QUESTION, HITS, lang="en", history=[], chat_model=model)
+    items = answers.answer_question(QUESTION, HITS, lang="en", history=[], chat_model=model)
     next(items)
     items.close()
     assert server.closed_early.wait(5)

@@ -4,8 +4,10 @@ import random
 
 import pytest
 
-from functions.core import citations, models, quotes
-from functions.core.written_sections import WrittenSection
+from functions.core import models
+from functions.core.citations import quotes
+from functions.core.citations.cite import cite_extracts, cite_sections, mark_answer
+from functions.core.citations.sections import WrittenSection
 from tests.fakes.search_hits import make_hit
 
 REVENUE = make_hit(
@@ -19,13 +21,13 @@ HITS = [REVENUE, STAFF, OTHER, NAMED]
 
 def cite(text: str, *ids: str, quoted: tuple[str, ...] = ()) -> list[tuple[str, str, str]]:
     """The citations of one section as (passage, quote, check)."""
-    _, sources = citations.cite([WrittenSection(text, ids, quoted)], HITS)
+    _, sources = cite_sections([WrittenSection(text, ids, quoted)], HITS)
     return [(f"{source.document_id}:{source.chunk_index}", source.quote, source.check) for source in sources]
 
 
 def test_a_citation_says_where_and_what_stands_there() -> None:
     """CHAT-5"""
-    sections, sources = citations.cite([WrittenSection("Up 5 %.", ("doc:0",), ("revenue rose by 5 %",))], HITS)
+    sections, sources = cite_sections([WrittenSection("Up 5 %.", ("doc:0",), ("revenue rose by 5 %",))], HITS)
     assert sections == (models.CitedSection("Up 5 %.", ("doc:0",), (1,)),)
     assert sources == (
         models.Citation(
@@ -108,7 +110,7 @@ def test_the_check_says_how_far_the_page_supports_a_section(
 def test_a_figure_that_no_cited_passage_holds_is_named(
     text: str, ids: list[str], question: str, unsupported: tuple[str, ...]
 ) -> None:
-    [section], _ = citations.cite([WrittenSection(text, tuple(ids), ())], HITS, question)
+    [section], _ = cite_sections([WrittenSection(text, tuple(ids), ())], HITS, question)
     assert section.unsupported_numbers == unsupported
 
 
@@ -158,7 +160,7 @@ def test_numbers_follow_first_appearance_and_a_place_keeps_its_number() -> None:
         WrittenSection("Sales.", ("doc:0",), ("Revenue rose by 5 %",)),
         WrittenSection("Both.", ("doc:0", "doc:1"), ("employs 420 people", "Revenue rose by 5 %")),
     ]
-    sections, sources = citations.cite(written, HITS)
+    sections, sources = cite_sections(written, HITS)
     assert [section.citations for section in sections] == [(1,), (2,), (1, 2)]
     assert [source.number for source in sources] == [1, 2]
 
@@ -167,7 +169,7 @@ def test_a_place_shared_by_overlapping_passages_is_one_citation() -> None:
     """CHAT-5"""
     text = "Alpha beta gamma delta epsilon."
     twins = [make_hit(text, index=0, offset=50), make_hit(f"Before it. {text}", index=1, offset=39)]
-    _, sources = citations.cite([WrittenSection("Claim.", ("doc:0", "doc:1"), ("beta gamma delta",))] * 2, twins)
+    _, sources = cite_sections([WrittenSection("Claim.", ("doc:0", "doc:1"), ("beta gamma delta",))] * 2, twins)
     assert [(source.start_offset, source.end_offset) for source in sources if source.check == "exact"] == [(56, 72)]
 
 
@@ -178,13 +180,13 @@ def test_marks_stand_after_each_section_and_no_other_number_looks_like_one() -> 
         models.CitedSection("| a |\n| b |", (), (2,)),
         models.CitedSection("Uncited.", (), ()),
     ]
-    assert citations.mark_answer(sections) == "See (12) and (1, 2). [1][3]\n\n| a |\n| b |\n\n[2]\n\nUncited."
+    assert mark_answer(sections) == "See (12) and (1, 2). [1][3]\n\n| a |\n| b |\n\n[2]\n\nUncited."
 
 
 def test_the_preview_is_at_most_200_characters_of_one_line() -> None:
     """CHAT-5"""
     hit = make_hit("several words\n" * 60)
-    _, [source] = citations.cite_extracts([(hit, 0, len(hit.text))])
+    _, [source] = cite_extracts([(hit, 0, len(hit.text))])
     assert (len(source.snippet_preview) <= 200, "\n" in source.snippet_preview) == (True, False)
     assert source.quote == hit.text
 
@@ -204,7 +206,7 @@ def test_whatever_a_model_writes_a_citation_is_page_text_of_a_given_passage() ->
             WrittenSection(words(25), tuple(words(2) for _ in range(3)), tuple(words(8) for _ in range(2)))
             for _ in range(3)
         ]
-        sections, sources = citations.cite(written, HITS)
+        sections, sources = cite_sections(written, HITS)
         assert [source.number for source in sources] == list(range(1, len(sources) + 1))
         assert {number for section in sections for number in section.citations} == set(range(1, len(sources) + 1))
         for source in sources:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from functions.core import citations, exporting, models
+from functions.core import models
+from functions.core.answering import export
+from functions.core.citations.cite import cite_extracts
 from functions.web import completion_text
 
 SAID = "The kiln burns 99 logs. [1]\n\nIt stands in Lyon."
@@ -18,10 +20,10 @@ HIT = models.SearchHit(
 @pytest.mark.parametrize("numbers", [(), ("99",)])
 @pytest.mark.parametrize("is_cited", [False, True])
 def test_what_was_added_is_taken_off_again(
-    lang: exporting.Language, status: models.MessageStatus, numbers: tuple[str, ...], is_cited: bool
+    lang: export.Language, status: models.MessageStatus, numbers: tuple[str, ...], is_cited: bool
 ) -> None:
     """CHAT-10"""
-    sources = citations.cite_extracts([(HIT, 0, 4)])[1] if is_cited else ()
+    sources = cite_extracts([(HIT, 0, 4)])[1] if is_cited else ()
     answer = models.Answer(SAID, (models.CitedSection(SAID, (), (), numbers),), sources, status, "model")
     added = completion_text.list_sources(answer, lang)
     assert bool(added) == (is_cited or bool(numbers) or status == "interrupted")

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from functions.core import exporting
+from functions.core.answering.export import Message, SourceState, name_file, write_answer, write_conversation
 from functions.core.text import markdown_escape
 
 MOMENT = datetime(2026, 11, 21, 10, 2, tzinfo=UTC)
 KNOWN = {1, 2}
-CURRENT: dict[str, exporting.SourceState] = {"d1": "current", "n1": "current"}
+CURRENT: dict[str, SourceState] = {"d1": "current", "n1": "current"}
 
 
 def make_source(**fields: Any) -> dict[str, Any]:
@@ -33,19 +33,19 @@ def make_source(**fields: Any) -> dict[str, Any]:
     } | fields
 
 
-def make_answer(content: str = "Fast. [1]", mode: str = "model", **fields: Any) -> exporting.Message:
+def make_answer(content: str = "Fast. [1]", mode: str = "model", **fields: Any) -> Message:
     values: dict[str, Any] = {"sources": [make_source()]} | fields
-    return exporting.Message("assistant", content, MOMENT, mode=mode, **values)
+    return Message("assistant", content, MOMENT, mode=mode, **values)
 
 
-def export(*messages: exporting.Message, title: str = "Speed", **fields: Any) -> str:
+def export(*messages: Message, title: str = "Speed", **fields: Any) -> str:
     values: dict[str, Any] = {"states": {"d1": "current"}} | fields
-    return exporting.write_conversation(title, messages, begun_at=MOMENT, exported_at=MOMENT, **values)
+    return write_conversation(title, messages, begun_at=MOMENT, exported_at=MOMENT, **values)
 
 
 def test_a_conversation_is_written_with_its_questions_answers_and_sources() -> None:
     """CHAT-11"""
-    assert export(exporting.Message("user", "How fast?", MOMENT), make_answer()) == (
+    assert export(Message("user", "How fast?", MOMENT), make_answer()) == (
         "# Speed\n\n"
         "*Conversation of 2026-11-21, exported on 2026-11-21*\n\n"
         "## Question 1\n\n"
@@ -66,7 +66,7 @@ def test_a_note_of_an_answer_links_each_source_to_its_passage() -> None:
         make_source(),
         make_source(number=2, document_id="n1", source="note", file_name="", page_start=1, section_title=None),
     ]
-    text = exporting.write_answer(make_answer("Fast. [1][2]", sources=sources), address="/", states=CURRENT)
+    text = write_answer(make_answer("Fast. [1][2]", sources=sources), address="/", states=CURRENT)
     assert "1. [turbine.pdf](/#d=d1&page=2&start=10&end=35), page 2, Winter (exact)\n" in text
     assert "2. [Untitled note](/#n=n1&page=1&start=10&end=35), note (exact)\n" in text
 
@@ -83,11 +83,11 @@ def test_a_note_of_an_answer_links_each_source_to_its_passage() -> None:
 )
 def test_a_link_leads_no_further_than_what_is_still_there(fields: Any, states: Any, head: str) -> None:
     """CHAT-12, LIB-8"""
-    assert head in exporting.write_answer(make_answer(sources=[make_source(**fields)]), address="/", states=states)
+    assert head in write_answer(make_answer(sources=[make_source(**fields)]), address="/", states=states)
 
 
 def test_without_an_address_nothing_is_a_link() -> None:
-    assert "1. **turbine.pdf**, page 2" in exporting.write_answer(make_answer(), address="", states=CURRENT)
+    assert "1. **turbine.pdf**, page 2" in write_answer(make_answer(), address="", states=CURRENT)
 
 
 @pytest.mark.parametrize(
@@ -189,4 +189,4 @@ def test_markdown_of_a_model_stays_inside_its_answer(text: str, contained: str |
     ],
 )
 def test_a_file_name_is_safe_everywhere(title: str, name: str) -> None:
-    assert exporting.name_file(title) == name
+    assert name_file(title) == name

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from functions.core import extractive
+from functions.core.answering import extractive
 from functions.core.text import words
 from tests import requirements
 from tests.fakes.search_hits import make_hit

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from functions.core import figures
+from functions.core.citations.figures import comparison
 
 
 def missing(answer: str, passage: str) -> tuple[str, ...]:
-    return figures.find_unsupported(answer, figures.Known(figures.find_values(passage)))
+    return comparison.find_unsupported(answer, comparison.Known(comparison.find_values(passage)))
 
 
 @pytest.mark.parametrize(
@@ -182,12 +182,12 @@ def test_no_figure_of_a_text_is_strange_to_the_text_itself(text: str) -> None:
 
 
 def missing_when_asked(answer: str, passage: str, question: str) -> tuple[str, ...]:
-    known = figures.Known(
-        figures.find_values(passage),
-        asked=figures.find_values(question),
-        measures=figures.find_measures(passage),
+    known = comparison.Known(
+        comparison.find_values(passage),
+        asked=comparison.find_values(question),
+        measures=comparison.find_measures(passage),
     )
-    return figures.find_unsupported(answer, known)
+    return comparison.find_unsupported(answer, known)
 
 
 @pytest.mark.parametrize(
@@ -222,10 +222,10 @@ def test_an_answer_that_agrees_with_a_wrong_figure_is_noticed(
 
 
 def test_the_number_of_a_page_is_known_behind_the_word_page_alone() -> None:
-    known = figures.Known(frozenset({"5"}), pages=frozenset({"12"}))
-    assert figures.find_unsupported("See page 12, p. 12 and pages 5 to 12.", known) == ()
-    assert figures.find_unsupported("It employs 12 people.", known) == ("12",)
+    known = comparison.Known(frozenset({"5"}), pages=frozenset({"12"}))
+    assert comparison.find_unsupported("See page 12, p. 12 and pages 5 to 12.", known) == ()
+    assert comparison.find_unsupported("It employs 12 people.", known) == ("12",)
 
 
 def test_of_a_file_name_the_years_are_known() -> None:
-    assert figures.find_years("report_2019-2020_v3_00012.pdf") == frozenset({"2019", "2020"})
+    assert comparison.find_years("report_2019-2020_v3_00012.pdf") == frozenset({"2019", "2020"})

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from functions.core import errors, follow_ups, models, ports, settings
+from functions.core import errors, models, ports, settings
+from functions.core.answering import follow_ups
 
 HISTORY = [
     models.Turn("user", "What was the revenue of Dupont in 2018?"),

@@ -26,7 +26,12 @@ CLIENTS = {"openai", "supabase", "storage3", "boto3"}
 MODELS = {"onnxruntime", "onnx", "tokenizers"}
 SDK = {"mcp", "mcp_types"}
 # What answering loads, for functions that only read and write rows.
-ANSWERING = {"functions.runtime.asking", "functions.core.answering", "functions.core.citations", "functions.core.tools"}
+ANSWERING = {
+    "functions.runtime.asking",
+    "functions.core.answering.answers",
+    "functions.core.citations.cite",
+    "functions.core.answering.tools",
+}
 ROWS_ONLY = ["functions.conversations", "functions.notebooks", "functions.page", "functions.settings"]
 WEB = {"fastapi", "starlette", "mangum", "uvicorn"}
 

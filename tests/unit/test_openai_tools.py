@@ -11,8 +11,8 @@ from functions.adapters import openai_tools
 from functions.adapters.openai_api import OpenAIChatModel
 from functions.adapters.openai_connection import Patience
 from functions.core import errors, ports
+from functions.core.answering.tools import TOOLS
 from functions.core.ports import ChatMessage, ToolCall
-from functions.core.tools import TOOLS
 from tests.fakes.model_server import Call, FakeModelServer, Reply
 
 HELLO = [ChatMessage("user", "hello there")]

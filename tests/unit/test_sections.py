@@ -5,8 +5,8 @@ import random
 
 import pytest
 
-from functions.core.sections import AnswerReader
-from functions.core.written_sections import SECTION_BREAK, WrittenSection
+from functions.core.answering.reply_reader import AnswerReader
+from functions.core.citations.sections import SECTION_BREAK, WrittenSection
 
 Read = tuple[str, tuple[WrittenSection, ...], bool, bool]
 

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from functions.core import snapshots
+from functions.core.citations import relocation
 
 QUOTE = "Revenue rose by 5 % in 2003."
 
 
 def find(quote: str, start: int, *texts: str, page: int = 1) -> tuple[int, str] | None:
     """The page and the words found again; `texts` are pages 1, 2, …"""
-    pages = {number: snapshots.StoredPage(text) for number, text in enumerate(texts, 1)}
-    found = snapshots.find_again(quote, page, start, pages)
+    pages = {number: relocation.StoredPage(text) for number, text in enumerate(texts, 1)}
+    found = relocation.find_again(quote, page, start, pages)
     return found and (found.page, texts[found.page - 1][found.start : found.end])
 
 
 def test_the_nearest_of_equal_words_is_taken() -> None:
     """LIB-8"""
     text = f"{QUOTE} {QUOTE} {QUOTE}"
-    pages = {1: snapshots.StoredPage(text)}
+    pages = {1: relocation.StoredPage(text)}
     for start in (0, 29, 58):
-        assert snapshots.find_again(QUOTE, 1, start + 3, pages) == snapshots.Stretch(1, start, start + len(QUOTE))
+        assert relocation.find_again(QUOTE, 1, start + 3, pages) == relocation.Stretch(1, start, start + len(QUOTE))
 
 
 def test_words_that_went_to_the_page_beside_are_found_there() -> None:

@@ -11,9 +11,10 @@ import pytest
 
 from functions.adapters.openai_api import OpenAIChatModel
 from functions.adapters.openai_connection import Patience
-from functions.core import answering, errors, models, ports, prompts, tool_rounds
+from functions.core import errors, models, ports
+from functions.core.answering import answers, prompts, tool_rounds
+from functions.core.citations.sections import SECTION_BREAK
 from functions.core.text.token_estimate import estimate_tokens
-from functions.core.written_sections import SECTION_BREAK
 from tests.fakes.model_server import Call, FakeModelServer, Reply, answer, answer_json, pieces
 from tests.fakes.search_hits import make_hit
 from tests.fakes.tool_runner import FakeToolRunner
@@ -47,11 +48,11 @@ def ask(
     model = OpenAIChatModel(model="fake", base_url=server.base_url, patience=patience)
     streamed, ready, error = "", None, None
     try:
-        for item in answering.answer_question(
+        for item in answers.answer_question(
             QUESTION, [LYON], lang="en", history=[], chat_model=model, tools=runner, tool_rounds=rounds
         ):
             assert ready is None, "the answer is the last item"
-            if isinstance(item, answering.TextDelta):
+            if isinstance(item, answers.TextDelta):
                 streamed += item.text
             else:
                 ready = item.answer
@@ -338,7 +339,7 @@ def test_a_server_that_has_refused_tools_is_not_told_of_them_again(runner: FakeT
         model = OpenAIChatModel(model="fake", base_url=server.base_url)
         for _ in range(2):
             list(
-                answering.answer_question(
+                answers.answer_question(
                     QUESTION, [LYON], lang="en", history=[], chat_model=model, tools=runner, tool_rounds=2
                 )
             )
@@ -349,7 +350,7 @@ def test_closing_the_answer_during_a_later_round_hangs_up(server: FakeModelServe
     """CHAT-2"""
     server.script(Reply(calls=[LOOK]), Reply(["word " * 50] * 500, delay=0.01))
     model = OpenAIChatModel(model="fake", base_url=server.base_url)
-    items = answering.answer_question(
+    items = answers.answer_question(
         QUESTION, [LYON], lang="en", history=[], chat_model=model, tools=runner, tool_rounds=2
     )
     next(items)

@@ -9,9 +9,10 @@ import jsonschema
 import pytest
 from pydantic import SecretStr
 
-from functions.core import errors, models, tool_results, tools
+from functions.core import errors, models
+from functions.core.answering import tool_results, tools
+from functions.core.answering.tools import DocumentSearch, NoteRead, NoteSearch
 from functions.core.ports import Tool
-from functions.core.tools import DocumentSearch, NoteRead, NoteSearch
 from functions.runtime.config import Config
 from functions.runtime.services import Services
 from functions.runtime.tool_calls import Toolbox

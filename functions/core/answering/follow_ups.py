@@ -12,8 +12,9 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 
-from functions.core import errors, figures, models, ports
-from functions.core.figure_units import find_unit
+from functions.core import errors, models, ports
+from functions.core.citations.figures import comparison
+from functions.core.citations.figures.units import find_unit
 from functions.core.text import languages, words
 
 MAX_QUERY_CHARS = 300
@@ -146,10 +147,10 @@ def read_reply(reply: str, question: str, history: Sequence[models.Turn]) -> str
     own = words.keys(query)
     if len(own & words.keys(conversation)) < KNOWN_SHARE * len(own):
         return None
-    if figures.find_unsupported(question, figures.Known(figures.find_values(query))):
+    if comparison.find_unsupported(question, comparison.Known(comparison.find_values(query))):
         return None
-    known = figures.find_values(conversation) | _other_years(question, conversation)
-    if figures.find_unsupported(query, figures.Known(known)):
+    known = comparison.find_values(conversation) | _other_years(question, conversation)
+    if comparison.find_unsupported(query, comparison.Known(known)):
         return None
     if not _same_language(query, [question, *reversed(_questions(history))]):
         return None

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-from functions.core import snapshots
+from functions.core.citations import relocation
 from functions.core.text import markdown_escape
 
 Language = Literal["en", "fr"]
-SourceState = snapshots.State
+SourceState = relocation.State
 
 _NEWS: Final = ("lost", "superseded", "deleted")
 _MAX_NAME = 100

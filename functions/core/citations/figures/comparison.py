@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 
-from functions.core.figure_readings import (
+from functions.core.citations.figures.number_words import find_word_values
+from functions.core.citations.figures.numerals import DECIMAL, GAP, MINUS, NUMBER, Reading
+from functions.core.citations.figures.readings import (
     ANY_NUMBER,
     CODES,
     CURRENCY,
@@ -24,9 +26,7 @@ from functions.core.figure_readings import (
     read_generously,
     read_strictly,
 )
-from functions.core.figure_units import find_unit, is_denial
-from functions.core.number_words import find_word_values
-from functions.core.numerals import DECIMAL, GAP, MINUS, NUMBER, Reading
+from functions.core.citations.figures.units import find_unit, is_denial
 
 # Letters take the digits behind them along: CO2, Q3 and v1.2 are names. USD9,999 is an amount.
 _NAME_OR_FIGURE = re.compile(

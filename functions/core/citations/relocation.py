@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from functions.core import quotes
+from functions.core.citations import quotes
 
 State = Literal["current", "superseded", "deleted"]
 """What has become of a source: there as the newest version, there as an older one, or gone (also in the trash)."""

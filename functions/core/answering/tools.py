@@ -14,10 +14,10 @@ from typing import Any, Final
 from uuid import UUID
 
 from functions.core import errors
+from functions.core.answering.tool_results import NOTE_CHARS
 from functions.core.ports import Schema, Tool
 from functions.core.text.storable import clean_text
 from functions.core.text.visible import is_blank
-from functions.core.tool_results import NOTE_CHARS
 
 MAX_PASSAGES: Final = 20
 DEFAULT_PASSAGES: Final = 8

@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from functions.core.answer_text import AnswerText, Evidence
-from functions.core.written_sections import WrittenSection
+from functions.core.answering.answer_text import AnswerText, Evidence
+from functions.core.citations.sections import WrittenSection
 
 _TEXT_KEYS = frozenset({"text", "content", "answer"})
 _ID_KEYS = frozenset({"source_ids", "sourceids", "source_id", "sources", "ids", "citations"})

@@ -5,8 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from functions.core.number_words import PLAIN
-from functions.core.numerals import DECIMAL, GAP, MINUS, NUMBER, Reading, cells, read, read_digits, shift
+from functions.core.citations.figures.number_words import PLAIN
+from functions.core.citations.figures.numerals import (
+    DECIMAL,
+    GAP,
+    MINUS,
+    NUMBER,
+    Reading,
+    cells,
+    read,
+    read_digits,
+    shift,
+)
 
 ANY_NUMBER = re.compile(NUMBER, re.VERBOSE)
 CODES = "USD|EUR|GBP|CHF|JPY|CNY|CAD|AUD|NZD|SEK|NOK|DKK|PLN|INR|BRL|ZAR|XOF|MAD|TND|FRF"

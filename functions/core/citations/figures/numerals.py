@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 from decimal import Decimal
 
-from functions.core.number_words import MONTH_NUMBERS
+from functions.core.citations.figures.number_words import MONTH_NUMBERS
 
 GAP = " \u00a0\u2009\u202f"
 MINUS = "-\u2010\u2011\u2012\u2013\u2212"

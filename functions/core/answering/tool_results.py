@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from functions.core import models, prompts
+from functions.core import models
+from functions.core.answering import prompts
 from functions.core.ports import ToolResult
 from functions.core.retrieval import guard
 

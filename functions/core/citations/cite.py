@@ -10,12 +10,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from functions.core import figures, models, quotes
-from functions.core.given_passages import Passage, know_figures, without_names
+from functions.core import models
+from functions.core.citations import quotes
+from functions.core.citations.figures import comparison
+from functions.core.citations.passage import Passage, know_figures, without_names
+from functions.core.citations.sections import SECTION_BREAK, WrittenSection
 from functions.core.retrieval import guard
 from functions.core.text import words
 from functions.core.text.sentences import split_sentences
-from functions.core.written_sections import SECTION_BREAK, WrittenSection
 
 FUZZY_SHARE = 0.6
 """The share of a statement's content words that must stand together in a passage to support it."""
@@ -48,7 +50,7 @@ class Support:
     share: float = 1.0
 
 
-def cite(
+def cite_sections(
     sections: Sequence[WrittenSection], hits: Sequence[models.SearchHit], question: str = ""
 ) -> tuple[tuple[models.CitedSection, ...], tuple[models.Citation, ...]]:
     """The sections with the numbers of their citations, and the citations in the order of their first appearance.
@@ -58,12 +60,12 @@ def cite(
     """
     passages = {hit.segment_id.lower(): Passage(hit) for hit in reversed(hits)}
     numbering = _Numbering()
-    asked = figures.find_values(question)
+    asked = comparison.find_values(question)
     cited = []
     for section in sections:
         supports = _support_section(section, passages)
         cited_passages = [passages[support.hit.segment_id.lower()] for support in supports]
-        unsupported = figures.find_unsupported(
+        unsupported = comparison.find_unsupported(
             without_names(section.text, cited_passages), know_figures(cited_passages, asked)
         )
         if unsupported:

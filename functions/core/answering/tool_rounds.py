@@ -8,12 +8,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from functions.core import models, ports, prompts
+from functions.core import models, ports
+from functions.core.answering import prompts
+from functions.core.answering.tools import TOOLS
 from functions.core.ports import Tool
 from functions.core.retrieval.guard import weigh_evidence
 from functions.core.text.storable import clean_text
 from functions.core.text.token_estimate import cut_text, estimate_tokens
-from functions.core.tools import TOOLS
 
 MAX_CALLS = 4
 """Calls that are run in one round; the others are answered with a word about it."""

@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
-from functions.core import figures, models, quotes
+from functions.core import models
+from functions.core.citations import quotes
+from functions.core.citations.figures import comparison
 from functions.core.text import words
 from functions.core.text.sentences import Span, split_sentences
 
@@ -34,12 +36,12 @@ class Passage:
     def values(self) -> frozenset[str]:
         """Of every figure in it; of a file's name the years alone, since others rarely say anything."""
         name = self.hit.file_name
-        named = figures.find_values(name) if self.hit.source == "note" else figures.find_years(name)
-        return figures.find_values(self.shown) | named
+        named = comparison.find_values(name) if self.hit.source == "note" else comparison.find_years(name)
+        return comparison.find_values(self.shown) | named
 
     @cached_property
     def measures(self) -> frozenset[tuple[str, str]]:
-        return figures.find_measures(self.shown)
+        return comparison.find_measures(self.shown)
 
     @cached_property
     def windows(self) -> list[tuple[Span, frozenset[str], int]]:
@@ -57,9 +59,9 @@ class Passage:
         return span if span and span[1] - span[0] <= max(len(quote) * 2, _MAX_BRIDGE) else None
 
 
-def know_figures(passages: Sequence[Passage], asked: frozenset[str]) -> figures.Known:
+def know_figures(passages: Sequence[Passage], asked: frozenset[str]) -> comparison.Known:
     """What the figures of a section may rest on that cites these passages; `asked` are values of the question."""
-    return figures.Known(
+    return comparison.Known(
         frozenset().union(*(passage.values for passage in passages)),
         frozenset(str(page) for passage in passages for page in (passage.hit.page_start, passage.hit.page_end)),
         asked,

@@ -7,12 +7,14 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from functions.core import citations, errors, extractive, models, ports, prompts
+from functions.core import errors, models, ports
+from functions.core.answering import extractive, prompts
+from functions.core.answering.reply_reader import AnswerReader
+from functions.core.answering.tool_rounds import ToolRounds
+from functions.core.citations.cite import cite_extracts, cite_sections, mark_answer
+from functions.core.citations.sections import SECTION_BREAK
 from functions.core.ports import Tool
 from functions.core.retrieval.context import order_for_reading
-from functions.core.sections import AnswerReader
-from functions.core.tool_rounds import ToolRounds
-from functions.core.written_sections import SECTION_BREAK
 
 MAX_ANSWER_CHARS = 60_000
 MAX_ANSWER_SECONDS = 240.0
@@ -155,8 +157,8 @@ def _model_answer(
     status: models.MessageStatus,
     usage: models.Usage,
 ) -> models.Answer:
-    sections, sources = citations.cite(reader.sections, hits, question)
-    return models.Answer(citations.mark_answer(sections), sections, sources, status, "model", usage)
+    sections, sources = cite_sections(reader.sections, hits, question)
+    return models.Answer(mark_answer(sections), sections, sources, status, "model", usage)
 
 
 def _say_not_enough(lang: str, usage: models.Usage) -> Iterator[TextDelta | AnswerReady]:
@@ -171,10 +173,10 @@ def _quote(
 ) -> Iterator[TextDelta | AnswerReady]:
     """The extractive answer; also what the reader gets when a model writes nothing at all, which costs all the same."""
     extracts = extractive.extract_answer(question, hits)
-    sections, sources = citations.cite_extracts((item.hit, item.start, item.end) for item in extracts)
+    sections, sources = cite_extracts((item.hit, item.start, item.end) for item in extracts)
     if not sections:
         sections = (models.CitedSection(prompts.NOT_ENOUGH.get(lang, prompts.NOT_ENOUGH["en"]), (), ()),)
     for at, section in enumerate(sections):
         yield TextDelta((SECTION_BREAK if at else "") + section.text)
-    answer = citations.mark_answer(sections)
+    answer = mark_answer(sections)
     yield AnswerReady(models.Answer(answer, sections, sources, "complete", "extractive", usage))

@@ -10,8 +10,8 @@ import re
 import unicodedata
 from dataclasses import dataclass, field
 
-from functions.core import prompts
-from functions.core.written_sections import SECTION_BREAK, WrittenSection
+from functions.core.answering import prompts
+from functions.core.citations.sections import SECTION_BREAK, WrittenSection
 
 _OPENERS = {"[": "]", "【": "】", "(": ")"}
 _ID = re.compile(r"[\w.-]+:\d+")
