@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from functions.adapters.postgres import jobs, quotas
+from functions.adapters.postgres import jobs, users
 from functions.core import errors
 from functions.runtime import events
 from functions.runtime.logging import with_request_id
@@ -26,5 +26,5 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 def purge(services: Services) -> dict[str, int]:
     """Runs in batches, so that a time-out loses nothing and two runs at once share the work."""
-    quotas.purge_counters(services.database)
+    users.purge_counters(services.database)
     return {"deleted": jobs.purge_conversations(services.database, services.policy().settings.retention_days)}

@@ -13,8 +13,8 @@ from starlette.requests import ClientDisconnect
 
 from functions import retention
 from functions.adapters import auth
-from functions.adapters.postgres import objects
-from functions.adapters.storage_local import LocalObjectStore
+from functions.adapters.laptop import object_rows
+from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.core import errors
 from functions.runtime.services import Services
 from functions.web.deps import ServicesDep, check_secret, read_bearer
@@ -69,7 +69,7 @@ def receive_object(bucket: str, path: str, request: Request, services: ServicesD
     except ClientDisconnect as exc:
         raise errors.InvalidInputError("The upload was cut off.") from exc
     try:
-        objects.record(services.database, bucket, stored, stored.version)
+        object_rows.record(services.database, bucket, stored, stored.version)
     except errors.NotFoundError:
         store.remove([path])
         raise

@@ -13,8 +13,9 @@ from typing import Any
 from uuid import uuid4
 
 from functions.adapters import auth
-from functions.adapters.postgres import documents, objects
-from functions.adapters.storage_local import LocalObjectStore
+from functions.adapters.laptop import object_rows
+from functions.adapters.laptop.object_store import LocalObjectStore
+from functions.adapters.postgres import documents
 from functions.core import errors, models
 from functions.core.extraction import file_types
 from functions.core.ingestion.worker import hash_file
@@ -111,7 +112,7 @@ def add_file(services: Services, user: models.User, path: Path) -> tuple[dict[st
     with path.open("rb") as file:
         pieces = iter(lambda: file.read(1 << 20), b"")
         stored = store.put(object_path, pieces, max_bytes=limit, mime_type=mime_type)
-    objects.record(services.database, services.config.storage_bucket, stored, stored.version)
+    object_rows.record(services.database, services.config.storage_bucket, stored, stored.version)
     return row, False
 
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from functions.adapters.postgres import conversations, documents, quotas
+from functions.adapters.postgres import conversations, documents, users
 from functions.core import errors, models
 from functions.core.answering import answers, follow_ups
 from functions.core.retrieval import guard, retriever
@@ -217,7 +217,7 @@ def _open(
 ) -> tuple[Opened, list[models.Turn]]:
     """Saves the question in its conversation, if kept here, and decides what it is asked of, in one transaction."""
     with services.database.as_user(user) as connection:
-        quotas.take_question(connection, policy.settings)
+        users.take_question(connection, policy.settings)
         documents.check_scope(connection, question.document_ids, question.notebook_id, question.note_id)
         if question.history is not None:
             latest = list(question.history[-2 * policy.settings.context_turns :])

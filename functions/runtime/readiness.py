@@ -11,7 +11,7 @@ from concurrent.futures import TimeoutError as OverdueError
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from functions.adapters import model_probe
+from functions.adapters.models.probe import probe_server
 from functions.adapters.postgres import backlog, connection
 from functions.core import errors, models
 from functions.runtime.aws_lambda import find_function_name
@@ -114,9 +114,9 @@ class Readiness:
             key = services.key_of(server)
             if (server.base_url, key) not in asked:
                 asked.add((server.base_url, key))
-                model_probe.probe(server.base_url, key, f"Embedding ({server.name})")
+                probe_server(server.base_url, key, f"Embedding ({server.name})")
         if config.chat_model is not None and (config.openai_base_url, services.chat_key) not in asked:
-            model_probe.probe(config.openai_base_url, services.chat_key, f"Answers ({config.chat_model})")
+            probe_server(config.openai_base_url, services.chat_key, f"Answers ({config.chat_model})")
         embedding = ", ".join(server.name for server in servers)
         return f"Embedding: {embedding}. Answers: {config.chat_model or 'extractive, no model configured'}."
 

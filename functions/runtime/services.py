@@ -57,8 +57,8 @@ class Services:
     @cached_property
     def objects(self) -> ports.ObjectStore:
         if self.is_local:
-            from functions.adapters.postgres import objects
-            from functions.adapters.storage_local import LocalObjectStore
+            from functions.adapters.laptop import object_rows
+            from functions.adapters.laptop.object_store import LocalObjectStore
 
             # Signed URLs are relative to the address that the client has used for the request.
             return LocalObjectStore(
@@ -66,7 +66,7 @@ class Services:
                 self.local_secret,
                 "",
                 bucket=self.config.storage_bucket,
-                on_removed=partial(objects.forget, self.database, self.config.storage_bucket),
+                on_removed=partial(object_rows.forget, self.database, self.config.storage_bucket),
             )
         from functions.adapters import storage_supabase
 
@@ -92,7 +92,7 @@ class Services:
         config = self.config
         if config.chat_model is None:
             return None
-        from functions.adapters.openai_api import OpenAIChatModel
+        from functions.adapters.models.openai_chat import OpenAIChatModel
 
         return OpenAIChatModel(
             model=config.chat_model, api_key=self.chat_key or "none", base_url=config.openai_base_url
@@ -104,8 +104,8 @@ class Services:
         config = self.config
         if config.chat_model is None:
             return None
-        from functions.adapters.openai_api import OpenAIChatModel
-        from functions.adapters.openai_connection import Patience
+        from functions.adapters.models.openai_chat import OpenAIChatModel
+        from functions.adapters.models.openai_connection import Patience
         from functions.core.answering import follow_ups
 
         return OpenAIChatModel(
@@ -124,7 +124,7 @@ class Services:
         config = self.config
         if config.rerank_base_url is None:
             return None
-        from functions.adapters.reranker import RerankServer
+        from functions.adapters.models.reranker import RerankServer
 
         key = config.rerank_api_key.get_secret_value() if config.rerank_api_key else None
         return RerankServer(base_url=config.rerank_base_url, model=config.rerank_model, api_key=key)
@@ -178,9 +178,9 @@ class Services:
     def nudge_worker(self, job_id: int) -> None:
         """Tells a worker that a job is due. Losing this costs a minute, not the job: the sweeper finds it."""
         if self.config.ingest_queue_url is not None:
-            from functions.adapters import queue_sqs
+            from functions.adapters import sqs
 
-            queue_sqs.send_job(self.config.ingest_queue_url, job_id)
+            sqs.send_job(self.config.ingest_queue_url, job_id)
 
     def nudge_note_worker(self, job_id: int) -> None:
         """The same for a note, which a server with a warm model may index by itself (`index_notes_with`)."""
@@ -195,10 +195,10 @@ class Services:
 
     def _make_embedder(self, server: models.EmbeddingServer) -> ports.Embedder:
         if server.kind == "local":
-            from functions.adapters.local_embedder import LocalEmbedder
+            from functions.adapters.laptop.embedder import LocalEmbedder
 
             return LocalEmbedder(threads=self._model_threads)
-        from functions.adapters.openai_api import OpenAIEmbedder
+        from functions.adapters.models.openai_chat import OpenAIEmbedder
 
         api_key = self.key_of(server) or "none"
         embedder = OpenAIEmbedder(
@@ -210,7 +210,7 @@ class Services:
         )
         if self.config.embedding_token_url is None:
             return embedder
-        from functions.adapters.token_embeddings import TokenServer
+        from functions.adapters.models.token_embeddings import TokenServer
 
         return TokenServer(embedder, base_url=self.config.embedding_token_url, api_key=api_key)
 

@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 
 from fastapi import APIRouter, Query, Request, Response
 
-from functions.adapters.postgres import documents, quotas
+from functions.adapters.postgres import documents, users
 from functions.core import errors, models, ports
 from functions.core.extraction import file_types, scratch
 from functions.core.text.storable import clean_text
@@ -43,7 +43,7 @@ def create_document(
         if known is not None:
             response.status_code = 200
             return schemas.UploadTicket(document=schemas.Document.of(known), upload=None, duplicate=True)
-        quotas.take_upload(connection, settings, body.size)
+        users.take_upload(connection, settings, body.size)
         row = documents.insert(
             connection,
             {

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from functions.adapters.postgres import quotas
+from functions.adapters.postgres import users
 from functions.core import errors, models
 from functions.core.answering import tool_results
 from functions.core.ports import ToolResult
@@ -37,7 +37,7 @@ class LimitedTools:
 
     def run(self, name: str, arguments: str | Mapping[str, Any]) -> ToolResult:
         try:
-            quotas.take_request(self._services.database, self._user, self._services.policy().settings)
+            users.take_request(self._services.database, self._user, self._services.policy().settings)
         except errors.IbidError as exc:
             return tool_results.describe_error(exc.code, exc.message)
         return self._tools.run(name, arguments)

@@ -15,9 +15,9 @@ from mangum import Mangum
 from pydantic import SecretStr
 
 from functions.adapters import auth
-from functions.adapters.local_embedder import LocalEmbedder
-from functions.adapters.postgres import objects
-from functions.adapters.storage_local import LocalObjectStore
+from functions.adapters.laptop import object_rows
+from functions.adapters.laptop.embedder import LocalEmbedder
+from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.local.serve import create_local_app
 from functions.runtime.config import Config
 from functions.runtime.services import Services
@@ -53,7 +53,7 @@ class Container:
         store = self.services.objects
         assert isinstance(store, LocalObjectStore)
         stored = store.put(f"{person.id}/{document['id']}/original.{document['file_type']}", [content])
-        objects.record(self.services.database, "documents", stored, stored.version)
+        object_rows.record(self.services.database, "documents", stored, stored.version)
 
     def work_off(self) -> int:
         """Does all jobs that are due; returns how many."""

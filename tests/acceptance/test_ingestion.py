@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from functions.adapters.local_embedder import LocalEmbedder
+from functions.adapters.laptop.embedder import LocalEmbedder
 from functions.adapters.postgres import documents
 from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database

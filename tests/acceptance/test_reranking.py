@@ -10,8 +10,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from functions.adapters.openai_connection import Patience
-from functions.adapters.reranker import RerankServer
+from functions.adapters.models.openai_connection import Patience
+from functions.adapters.models.reranker import RerankServer
 from tests import database as database_servers
 from tests import documents
 from tests.fakes.model_server import FakeModelServer

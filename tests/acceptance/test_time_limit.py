@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from functions.adapters import queue_sqs
+from functions.adapters import sqs
 from functions.core import models
 from functions.core.ingestion.worker import RESERVE_SECONDS
 from tests.acceptance import prose, workplace
@@ -67,7 +67,7 @@ def nudges(place: Workplace, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     config = place.services.config.model_copy(update={"ingest_queue_url": "https://sqs.example.org/1/jobs"})
     monkeypatch.setattr(place.services, "config", config)
     events.share_services(monkeypatch, place.services)
-    monkeypatch.setattr(queue_sqs, "send_job", lambda url, job_id: queue.append(job_id))
+    monkeypatch.setattr(sqs, "send_job", lambda url, job_id: queue.append(job_id))
     return queue
 
 

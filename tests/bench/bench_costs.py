@@ -24,9 +24,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from functions.adapters import auth
-from functions.adapters.local_embedder import LocalEmbedder
-from functions.adapters.postgres import objects
-from functions.adapters.storage_local import LocalObjectStore
+from functions.adapters.laptop import object_rows
+from functions.adapters.laptop.embedder import LocalEmbedder
+from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.core import models
 from functions.local import embedded_postgres, migrate
 from functions.runtime.services import Services, shared_services
@@ -125,7 +125,7 @@ class Installation:
         body = {"file_name": path.name, "size": path.stat().st_size}
         document = self._send("documents", "/api/rag/documents", body)["document"]
         stored = store.put(f"{self.user.id}/{document['id']}/original.pdf", [path.read_bytes()])
-        objects.record(services.database, "documents", stored, stored.version)
+        object_rows.record(services.database, "documents", stored, stored.version)
         runs = []
         while (job_id := self._find_job(document["id"])) is not None:
             record = events.load("sqs")["Records"][0] | {"body": json.dumps({"job_id": job_id})}

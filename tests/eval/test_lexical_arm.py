@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 
-from functions.adapters.local_embedder import LocalEmbedder
+from functions.adapters.laptop.embedder import LocalEmbedder
 from functions.adapters.postgres.connection import Database
 from functions.core.settings import Settings
 from functions.local import evaluation_asking, evaluation_goals, evaluation_library, evaluation_sets

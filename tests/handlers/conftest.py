@@ -12,9 +12,9 @@ from uuid import uuid4
 
 import pytest
 
-from functions.adapters import auth, queue_sqs
-from functions.adapters.postgres import objects
-from functions.adapters.storage_local import LocalObjectStore
+from functions.adapters import auth, sqs
+from functions.adapters.laptop import object_rows
+from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.core import models
 from functions.runtime.services import Services, shared_services
 from tests import database as database_servers
@@ -96,7 +96,7 @@ def nudges(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         assert queue_url == QUEUE
         sent.append(job_id)
 
-    monkeypatch.setattr(queue_sqs, "send_job", send_job)
+    monkeypatch.setattr(sqs, "send_job", send_job)
     return sent
 
 
@@ -124,7 +124,7 @@ class Caller:
         store = self.services.objects
         assert isinstance(store, LocalObjectStore)
         stored = store.put(path, [content])
-        objects.record(self.services.database, "documents", stored, stored.version)
+        object_rows.record(self.services.database, "documents", stored, stored.version)
         return int(self.row("select id from rag.ingest_jobs where document_id = %s", document["id"])["id"])
 
     def add(self, content: bytes, file_name: str = "boiler.txt") -> Json:

@@ -9,9 +9,9 @@ from uuid import uuid4
 
 import pytest
 
-from functions.adapters import openai_connection
-from functions.adapters.openai_api import OpenAIChatModel
-from functions.adapters.openai_connection import Patience
+from functions.adapters.models import openai_connection
+from functions.adapters.models.openai_chat import OpenAIChatModel
+from functions.adapters.models.openai_connection import Patience
 from functions.runtime import asking
 from functions.runtime.services import Services
 from functions.web import sse

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.adapters.storage_local import LocalObjectStore
+from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.core import errors
 from functions.local import forgetting
 from functions.runtime.services import Services

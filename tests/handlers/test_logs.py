@@ -14,8 +14,8 @@ from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 from starlette.testclient import TestClient
 
-from functions.adapters.openai_api import OpenAIChatModel
-from functions.adapters.openai_connection import Patience
+from functions.adapters.models.openai_chat import OpenAIChatModel
+from functions.adapters.models.openai_connection import Patience
 from functions.adapters.postgres import conversations, documents
 from functions.core import errors
 from functions.runtime import logging as json_logging

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from functions.adapters.openai_api import OpenAIChatModel
+from functions.adapters.models.openai_chat import OpenAIChatModel
 from functions.runtime import metrics
 from functions.runtime.services import Services
 from functions.web import app, routes_health

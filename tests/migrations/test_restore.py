@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.adapters.postgres import quotas, search
+from functions.adapters.postgres import search, users
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
 from functions.core.settings import Settings
@@ -54,9 +54,9 @@ def test_a_restored_database_takes_new_documents_and_counts(restored: Database, 
     library.index_document(restored, empty_database, ["A submarine."], server=server, file_name="b.pdf")
     assert find(restored, "submarine") == ["b.pdf"]
     limit = Settings(requests_per_minute=1)
-    quotas.take_request(restored, ADA, limit)
+    users.take_request(restored, ADA, limit)
     with pytest.raises(errors.RateLimitedError):
-        quotas.take_request(restored, ADA, limit)
+        users.take_request(restored, ADA, limit)
 
 
 def test_a_restored_database_knows_its_migrations(restored: Database, empty_database: str) -> None:

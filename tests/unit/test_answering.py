@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from functions.adapters.openai_api import OpenAIChatModel
-from functions.adapters.openai_connection import Patience
+from functions.adapters.models.openai_chat import OpenAIChatModel
+from functions.adapters.models.openai_connection import Patience
 from functions.core import errors, models, ports
 from functions.core.answering import answers, prompts
 from functions.core.citations.sections import SECTION_BREAK

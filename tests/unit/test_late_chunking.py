@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from functions.adapters.local_embedder import LocalEmbedder
+from functions.adapters.laptop.embedder import LocalEmbedder
 from functions.core import ports
 from functions.core.ingestion.late_chunking import embed_late, plan_windows
 

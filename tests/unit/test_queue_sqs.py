@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from functions.adapters import queue_sqs
+from functions.adapters import sqs
 from tests.fakes.json_server import Body, FakeServer, Fault
 
 QUEUE = "https://sqs.eu-central-1.amazonaws.com/123456789012/ibid-dev-ingest"
@@ -29,16 +29,16 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> Iterator[Queue]:
         monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
         monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
         monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
-        queue_sqs._client.cache_clear()
+        sqs._client.cache_clear()
         yield running
-        queue_sqs._client().close()
-        queue_sqs._client.cache_clear()
+        sqs._client().close()
+        sqs._client.cache_clear()
 
 
 def test_a_job_is_named_to_the_queue(queue: Queue) -> None:
     """ING-10"""
     for job_id in (7, 8):
-        queue_sqs.send_job(QUEUE, job_id)
+        sqs.send_job(QUEUE, job_id)
     bodies = [request["body"] for request in queue.requests]
     assert [(body["QueueUrl"], json.loads(body["MessageBody"])) for body in bodies] == [
         (QUEUE, {"job_id": 7}),
@@ -57,7 +57,7 @@ def test_a_queue_that_does_not_take_it_costs_seconds_and_is_logged(
     caplog.set_level(logging.ERROR, "functions")
     queue.script(*[fault] * 2)
     started = time.monotonic()
-    queue_sqs.send_job(QUEUE, 7)
+    sqs.send_job(QUEUE, 7)
     assert time.monotonic() - started < 10
     assert len(queue.requests) <= 2
     assert [(record.message, vars(record)["job_id"]) for record in caplog.records if record.levelname == "ERROR"] == [

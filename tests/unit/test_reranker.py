@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from functions.adapters.openai_connection import Patience
-from functions.adapters.reranker import RerankServer
+from functions.adapters.models.openai_connection import Patience
+from functions.adapters.models.reranker import RerankServer
 from functions.core import errors
 from tests.fakes.rerank_server import FakeRerankServer
 from tests.fakes.token_server import Fault

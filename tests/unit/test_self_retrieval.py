@@ -4,7 +4,7 @@ import functools
 from collections.abc import Sequence
 from functools import partial
 
-from functions.adapters.local_embedder import LocalEmbedder
+from functions.adapters.laptop.embedder import LocalEmbedder
 from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
 from functions.core import models

@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 import pytest
 
-from functions.adapters import storage_local
+from functions.adapters.laptop import object_store
 from functions.core import errors
 
 SECRET = b"a secret of at least thirty-two bytes"
@@ -21,23 +21,23 @@ PATH = "6a1c/9b2d/original.pdf"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> storage_local.LocalObjectStore:
-    return storage_local.LocalObjectStore(tmp_path / "storage", SECRET, "http://127.0.0.1:8000/", max_bytes=10)
+def store(tmp_path: Path) -> object_store.LocalObjectStore:
+    return object_store.LocalObjectStore(tmp_path / "storage", SECRET, "http://127.0.0.1:8000/", max_bytes=10)
 
 
 def token_of(url: str) -> str:
     return parse_qs(urlsplit(url).query)["token"][0]
 
 
-def upload_token(store: storage_local.LocalObjectStore, path: str = PATH) -> str:
+def upload_token(store: object_store.LocalObjectStore, path: str = PATH) -> str:
     return token_of(store.sign_upload(path).url)
 
 
-def files_in(store: storage_local.LocalObjectStore) -> list[str]:
+def files_in(store: object_store.LocalObjectStore) -> list[str]:
     return sorted(str(path.relative_to(store._root.parent)) for path in store._root.parent.rglob("*") if path.is_file())
 
 
-def test_urls_look_like_those_of_supabase(store: storage_local.LocalObjectStore) -> None:
+def test_urls_look_like_those_of_supabase(store: object_store.LocalObjectStore) -> None:
     """LIB-3"""
     signed = store.sign_upload(PATH)
     assert (signed.method, signed.headers, signed.expires_in) == ("PUT", {"content-type": "application/pdf"}, 7200)
@@ -49,7 +49,7 @@ def test_urls_look_like_those_of_supabase(store: storage_local.LocalObjectStore)
     assert parse_qs(address.query)["download"] == ["Été & Co.pdf"]
 
 
-def test_what_was_uploaded_can_be_had_back(store: storage_local.LocalObjectStore, tmp_path: Path) -> None:
+def test_what_was_uploaded_can_be_had_back(store: object_store.LocalObjectStore, tmp_path: Path) -> None:
     received = store.receive(PATH, upload_token(store), [b"12", b"345"], mime_type="application/pdf")
     assert (received.path, received.size, received.mime_type) == (PATH, 5, "application/pdf")
     assert received.etag == "827ccb0eea8a706c4c34a16891f84e7b"  # printf 12345 | md5sum
@@ -61,14 +61,14 @@ def test_what_was_uploaded_can_be_had_back(store: storage_local.LocalObjectStore
     assert store.open_signed(PATH, token_of(store.sign_download(PATH, "x.pdf"))).read_bytes() == b"12345"
 
 
-def test_overwriting_makes_a_new_version(store: storage_local.LocalObjectStore) -> None:
+def test_overwriting_makes_a_new_version(store: object_store.LocalObjectStore) -> None:
     first = store.put(PATH, [b"one"])
     second = store.put(PATH, [b"two"])
     assert first.version != second.version
     assert (store._root / PATH).read_bytes() == b"two"
 
 
-def test_what_is_not_there(store: storage_local.LocalObjectStore, tmp_path: Path) -> None:
+def test_what_is_not_there(store: object_store.LocalObjectStore, tmp_path: Path) -> None:
     assert store.info(PATH) is None
     with pytest.raises(errors.NotFoundError):
         store.download(PATH, tmp_path / "copy")
@@ -77,7 +77,7 @@ def test_what_is_not_there(store: storage_local.LocalObjectStore, tmp_path: Path
     assert not (tmp_path / "copy").exists()
 
 
-def test_removes_what_there_is_and_the_empty_folders(store: storage_local.LocalObjectStore) -> None:
+def test_removes_what_there_is_and_the_empty_folders(store: object_store.LocalObjectStore) -> None:
     store.put(PATH, [b"x"])
     store.put("6a1c/other/original.txt", [b"x"])
     assert store.remove([PATH, "6a1c/none/original.pdf"]) == 1
@@ -86,7 +86,7 @@ def test_removes_what_there_is_and_the_empty_folders(store: storage_local.LocalO
     assert not (store._root / "6a1c/9b2d").exists()
 
 
-def test_an_upload_over_the_limit_is_stopped_at_once_and_leaves_nothing(store: storage_local.LocalObjectStore) -> None:
+def test_an_upload_over_the_limit_is_stopped_at_once_and_leaves_nothing(store: object_store.LocalObjectStore) -> None:
     """LIB-4"""
     pieces = iter([b"12345678", b"90A", b"never read"])
     with pytest.raises(errors.TooLargeError):
@@ -95,7 +95,7 @@ def test_an_upload_over_the_limit_is_stopped_at_once_and_leaves_nothing(store: s
     assert files_in(store) == []
 
 
-def test_an_upload_that_breaks_off_leaves_the_old_object(store: storage_local.LocalObjectStore) -> None:
+def test_an_upload_that_breaks_off_leaves_the_old_object(store: object_store.LocalObjectStore) -> None:
     def broken() -> Iterator[bytes]:
         yield b"half"
         raise ConnectionResetError
@@ -109,7 +109,7 @@ def test_an_upload_that_breaks_off_leaves_the_old_object(store: storage_local.Lo
     assert (store._root / PATH).read_bytes() == b"old"
 
 
-def test_uploads_at_once_to_one_path_do_not_mix(store: storage_local.LocalObjectStore) -> None:
+def test_uploads_at_once_to_one_path_do_not_mix(store: object_store.LocalObjectStore) -> None:
     def slowly(letter: bytes) -> object:
         for _ in range(10):
             yield letter
@@ -124,7 +124,7 @@ def test_uploads_at_once_to_one_path_do_not_mix(store: storage_local.LocalObject
     assert files_in(store) == [f"documents/{PATH}"]
 
 
-def test_what_a_killed_process_left_is_removed_after_a_day(store: storage_local.LocalObjectStore) -> None:
+def test_what_a_killed_process_left_is_removed_after_a_day(store: object_store.LocalObjectStore) -> None:
     store.put(PATH, [b"x"])
     old, young = store._incoming / "old", store._incoming / "young"
     for file in (old, young):
@@ -139,7 +139,7 @@ OUTSIDE += [".incoming/x", "a" * 300, "a/" * 20 + "x", "%2e%2e/x", "a\n"]
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
-def test_no_path_leads_out_of_the_folder(store: storage_local.LocalObjectStore, path: str) -> None:
+def test_no_path_leads_out_of_the_folder(store: object_store.LocalObjectStore, path: str) -> None:
     for action in (
         store.sign_upload,
         store.info,
@@ -151,7 +151,7 @@ def test_no_path_leads_out_of_the_folder(store: storage_local.LocalObjectStore, 
     assert files_in(store) == []
 
 
-def test_no_link_leads_out_of_the_folder(store: storage_local.LocalObjectStore, tmp_path: Path) -> None:
+def test_no_link_leads_out_of_the_folder(store: object_store.LocalObjectStore, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "original.pdf").write_bytes(b"private")
     store._root.mkdir(parents=True)
@@ -160,7 +160,7 @@ def test_no_link_leads_out_of_the_folder(store: storage_local.LocalObjectStore, 
         store.info("link/original.pdf")
 
 
-def test_a_token_is_for_one_path_and_one_operation(store: storage_local.LocalObjectStore) -> None:
+def test_a_token_is_for_one_path_and_one_operation(store: object_store.LocalObjectStore) -> None:
     other = "6a1c/other/original.pdf"
     for path, token in ((other, upload_token(store)), (PATH, token_of(store.sign_download(PATH, "x")))):
         with pytest.raises(errors.NotAllowedError, match="something else"):
@@ -169,13 +169,13 @@ def test_a_token_is_for_one_path_and_one_operation(store: storage_local.LocalObj
         store.open_signed(PATH, upload_token(store))
 
 
-def test_a_token_expires(store: storage_local.LocalObjectStore) -> None:
+def test_a_token_expires(store: object_store.LocalObjectStore) -> None:
     token = token_of(store.sign_download(PATH, "x", expires_in=-1))
     with pytest.raises(errors.NotAllowedError, match="expired"):
         store.open_signed(PATH, token)
 
 
-def forged(store: storage_local.LocalObjectStore) -> list[str]:
+def forged(store: object_store.LocalObjectStore) -> list[str]:
     """Tokens that were not signed here as they are."""
     body, signature = upload_token(store).split(".")
     claims = json.loads(base64.urlsafe_b64decode(body + "=="))
@@ -194,7 +194,7 @@ def forged(store: storage_local.LocalObjectStore) -> list[str]:
     ]
 
 
-def test_a_forged_token_is_refused_before_anything_is_read(store: storage_local.LocalObjectStore) -> None:
+def test_a_forged_token_is_refused_before_anything_is_read(store: object_store.LocalObjectStore) -> None:
     for token in forged(store):
         pieces = iter([b"x"])
         with pytest.raises(errors.NotAllowedError, match="not valid"):
@@ -202,20 +202,20 @@ def test_a_forged_token_is_refused_before_anything_is_read(store: storage_local.
         assert list(pieces) == [b"x"]
 
 
-def test_another_secret_signs_nothing_here(store: storage_local.LocalObjectStore, tmp_path: Path) -> None:
-    other = storage_local.LocalObjectStore(tmp_path, SECRET + b"!", "http://127.0.0.1")
+def test_another_secret_signs_nothing_here(store: object_store.LocalObjectStore, tmp_path: Path) -> None:
+    other = object_store.LocalObjectStore(tmp_path, SECRET + b"!", "http://127.0.0.1")
     with pytest.raises(errors.NotAllowedError):
         store.receive(PATH, upload_token(other), [b"x"])
 
 
 def test_a_folder_that_cannot_be_written_is_said_in_our_words(
-    store: storage_local.LocalObjectStore, tmp_path: Path
+    store: object_store.LocalObjectStore, tmp_path: Path
 ) -> None:
     (tmp_path / "storage").write_text("a file where the folder should be")
     with pytest.raises(errors.StorageUnavailableError, match="Not a directory"):
         store.put(PATH, [b"x"])
 
 
-def test_the_path_in_a_url_reads_back_as_it_was(store: storage_local.LocalObjectStore) -> None:
+def test_the_path_in_a_url_reads_back_as_it_was(store: object_store.LocalObjectStore) -> None:
     path = "A_b-c/1.2/original.md"
     assert unquote(urlsplit(store.sign_upload(path).url).path).endswith(f"/documents/{path}")

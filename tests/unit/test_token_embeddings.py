@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from functions.adapters.local_embedder import LocalEmbedder
-from functions.adapters.openai_api import OpenAIEmbedder
-from functions.adapters.openai_connection import Patience
-from functions.adapters.token_embeddings import TokenServer
+from functions.adapters.laptop.embedder import LocalEmbedder
+from functions.adapters.models.openai_chat import OpenAIEmbedder
+from functions.adapters.models.openai_connection import Patience
+from functions.adapters.models.token_embeddings import TokenServer
 from functions.core import errors, ports
 from functions.core.ingestion import late_chunking
 from tests.fakes.model_server import word_vector

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from functions.adapters.local_embedder import LocalEmbedder
+from functions.adapters.laptop.embedder import LocalEmbedder
 from functions.core import models
 from functions.core.ingestion.chunking import chunker, page_layout
 from functions.core.ingestion.chunking.passages import ChunkSettings

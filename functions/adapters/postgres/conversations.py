@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import psycopg
 
-from functions.adapters.postgres import cursors, documents
+from functions.adapters.postgres import documents, paging
 from functions.adapters.postgres.connection import Connection
 from functions.adapters.postgres.documents import cut_page
 from functions.core import errors, models
@@ -39,7 +39,7 @@ def find(connection: Connection, conversation_id: str) -> Row:
 
 def list_page(connection: Connection, limit: int, cursor: str | None) -> tuple[list[Row], str | None]:
     """Last used first."""
-    updated_at, last_id = cursors.decode(cursor, 2) if cursor else (None, None)
+    updated_at, last_id = paging.decode(cursor, 2) if cursor else (None, None)
     try:
         rows = connection.execute(
             """
@@ -78,7 +78,7 @@ def list_messages(
 ) -> tuple[list[Row], str | None]:
     """Oldest question first, each with its answer."""
     find(connection, conversation_id)
-    turn, position = cursors.decode(cursor, 2) if cursor else (None, None)
+    turn, position = paging.decode(cursor, 2) if cursor else (None, None)
     try:
         rows = connection.execute(
             """

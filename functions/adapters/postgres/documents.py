@@ -8,7 +8,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from functions.adapters.postgres import batches, cursors
+from functions.adapters.postgres import batches, paging
 from functions.adapters.postgres.connection import Connection
 from functions.core import errors, models
 
@@ -139,7 +139,7 @@ def list_page(
     all_versions: bool = False,
 ) -> tuple[list[Row], str | None]:
     """Newest first, with the cursor of the next page; attachments of a trashed note only where that note is named."""
-    created_at, last_id = cursors.decode(cursor, 2) if cursor else (None, None)
+    created_at, last_id = paging.decode(cursor, 2) if cursor else (None, None)
     try:
         rows = connection.execute(
             """
@@ -180,7 +180,7 @@ def list_page(
 def cut_page(rows: list[Row], limit: int, *keys: str) -> tuple[list[Row], str | None]:
     """The first `limit` of `limit` + 1 rows, and the cursor when there are more."""
     page = rows[:limit]
-    return page, cursors.encode(*(page[-1][key] for key in keys)) if len(rows) > limit else None
+    return page, paging.encode(*(page[-1][key] for key in keys)) if len(rows) > limit else None
 
 
 def list_pending(connection: Connection, scope: models.Scope, limit: int = 5) -> list[str]:

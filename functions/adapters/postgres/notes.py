@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg import sql
 
-from functions.adapters.postgres import cursors, documents
+from functions.adapters.postgres import documents, paging
 from functions.adapters.postgres.connection import Connection
 from functions.core import errors, models
 
@@ -90,7 +90,7 @@ def read_cursor(cursor: str | None) -> tuple[datetime | None, UUID | None]:
     """The last change and the id of the last row of a page; raises InvalidInputError."""
     if cursor is None:
         return None, None
-    updated_at, last_id = cursors.decode(cursor, 2)
+    updated_at, last_id = paging.decode(cursor, 2)
     try:
         return datetime.fromisoformat(updated_at), UUID(last_id)
     except ValueError as exc:

@@ -6,7 +6,7 @@ import json
 from dataclasses import fields
 from typing import Any
 
-from functions.adapters.postgres import quotas
+from functions.adapters.postgres import users
 from functions.adapters.postgres.connection import Database
 from functions.core import models
 from functions.core.retrieval import retriever
@@ -64,7 +64,7 @@ def hybrid_search(
         "blend_alpha": query.blend_alpha,
         "rrf_k": settings.rrf_k,
     }
-    with quotas.refusals(), database.autocommit() as connection:
+    with users.refusals(), database.autocommit() as connection:
         rows = connection.execute(_SEARCH, parameters).fetchall()
     if not rows:
         return retriever.Found(())

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from functions.adapters import minilm_graph
+from functions.adapters.laptop import minilm_graph
 from functions.core import errors, ports
 
 if TYPE_CHECKING:  # numpy, onnx, onnxruntime and tokenizers cost 0.3 s and load on the first use of the model only

@@ -80,10 +80,10 @@ class Connection:
             import httpx2
             import openai
 
-            from functions.adapters import event_body
+            from functions.adapters.models import stream_body
 
             timeout = openai.Timeout(self._read_seconds, connect=CONNECT_SECONDS)
-            watch = partial(event_body.watch, silence_seconds=min(self._total_seconds, COMMENT_SECONDS))
+            watch = partial(stream_body.watch, silence_seconds=min(self._total_seconds, COMMENT_SECONDS))
             self._client = openai.OpenAI(
                 api_key=self._api_key or "none",  # servers without keys still get the header
                 base_url=self._base_url or "https://api.openai.com/v1",

@@ -17,8 +17,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from functions.adapters import openai_connection as connection
-from functions.adapters import openai_tools
+from functions.adapters.models import openai_connection as connection
+from functions.adapters.models import openai_tools
 from functions.core import errors, models, ports
 from functions.core.ports import Tool
 from functions.core.text.token_estimate import estimate_tokens

@@ -14,7 +14,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from functions.adapters import openai_connection as connection
+from functions.adapters.models import openai_connection as connection
 from functions.core import errors
 
 READ_SECONDS = 8.0

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from functions.adapters import openai_connection as connection
+from functions.adapters.models import openai_connection as connection
 from functions.core import errors, models, ports
 
 if TYPE_CHECKING:  # numpy costs 100 ms at import

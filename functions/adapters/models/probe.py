@@ -8,7 +8,7 @@ SECONDS = 2.0
 OPENAI_URL = "https://api.openai.com/v1"
 
 
-def probe(base_url: str | None, api_key: str | None, what: str) -> None:
+def probe_server(base_url: str | None, api_key: str | None, what: str) -> None:
     """Raises ModelUnavailableError or ModelRejectedError, in words that hold neither the address nor the key.
 
     A server that has no list of models and says so is there. `what` begins the sentence.
