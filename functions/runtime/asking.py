@@ -18,7 +18,7 @@ from functions.core.text import languages
 from functions.runtime import accounting, searching
 from functions.runtime.policy import Policy
 from functions.runtime.services import Services
-from functions.runtime.tool_calls import Toolbox
+from functions.runtime.toolbox import Toolbox
 
 TITLE_LENGTH = 80
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Final, Literal
 
-from functions.runtime.aws_lambda import find_function_name
+from functions.runtime.config import find_function_name
 from functions.runtime.logging import request_id
 
 NAMESPACE: Final = "Ibid"

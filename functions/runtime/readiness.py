@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from functions.adapters.models.probe import probe_server
 from functions.adapters.postgres import backlog, connection
 from functions.core import errors, models
-from functions.runtime.aws_lambda import find_function_name
+from functions.runtime.config import find_function_name
 
 if TYPE_CHECKING:
     from functions.runtime.services import Services

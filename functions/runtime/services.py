@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
 from functions.runtime import logging
-from functions.runtime.aws_lambda import find_function_name
-from functions.runtime.config import Config
+from functions.runtime.config import Config, find_function_name
 from functions.runtime.policy import Policy, PolicyReader
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from functions.runtime import metrics
-from functions.runtime.aws_lambda import find_function_name
+from functions.runtime.config import find_function_name
 from functions.runtime.logging import request_id
 from functions.runtime.services import Services
 from functions.web import errors

@@ -13,7 +13,7 @@ from functions.core import errors, models
 from functions.core.answering import tool_results
 from functions.core.ports import ToolResult
 from functions.runtime.services import Services
-from functions.runtime.tool_calls import Toolbox
+from functions.runtime.toolbox import Toolbox
 from functions.web.deps import CurrentUser, ServicesDep
 
 router = APIRouter(prefix="/mcp")

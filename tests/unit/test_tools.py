@@ -15,7 +15,7 @@ from functions.core.answering.tools import DocumentSearch, NoteRead, NoteSearch
 from functions.core.ports import Tool
 from functions.runtime.config import Config
 from functions.runtime.services import Services
-from functions.runtime.tool_calls import Toolbox
+from functions.runtime.toolbox import Toolbox
 from tests.fakes.search_hits import make_hit
 
 ID = "0d5f1c9e-1f6c-4d0f-9a55-1b1dca11ab1e"

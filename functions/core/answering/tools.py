@@ -1,6 +1,6 @@
 """The tools that a language model may use on a library, and the calls it makes of them.
 
-As data, so that a chat model and an MCP client are told the same: `functions/runtime/tool_calls.py` runs the calls,
+As data, so that a chat model and an MCP client are told the same: `functions/runtime/toolbox.py` runs the calls,
 `tool_results.py` writes down what came of them.
 """
 
