@@ -22,20 +22,20 @@ from functions.local import embedded_postgres, migrate, routes_local
 from functions.local.worker import NoteThread, WorkerProcess
 from functions.runtime.config import Config
 from functions.runtime.services import Services
-from functions.web import (
-    routes_chat,
-    routes_completions,
-    routes_conversations,
-    routes_documents,
-    routes_health,
-    routes_mcp,
-    routes_notebooks,
-    routes_notes,
-    routes_page,
-    routes_search,
-    routes_settings,
-)
 from functions.web.app import create_app
+from functions.web.routes import (
+    chat,
+    completions,
+    conversations,
+    documents,
+    health,
+    mcp,
+    notebooks,
+    notes,
+    page,
+    search,
+    settings,
+)
 
 HOST = "127.0.0.1"
 # A long poll or a stream holds a thread while it waits; forty, the default, are taken by a few busy tabs.
@@ -82,18 +82,18 @@ def _keep_alive(server: embedded_postgres.Server, stopping: threading.Event) -> 
 def create_local_app(services: Services) -> FastAPI:
     """All functions as one app, with what stands in for Supabase where it is not configured."""
     routers = [
-        routes_chat.router,
-        routes_completions.router,
-        routes_conversations.router,
-        routes_documents.router,
-        routes_health.alive,
-        routes_health.router,
-        routes_mcp.router,
-        routes_notebooks.router,
-        routes_notes.router,
-        routes_page.router,
-        routes_search.router,
-        routes_settings.router,
+        chat.router,
+        completions.router,
+        conversations.router,
+        documents.router,
+        health.alive,
+        health.router,
+        mcp.router,
+        notebooks.router,
+        notes.router,
+        page.router,
+        search.router,
+        settings.router,
     ]
     if services.is_local:
         routers.append(routes_local.router)

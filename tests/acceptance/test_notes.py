@@ -15,7 +15,7 @@ import pytest
 
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors
-from functions.web.library_schemas import MAX_CONTENT
+from functions.web.schemas.library import MAX_CONTENT
 from tests.acceptance import inside, writing
 from tests.local_server import Json, LocalServer, Person, problem_of, wait_until
 

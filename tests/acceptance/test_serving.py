@@ -27,7 +27,7 @@ def test_a_fault_of_ours_says_nothing_of_the_inside(
     def break_down(*_: object) -> None:
         raise RuntimeError("select secret from /etc/passwd")
 
-    monkeypatch.setattr("functions.web.routes_conversations.conversations.list_page", break_down)
+    monkeypatch.setattr("functions.web.routes.conversations.conversations.list_page", break_down)
     answer = bob.http.get("/api/rag/conversations", headers={"X-Request-Id": "my-request-2"})
     assert problem_of(answer) == (500, "internal")
     assert (answer.json()["request_id"], answer.headers["x-content-type-options"]) == ("my-request-2", "nosniff")

@@ -7,7 +7,7 @@ import pytest
 from functions.core import models
 from functions.core.answering import export
 from functions.core.citations.cite import cite_extracts
-from functions.web import completion_text
+from functions.web.schemas import completion_text
 
 SAID = "The kiln burns 99 logs. [1]\n\nIt stands in Lyon."
 HIT = models.SearchHit(

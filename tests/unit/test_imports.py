@@ -69,8 +69,8 @@ def test_functions_make_no_routes_but_their_own(module: str) -> None:
     """Each costs 4 ms at a cold start."""
     own = {"conversations": {"conversations"}, "notebooks": {"notebooks", "notes"}, "page": {"page", "health"}}
     name = module.removeprefix("functions.")
-    routes = {found for found in loaded_by(module) if found.startswith("functions.web.routes_")}
-    assert routes == {f"functions.web.routes_{found}" for found in own.get(name, {name})}
+    routes = {found for found in loaded_by(module) if found.startswith("functions.web.routes.")}
+    assert routes == {f"functions.web.routes.{found}" for found in own.get(name, {name})}
 
 
 @pytest.mark.parametrize("module", WORKERS)

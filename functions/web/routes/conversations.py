@@ -13,8 +13,8 @@ from functions.adapters.postgres import cited_sources, conversations
 from functions.core import errors
 from functions.core.answering import export
 from functions.core.text import languages
-from functions.web import library_schemas, message_schemas, schemas
 from functions.web.deps import CurrentUser, ServicesDep, read_id
+from functions.web.schemas import library, messages, requests
 
 router = APIRouter(prefix="/api/rag/conversations")
 
@@ -25,34 +25,34 @@ Cursor = Annotated[str | None, Query(max_length=500)]
 @router.get("")
 def list_conversations(
     user: CurrentUser, services: ServicesDep, limit: Limit = 30, cursor: Cursor = None
-) -> schemas.ConversationPage:
+) -> requests.ConversationPage:
     with services.database.as_user(user) as connection:
         rows, next_cursor = conversations.list_page(connection, limit, cursor)
-    items = [schemas.Conversation.model_validate(row) for row in rows]
-    return schemas.ConversationPage(items=items, next_cursor=next_cursor)
+    items = [requests.Conversation.model_validate(row) for row in rows]
+    return requests.ConversationPage(items=items, next_cursor=next_cursor)
 
 
 @router.get("/{conversation_id}/messages")
 def list_messages(
     conversation_id: str, user: CurrentUser, services: ServicesDep, limit: Limit = 50, cursor: Cursor = None
-) -> message_schemas.MessagePage:
+) -> messages.MessagePage:
     """Each source says what has become of it since: its `state`, and whether its words still stand in their `place`."""
     with services.database.as_user(user) as connection:
         rows, next_cursor = conversations.list_messages(
             connection, read_id(conversation_id, "conversation"), limit, cursor
         )
         rows = cited_sources.describe(connection, rows)
-    items = [message_schemas.Message.model_validate(row) for row in rows]
-    return message_schemas.MessagePage(items=items, next_cursor=next_cursor)
+    items = [messages.Message.model_validate(row) for row in rows]
+    return messages.MessagePage(items=items, next_cursor=next_cursor)
 
 
 @router.patch("/{conversation_id}")
 def rename_conversation(
-    conversation_id: str, body: schemas.ConversationTitle, user: CurrentUser, services: ServicesDep
-) -> schemas.Conversation:
+    conversation_id: str, body: requests.ConversationTitle, user: CurrentUser, services: ServicesDep
+) -> requests.Conversation:
     with services.database.as_user(user) as connection:
         row = conversations.rename(connection, read_id(conversation_id, "conversation"), body.title)
-    return schemas.Conversation.model_validate(row)
+    return requests.Conversation.model_validate(row)
 
 
 @router.delete("/{conversation_id}", status_code=204)
@@ -62,7 +62,7 @@ def delete_conversation(conversation_id: str, user: CurrentUser, services: Servi
 
 
 @router.get("/{conversation_id}/documents")
-def list_documents(conversation_id: str, user: CurrentUser, services: ServicesDep) -> schemas.AttachedDocumentList:
+def list_documents(conversation_id: str, user: CurrentUser, services: ServicesDep) -> requests.AttachedDocumentList:
     with services.database.as_user(user) as connection:
         rows = conversations.list_documents(connection, read_id(conversation_id, "conversation"))
     return _describe_documents(rows)
@@ -70,16 +70,16 @@ def list_documents(conversation_id: str, user: CurrentUser, services: ServicesDe
 
 @router.put("/{conversation_id}/documents")
 def replace_documents(
-    conversation_id: str, body: schemas.AttachedDocuments, user: CurrentUser, services: ServicesDep
-) -> schemas.AttachedDocumentList:
+    conversation_id: str, body: requests.AttachedDocuments, user: CurrentUser, services: ServicesDep
+) -> requests.AttachedDocumentList:
     """From now on the questions of this conversation are asked of these documents; of none, of what it began with."""
     return _attach(conversation_id, body, user, services, replace=True)
 
 
 @router.post("/{conversation_id}/documents")
 def attach_documents(
-    conversation_id: str, body: schemas.AttachedDocuments, user: CurrentUser, services: ServicesDep
-) -> schemas.AttachedDocumentList:
+    conversation_id: str, body: requests.AttachedDocuments, user: CurrentUser, services: ServicesDep
+) -> requests.AttachedDocumentList:
     return _attach(conversation_id, body, user, services, replace=False)
 
 
@@ -116,12 +116,12 @@ def export_conversation(
 
 @router.post("/{conversation_id}/messages/{message_id}/note", status_code=201)
 def save_answer_as_note(
-    conversation_id: str, message_id: str, body: schemas.AnswerNote, user: CurrentUser, services: ServicesDep
-) -> library_schemas.Note:
+    conversation_id: str, message_id: str, body: requests.AnswerNote, user: CurrentUser, services: ServicesDep
+) -> library.Note:
     """The answer with its sources, each a link that opens the page of its document, which outlasts the conversation."""
     # They bring routes of their own and all of answering: a quarter of a cold start that reads conversations.
     from functions.runtime import asking
-    from functions.web import routes_notes
+    from functions.web.routes import notes
 
     found = read_id(conversation_id, "conversation")
     with services.database.as_user(user) as connection:
@@ -130,16 +130,16 @@ def save_answer_as_note(
     lang: export.Language = "fr" if languages.detect_language(row["question"] or "") == "fr" else "en"
     states = cited_sources.read_states([row])
     content = export.write_answer(_read_message(row), address="/", states=states, lang=lang)
-    if len(content) > library_schemas.MAX_CONTENT:
+    if len(content) > library.MAX_CONTENT:
         raise errors.InvalidInputError("The answer is too long for a note.")
     title = body.title or asking.make_title(row["question"] or "")
-    note = library_schemas.NewNote(title=title, content=content, notebook_id=body.notebook_id)
-    return routes_notes.create_note(note, user, services)
+    note = library.NewNote(title=title, content=content, notebook_id=body.notebook_id)
+    return notes.create_note(note, user, services)
 
 
 def _attach(
-    conversation_id: str, body: schemas.AttachedDocuments, user: CurrentUser, services: ServicesDep, *, replace: bool
-) -> schemas.AttachedDocumentList:
+    conversation_id: str, body: requests.AttachedDocuments, user: CurrentUser, services: ServicesDep, *, replace: bool
+) -> requests.AttachedDocumentList:
     found = read_id(conversation_id, "conversation")
     wanted = [str(document_id) for document_id in dict.fromkeys(body.document_ids)]
     with services.database.as_user(user) as connection:
@@ -147,8 +147,8 @@ def _attach(
         return _describe_documents(conversations.list_documents(connection, found))
 
 
-def _describe_documents(rows: list[conversations.Row]) -> schemas.AttachedDocumentList:
-    return schemas.AttachedDocumentList(items=[schemas.Document.of(row) for row in rows])
+def _describe_documents(rows: list[conversations.Row]) -> requests.AttachedDocumentList:
+    return requests.AttachedDocumentList(items=[requests.Document.of(row) for row in rows])
 
 
 def _read_message(row: conversations.Row) -> export.Message:

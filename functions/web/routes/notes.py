@@ -11,9 +11,9 @@ from fastapi import APIRouter, Query
 from functions.adapters.postgres import notes
 from functions.core import errors
 from functions.core.text.storable import clean_text
-from functions.web import library_schemas as schemas
 from functions.web.deps import CurrentUser, ServicesDep, read_id
-from functions.web.routes_notebooks import Cursor, Limit, TitleFilter
+from functions.web.routes.notebooks import Cursor, Limit, TitleFilter
+from functions.web.schemas import library as schemas
 
 router = APIRouter(prefix="/api/rag/notes")
 

@@ -12,15 +12,15 @@ from functions.core import errors, models
 from functions.core.retrieval import guard, retriever
 from functions.core.text import languages
 from functions.runtime import asking, searching
-from functions.web import schemas
 from functions.web.deps import CurrentUser, ServicesDep
-from functions.web.routes_chat import describe_scope
+from functions.web.routes.chat import describe_scope
+from functions.web.schemas import requests
 
 router = APIRouter(prefix="/api/rag/search")
 
 
 @router.get("")
-def search(user: CurrentUser, services: ServicesDep, asked: Annotated[schemas.Search, Query()]) -> dict[str, Any]:
+def search(user: CurrentUser, services: ServicesDep, asked: Annotated[requests.Search, Query()]) -> dict[str, Any]:
     """The fused ranking, reranked where a reranker is set up; with `debug`, ranks, scores, evidence and timings."""
     if not asked.q.strip():
         raise errors.InvalidInputError("q: Say what to search for.")
@@ -70,7 +70,7 @@ def _describe_hit(hit: models.SearchHit, debug: bool) -> dict[str, Any]:
     return row | {"arms": arms, "evidence": guard.weigh_evidence(hit)} if debug else row
 
 
-def _read_scope(asked: schemas.Search) -> models.Scope:
+def _read_scope(asked: requests.Search) -> models.Scope:
     return asking.choose_scope(
         asking.Question(
             asked.q,

@@ -8,8 +8,8 @@ from fastapi import APIRouter, Query
 
 from functions.adapters.postgres import notebooks
 from functions.core.text.storable import clean_text
-from functions.web import library_schemas as schemas
 from functions.web.deps import CurrentUser, ServicesDep, read_id
+from functions.web.schemas import library as schemas
 
 router = APIRouter(prefix="/api/rag/notebooks")
 

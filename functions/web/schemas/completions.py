@@ -12,8 +12,8 @@ from pydantic_core import PydanticCustomError
 from functions.core import models
 from functions.core.text.storable import clean_text
 from functions.core.text.visible import is_blank
-from functions.web import schemas
-from functions.web.completion_text import drop_sources
+from functions.web.schemas import requests
+from functions.web.schemas.completion_text import drop_sources
 
 MAX_QUESTION_CHARS = 4000
 
@@ -48,7 +48,7 @@ class StreamOptions(BaseModel):
     include_usage: bool | None = None
 
 
-class Library(schemas.Request):
+class Library(requests.Request):
     """Our own field of the body, `ibid`: what the question is asked of, and whether the text ends with its sources.
 
     As in all that is ours, a field that we do not know is refused.
@@ -57,7 +57,7 @@ class Library(schemas.Request):
     document_ids: Annotated[tuple[UUID, ...], Field(max_length=100)] = ()
     notebook_id: UUID | None = None
     note_id: UUID | None = None
-    filters: schemas.Filters = schemas.Filters()
+    filters: requests.Filters = requests.Filters()
     list_sources: bool = True
 
 

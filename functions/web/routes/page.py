@@ -16,7 +16,7 @@ from functions.web.deps import CurrentUser, ServicesDep
 
 router = APIRouter()
 
-STATIC = Path(__file__).parent / "static"
+STATIC = Path(__file__).parents[1] / "static"
 
 # Some systems register neither; a module script of the wrong type is refused by browsers.
 mimetypes.add_type("text/javascript", ".js")

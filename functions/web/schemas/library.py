@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, StringConstraints
 from pydantic_core import PydanticCustomError
 
-from functions.web.schemas import Request
+from functions.web.schemas.requests import Request
 
 MAX_CONTENT = 500_000
 

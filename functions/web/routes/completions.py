@@ -21,10 +21,11 @@ from fastapi.responses import JSONResponse, Response
 from functions.core import errors, models
 from functions.core.answering import export, follow_ups
 from functions.runtime import asking
-from functions.web import completion_schemas, completion_text, sse
+from functions.web import sse
 from functions.web.deps import CurrentUser, ServicesDep
 from functions.web.errors import describe_openai_error, describe_problem, refuse_openai
-from functions.web.routes_chat import describe_answer
+from functions.web.routes.chat import describe_answer
+from functions.web.schemas import completion_text, completions
 
 router = APIRouter(prefix="/v1")
 
@@ -48,7 +49,7 @@ def get_model(model: str, _: CurrentUser) -> Response:
 
 
 @router.post("/chat/completions", response_model=None)
-def complete(body: completion_schemas.Completion, user: CurrentUser, services: ServicesDep) -> Response:
+def complete(body: completions.Completion, user: CurrentUser, services: ServicesDep) -> Response:
     if body.model != MODEL:
         return _refuse_model(body.model)
     question = _read_question(body)
@@ -73,7 +74,7 @@ def _refuse_model(name: str) -> Response:
     )
 
 
-def _read_question(body: completion_schemas.Completion) -> asking.Question:
+def _read_question(body: completions.Completion) -> asking.Question:
     asked = body.ibid
     return asking.Question(
         text=body.question,

@@ -16,8 +16,8 @@ from functions.core import errors, models, ports
 from functions.core.extraction import file_types, scratch
 from functions.core.text.storable import clean_text
 from functions.runtime.services import Services
-from functions.web import schemas
 from functions.web.deps import CurrentUser, ServicesDep, read_id
+from functions.web.schemas import requests
 
 router = APIRouter(prefix="/api/rag/documents")
 
@@ -32,8 +32,8 @@ Limit = Annotated[int, Query(ge=1, le=100)]
 
 @router.post("", status_code=201)
 def create_document(
-    body: schemas.NewDocument, user: CurrentUser, services: ServicesDep, request: Request, response: Response
-) -> schemas.UploadTicket:
+    body: requests.NewDocument, user: CurrentUser, services: ServicesDep, request: Request, response: Response
+) -> requests.UploadTicket:
     settings = services.policy().settings
     file_type = file_types.check_upload(body.file_name, body.mime_type, body.size, settings.max_file_bytes)
     document_id = uuid4()
@@ -42,7 +42,7 @@ def create_document(
         known = documents.find_duplicate(connection, body.sha256, body.size) if body.sha256 else None
         if known is not None:
             response.status_code = 200
-            return schemas.UploadTicket(document=schemas.Document.of(known), upload=None, duplicate=True)
+            return requests.UploadTicket(document=requests.Document.of(known), upload=None, duplicate=True)
         users.take_upload(connection, settings, body.size)
         row = documents.insert(
             connection,
@@ -60,7 +60,7 @@ def create_document(
             },
         )
     upload = _describe_upload(services.objects.sign_upload(path), body.size, str(request.base_url))
-    return schemas.UploadTicket(document=schemas.Document.of(row), upload=upload, duplicate=False)
+    return requests.UploadTicket(document=requests.Document.of(row), upload=upload, duplicate=False)
 
 
 @router.get("")
@@ -74,7 +74,7 @@ def list_documents(
     versions: Literal["current", "all"] = "current",
     limit: Limit = 50,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
-) -> schemas.DocumentPage:
+) -> requests.DocumentPage:
     """Newest first. Older versions are listed on demand; attachments of a trashed note only by their note."""
     with services.database.as_user(user) as connection:
         rows, next_cursor = documents.list_page(
@@ -87,7 +87,7 @@ def list_documents(
             cursor=cursor,
             all_versions=versions == "all",
         )
-    return schemas.DocumentPage(items=[schemas.Document.of(row) for row in rows], next_cursor=next_cursor)
+    return requests.DocumentPage(items=[requests.Document.of(row) for row in rows], next_cursor=next_cursor)
 
 
 @router.get("/{document_id}")
@@ -97,44 +97,44 @@ def get_document(
     services: ServicesDep,
     wait: Annotated[int, Query(ge=0, le=MAX_WAIT_SECONDS)] = 0,
     since: str | None = None,
-) -> schemas.Document:
+) -> requests.Document:
     """With `wait`, answers as soon as the document has changed since `since` (or since now), after `wait` s at most.
 
     Without `since` there is nothing to wait for once it is `indexed` or `failed`.
     """
     row = _find(services, user, document_id)
     if since is None and row["status"] in _FINAL:
-        return schemas.Document.of(row)
+        return requests.Document.of(row)
     deadline = time.monotonic() + wait
-    known = since or schemas.Document.of(row).model_dump(mode="json")["updated_at"]
-    while time.monotonic() < deadline and schemas.Document.of(row).model_dump(mode="json")["updated_at"] == known:
+    known = since or requests.Document.of(row).model_dump(mode="json")["updated_at"]
+    while time.monotonic() < deadline and requests.Document.of(row).model_dump(mode="json")["updated_at"] == known:
         time.sleep(POLL_SECONDS)
         row = _find(services, user, document_id)
-    return schemas.Document.of(row)
+    return requests.Document.of(row)
 
 
 @router.patch("/{document_id}")
 def update_document(
-    document_id: str, body: schemas.DocumentChanges, user: CurrentUser, services: ServicesDep
-) -> schemas.Document:
+    document_id: str, body: requests.DocumentChanges, user: CurrentUser, services: ServicesDep
+) -> requests.Document:
     """Moves a document into a notebook, attaches it to a note, or takes it out of them with null."""
     changes = body.model_dump(exclude_unset=True)
     with services.database.as_user(user) as connection:
         row = documents.find(connection, read_id(document_id, "document"))
         if changes:
             row = documents.update(connection, str(row["id"]), changes)
-    return schemas.Document.of(row)
+    return requests.Document.of(row)
 
 
 @router.post("/{document_id}/finalize")
-def finalize_document(document_id: str, user: CurrentUser, services: ServicesDep) -> schemas.Document:
+def finalize_document(document_id: str, user: CurrentUser, services: ServicesDep) -> requests.Document:
     """Starts the ingestion where no storage trigger did; repeating it changes nothing."""
     return _request_ingestion(services, user, document_id, only_if="awaiting_upload")
 
 
 @router.post("/{document_id}/retry")
 @router.post("/{document_id}/reindex")
-def request_ingestion(document_id: str, user: CurrentUser, services: ServicesDep) -> schemas.Document:
+def request_ingestion(document_id: str, user: CurrentUser, services: ServicesDep) -> requests.Document:
     """Works through the stored file again; what is indexed answers until the new passages replace it."""
     return _request_ingestion(services, user, document_id)
 
@@ -208,29 +208,29 @@ def clean_name(name: str) -> str:
     return "".join(c for c in last if c.isprintable() or c == "\u200d").strip() or "document"
 
 
-def _describe_upload(signed: ports.SignedUpload, size: int, base_url: str) -> schemas.Upload:
-    upload = schemas.Upload(
+def _describe_upload(signed: ports.SignedUpload, size: int, base_url: str) -> requests.Upload:
+    upload = requests.Upload(
         url=urljoin(base_url, signed.url), method=signed.method, headers=signed.headers, expires_in=signed.expires_in
     )
     if signed.resumable is not None and size > signed.resumable.chunk_size:
-        upload.resumable = schemas.ResumableUpload(**asdict(signed.resumable))
+        upload.resumable = requests.ResumableUpload(**asdict(signed.resumable))
     return upload
 
 
 def _request_ingestion(
     services: Services, user: models.User, document_id: str, only_if: str | None = None
-) -> schemas.Document:
+) -> requests.Document:
     with services.database.as_user(user) as connection:
         documents.lock(connection, read_id(document_id, "document"))
         row = documents.find(connection, read_id(document_id, "document"))
         if only_if is not None and row["status"] != only_if:
-            return schemas.Document.of(row)
+            return requests.Document.of(row)
         job_id = documents.request_ingest_job(connection, str(row["id"]))
         row = documents.find(connection, str(row["id"]))
     if job_id is None:
         raise errors.ConflictError(row["error"] or "The file has not arrived yet: send it to the upload URL first.")
     services.nudge_worker(job_id)
-    return schemas.Document.of(row)
+    return requests.Document.of(row)
 
 
 def _find(services: Services, user: models.User, document_id: str) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from fastapi.responses import JSONResponse, Response
 
 from functions.core import errors, models
 from functions.runtime import accounting, asking
-from functions.web import schemas, sse
+from functions.web import sse
 from functions.web.deps import CurrentUser, ServicesDep
 from functions.web.errors import describe_problem
+from functions.web.schemas import requests
 
 router = APIRouter(prefix="/api/rag/chat")
 
@@ -22,7 +23,7 @@ _log = logging.getLogger(__name__)
 
 
 @router.post("", response_model=None)
-def ask(body: schemas.Question, user: CurrentUser, services: ServicesDep) -> Response:
+def ask(body: requests.Question, user: CurrentUser, services: ServicesDep) -> Response:
     question = asking.Question(
         text=body.query,
         conversation_id=_text(body.conversation_id),
