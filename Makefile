@@ -56,17 +56,17 @@ sql-stamp: installed-run ## Copy changed files of sql/ into a new migration: mak
 
 .PHONY: artifacts
 artifacts: installed-run ## Build what Lambda runs (Python 3.12, arm64) into .build/lambda
-	@$(PYTHON) -m functions.local.artifacts
+	@$(PYTHON) -m functions.local.packaging.artifacts
 
 .PHONY: ocr-layer
 ocr-layer: installed-run ## Build the layer with which Lambda reads scans, of the Tesseract languages installed here
-	@$(PYTHON) -m functions.local.ocr_layer $(ARGS)
+	@$(PYTHON) -m functions.local.packaging.ocr_layer $(ARGS)
 
 .PHONY: package
 package: installed-test node_modules/.installed ## Build the artifacts, write the CloudFormation template and check it (no account)
-	@if $(PYTHON) -m functions.local.artifacts; then artifacts=.build/lambda; \
+	@if $(PYTHON) -m functions.local.packaging.artifacts; then artifacts=.build/lambda; \
 	else echo 'ibid: packaging what this machine has installed, to check the template; Lambda cannot run it' >&2; \
-	$(PYTHON) -m functions.local.artifacts --target host && artifacts=.build/host; fi && \
+	$(PYTHON) -m functions.local.packaging.artifacts --target host && artifacts=.build/host; fi && \
 	IBID_ARTIFACTS=$$artifacts $(OSLS) package
 	.venv/bin/cfn-lint -i W3005 -- $(TEMPLATE)
 
@@ -106,7 +106,7 @@ clean: ## Remove what the targets above made, but not your data in .ibid
 
 .PHONY: installed-run installed-test
 installed-run installed-test:
-	@$(find_python); exec "$$python" functions/local/install.py $(subst installed-,,$@)
+	@$(find_python); exec "$$python" functions/local/packaging/install.py $(subst installed-,,$@)
 
 .PHONY: installed-osls
 installed-osls:

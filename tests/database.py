@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from functions.local import embedded_postgres, migrate
+from functions.local.database import embedded_postgres, migrate
 
 # The two versions bracket the one Supabase runs; SQL is tested on both.
 MAJORS = (18, 16)

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from functions.local import artifacts
+from functions.local.packaging import artifacts
 from tests import service
 from tests.fakes import runtime_api
 from tests.fakes.runtime_api import RuntimeApi

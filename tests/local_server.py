@@ -20,7 +20,7 @@ from pydantic import SecretStr
 
 from functions.adapters import auth
 from functions.core import errors, models
-from functions.local import serve
+from functions.local.server import serve
 from functions.runtime.config import Config
 from functions.runtime.services import Services
 
@@ -124,7 +124,7 @@ class LocalServer:
 
 
 class InProcessWorker:
-    """Does what `functions.local.worker` does in a process of its own, and can be made to wait."""
+    """Does what `functions.local.server.worker` does in a process of its own, and can be made to wait."""
 
     def __init__(self, services: Services) -> None:
         self._services = services

@@ -20,8 +20,8 @@ from functions.core import errors, models
 from functions.core.extraction import file_types
 from functions.core.ingestion.worker import hash_file
 from functions.core.text.storable import clean_text
-from functions.local.routes_local import LOCAL_USER
-from functions.local.serve import open_services
+from functions.local.server.routes import LOCAL_USER
+from functions.local.server.serve import open_services
 from functions.runtime import asking
 from functions.runtime.config import Config
 from functions.runtime.services import Services

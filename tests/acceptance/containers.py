@@ -18,7 +18,7 @@ from functions.adapters import auth
 from functions.adapters.laptop import object_rows
 from functions.adapters.laptop.embedder import LocalEmbedder
 from functions.adapters.laptop.object_store import LocalObjectStore
-from functions.local.serve import create_local_app
+from functions.local.server.serve import create_local_app
 from functions.runtime.config import Config
 from functions.runtime.services import Services
 from tests.handlers import events

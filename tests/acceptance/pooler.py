@@ -12,7 +12,7 @@ from typing import IO
 
 import psycopg
 
-from functions.local import system_account
+from functions.local.database import system_account
 from tests import requirements
 
 

@@ -23,8 +23,8 @@ import pytest
 from functions import sweeper
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models, ports
-from functions.local import embedded_postgres, migrate
-from functions.local import worker as local_worker
+from functions.local.database import embedded_postgres, migrate
+from functions.local.server import worker as local_worker
 from tests import database as database_servers
 from tests.acceptance import prose, workplace
 from tests.acceptance.workplace import Workplace, open_workplace, wait_for

@@ -24,7 +24,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 from PIL import Image, ImageDraw, ImageFont
 
-from functions.local import artifacts, ocr_layer
+from functions.local.packaging import artifacts, ocr_layer
 from tests import database as database_servers
 from tests import documents, service
 from tests.fakes import runtime_api, storage_server

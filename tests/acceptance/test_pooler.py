@@ -17,7 +17,7 @@ import pytest
 
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
-from functions.local import migrate
+from functions.local.database import migrate
 from tests import database as database_servers
 from tests.acceptance.containers import Container, Person, read, words_in
 from tests.acceptance.pooler import Pooler, run_pooler

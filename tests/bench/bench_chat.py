@@ -29,7 +29,7 @@ import httpx
 from functions.adapters import auth
 from functions.adapters.postgres.connection import Database
 from functions.core import models
-from functions.local import embedded_postgres, migrate
+from functions.local.database import embedded_postgres, migrate
 from functions.runtime.services import read_or_create_secret
 from tests.bench.libraries import COMMON_WORDS, Libraries
 from tests.bench.report import at_most, figure, print_figures

@@ -26,7 +26,8 @@ from uuid import uuid4
 
 import jwt
 
-from functions.local import artifacts, embedded_postgres, migrate
+from functions.local.database import embedded_postgres, migrate
+from functions.local.packaging import artifacts
 from tests.bench.report import at_most, figure, print_figures
 from tests.fakes.model_server import FakeModelServer
 from tests.handlers import events

@@ -28,7 +28,7 @@ from functions.adapters.laptop import object_rows
 from functions.adapters.laptop.embedder import LocalEmbedder
 from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.core import models
-from functions.local import embedded_postgres, migrate
+from functions.local.database import embedded_postgres, migrate
 from functions.runtime.services import Services, shared_services
 from tests import service
 from tests.acceptance import prose

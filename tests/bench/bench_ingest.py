@@ -23,7 +23,9 @@ import psycopg
 from functions.adapters.postgres import batches
 from functions.core.ingestion import jobs
 from functions.core.ingestion.worker import Worker
-from functions.local import embedded_postgres, evaluation_sets, migrate, terminal
+from functions.local import terminal
+from functions.local.database import embedded_postgres, migrate
+from functions.local.evaluation import question_sets
 from tests.acceptance import prose
 from tests.acceptance.test_time_limit import ingest_alone
 from tests.acceptance.workplace import Workplace, make_user, open_workplace
@@ -43,7 +45,7 @@ def make_pdf(path: Path, pages: int) -> Path:
     """The first pages of the English and French question sets, over and over, or pages made up."""
     import pypdfium2
 
-    sources = sorted(evaluation_sets.data_root().glob("pages_*/pdf/*.pdf"))
+    sources = sorted(question_sets.data_root().glob("pages_*/pdf/*.pdf"))
     if not sources:
         return prose.make_book(path, pages, sentences=30)
     target = pypdfium2.PdfDocument.new()

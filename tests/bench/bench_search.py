@@ -26,7 +26,8 @@ from functions.adapters.postgres.connection import Database
 from functions.core import models
 from functions.core.retrieval import retriever
 from functions.core.settings import Settings
-from functions.local import embedded_postgres, evaluation, migrate
+from functions.local.database import embedded_postgres, migrate
+from functions.local.evaluation import command
 from tests.bench.libraries import Libraries, Vectors
 from tests.bench.report import at_most, figure, print_figures
 
@@ -152,7 +153,7 @@ def count_chunks(libraries: Libraries) -> int:
 
 def run(folder: Path, scopes: Mapping[str, int], *, total: int, rounds: int) -> list[dict[str, Any]]:
     with (
-        embedded_postgres.start(folder / "postgres", settings=evaluation.FAST) as server,
+        embedded_postgres.start(folder / "postgres", settings=command.FAST) as server,
         closing(Database(server.dsn)) as database,
     ):
         migrate.migrate(server.dsn, with_functions=True)

@@ -22,7 +22,7 @@ from functions.core import models
 from functions.core.extraction.pdf import text_layer
 from functions.core.extraction.pdf.reader import open_pdf, open_text_page
 from functions.core.extraction.pdf.tables import finder
-from functions.local import evaluation_sets
+from functions.local.evaluation import question_sets
 from tests import prose_documents, random_tables, table_documents
 from tests.bench.report import at_most, figure, print_figures
 from tests.table_documents import KnownTable
@@ -175,7 +175,7 @@ def measure_prose() -> tuple[float, float, int]:
 
 def measure_gate() -> dict[str, float] | None:
     """What looking for tables costs on the pages of the question sets without any, beside reading their text."""
-    paths = sorted(evaluation_sets.data_root().glob("pages_*/pdf/*.pdf"))
+    paths = sorted(question_sets.data_root().glob("pages_*/pdf/*.pdf"))
     text_seconds = gate_seconds = 0.0
     pages = close = 0
     for path in paths:

@@ -11,7 +11,7 @@ from psycopg import sql
 
 from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
-from functions.local import migrate
+from functions.local.database import migrate
 from tests import library
 from tests.library import ADA, BOB
 

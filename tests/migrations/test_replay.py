@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psycopg
 
-from functions.local import migrate, stamp
+from functions.local.database import migrate, stamp
 from tests.database import TestCluster
 
 FUNCTIONS = """

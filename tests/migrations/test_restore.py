@@ -12,8 +12,8 @@ from functions.adapters.postgres import search, users
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
 from functions.core.settings import Settings
-from functions.local import cluster as clusters
-from functions.local import migrate
+from functions.local.database import cluster as clusters
+from functions.local.database import migrate
 from tests import library
 from tests.database import TestCluster
 from tests.library import ADA, BOB

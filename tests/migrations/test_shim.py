@@ -8,7 +8,7 @@ import psycopg
 import pytest
 
 from functions.core import errors
-from functions.local import migrate
+from functions.local.database import migrate
 from tests.database import add_user, as_user
 
 

@@ -17,7 +17,7 @@ import pytest
 from functions.adapters import media_types
 from functions.adapters.postgres.connection import Database
 from functions.core.settings import Settings
-from functions.local import migrate
+from functions.local.database import migrate
 from tests import database as database_servers
 from tests import library, requirements
 from tests.fakes import pg_net

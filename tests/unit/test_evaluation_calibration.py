@@ -8,9 +8,9 @@ import pytest
 
 from functions.core import errors
 from functions.core.settings import Settings
-from functions.local import evaluation_calibration
-from functions.local.evaluation_calibration import HALVES, Evidence, Judged, Refusals
-from functions.local.evaluation_sets import Question, QuestionSet
+from functions.local.evaluation import calibration
+from functions.local.evaluation.calibration import HALVES, Evidence, Judged, Refusals
+from functions.local.evaluation.question_sets import Question, QuestionSet
 
 
 def judged(half: int, *evidence: float) -> tuple[Judged, ...]:
@@ -21,19 +21,19 @@ def judged(half: int, *evidence: float) -> tuple[Judged, ...]:
 def test_the_threshold_refuses_no_more_than_it_may(most: float, threshold: float):
     """RET-8"""
     evidence = [0.4, 0.2, 0.1, 0.3]
-    assert evaluation_calibration.choose_threshold(evidence, most) == threshold
+    assert calibration.choose_threshold(evidence, most) == threshold
     assert sum(value < threshold for value in evidence) <= most * len(evidence)
 
 
 def test_every_other_document_is_in_the_other_half():
     questions = [Question(name, "?", "en", frozenset({name}), frozenset({name})) for name in "cabd"]
-    assert evaluation_calibration.split_documents(questions) == {"a": 0, "b": 1, "c": 0, "d": 1}
+    assert calibration.split_documents(questions) == {"a": 0, "b": 1, "c": 0, "d": 1}
 
 
 def test_the_questions_of_one_document_cannot_be_halved():
     question = Question("q", "?", "en", frozenset({"a"}), frozenset({"a"}))
     with pytest.raises(errors.ConflictError, match="lone"):
-        evaluation_calibration.collect_evidence(
+        calibration.collect_evidence(
             None,
             QuestionSet("lone", (), (), (question,)),
             None,
@@ -48,14 +48,14 @@ def test_a_half_is_measured_at_the_threshold_of_the_other():
         left_out=judged(0, 0.2, 0.35) + judged(1, 0.45, 0.55),
         unanswerable=(Judged(0.4, HALVES),),
     )
-    found = evaluation_calibration.cross_validate(evidence, 0.0)
+    found = calibration.cross_validate(evidence, 0.0)
     # At 0.3 the first half refuses (0, 1/2, 0); at 0.5 the second refuses (1, 1/2, 1).
     assert found == Refusals(threshold=0.4, answerable=0.5, left_out=0.5, unanswerable=0.5)
 
 
 def test_what_a_set_has_none_of_has_no_share():
     evidence = Evidence(judged(0, 0.5) + judged(1, 0.5), judged(0, 0.1), ())
-    found = evaluation_calibration.measure_refusals(evidence, 0.4)
+    found = calibration.measure_refusals(evidence, 0.4)
     assert (found.answerable, found.left_out) == (0.0, 1.0)
     assert math.isnan(found.unanswerable)
 

@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from functions.core.metrics import RankingScores
-from functions.local import evaluation_goals
-from functions.local.evaluation_asking import Asked
-from functions.local.evaluation_goals import Evaluation
-from functions.local.evaluation_sets import Question
+from functions.local.evaluation.asking import Asked
+from functions.local.evaluation.question_sets import Question
+from functions.local.evaluation.ranking_scores import RankingScores
+from functions.local.evaluation.scores import Evaluation, compare_english, list_figures, score_answers, score_citations
 
 
 def asked(ndcg: float | None, *, lang: str = "en", is_refused: bool = False) -> Asked:
@@ -28,7 +27,7 @@ def evaluation(name: str, hybrid: float, lexical: float, dense: float, lang: str
 
 
 def missed(found: Evaluation, **references: float) -> list[str]:
-    return [row["figure"] for row in evaluation_goals.list_figures(found, references) if not row["ok"]]
+    return [row["figure"] for row in list_figures(found, references) if not row["ok"]]
 
 
 def test_a_search_that_keeps_every_promise_misses_none():
@@ -60,9 +59,9 @@ def test_how_many_unanswerable_questions_are_refused_is_promised_by_language(lan
 def test_fusing_is_judged_by_the_mean_over_english_sets():
     english = [evaluation("a", 0.9, 0.9, 0.5), evaluation("b", 0.88, 0.5, 0.8)]
     others = [evaluation("c", 0.5, 0.8, 0.5, "fr"), evaluation("unanswerable_en", 0.8, 0.8, 0.8)]
-    [row] = evaluation_goals.compare_english([*english, *others])
+    [row] = compare_english([*english, *others])
     assert (row["value"], row["ok"]) == (1.05, True)
-    assert evaluation_goals.compare_english(english[:1]) == []
+    assert compare_english(english[:1]) == []
 
 
 def test_answers_are_scored_by_what_they_say_and_cite():
@@ -72,10 +71,10 @@ def test_answers_are_scored_by_what_they_say_and_cite():
         replace(asked(1.0), question=question, cited=frozenset(cited), says_answer=says)
         for cited, says in (("px", True), ("p", False), ("", False))
     ]
-    assert evaluation_goals.score_answers([*answers, asked(None)]) == (1 / 3, 1 / 3)
+    assert score_answers([*answers, asked(None)]) == (1 / 3, 1 / 3)
 
 
 def test_citations_are_scored_against_the_evidence():
     """EVAL-1: half right and complete, all wrong, and a refusal."""
     answers = [replace(asked(1.0), cited=frozenset(cited)) for cited in ("px", "x", "")]
-    assert evaluation_goals.score_citations([*answers, asked(None)]) == (1 / 4, 1 / 3)
+    assert score_citations([*answers, asked(None)]) == (1 / 4, 1 / 3)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.local import install
+from functions.local.packaging import install
 from tests.requirements import REPOSITORY, need_program
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from packaging.utils import canonicalize_name
 
-from functions.local import artifacts, ocr_layer
+from functions.local.packaging import artifacts, ocr_layer
 from functions.runtime.config import Config
 from tests import service
 from tests.bench.bench_coldstart import MOST_MB

@@ -13,7 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from functions.local import install
+from functions.local.packaging import install
 from functions.runtime.config import Config
 from tests.requirements import REPOSITORY, need_clone
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.local.system_account import SystemAccount
+from functions.local.database.system_account import SystemAccount
 
 OTHER = SystemAccount(uid=12345, gid=12345, is_other=True)
 OURSELVES = SystemAccount(uid=12345, gid=12345, is_other=False)

@@ -13,7 +13,8 @@ from functions.adapters.postgres.connection import Database
 from functions.core import models
 from functions.core.retrieval import retriever
 from functions.core.settings import Settings
-from functions.local import evaluation_library, migrate
+from functions.local.database import migrate
+from functions.local.evaluation import library
 from functions.runtime import policy
 from tests.bench.libraries import CHUNKS_OF_A_DOCUMENT, make_document
 from tests.bench.peers import datasets, serving
@@ -28,7 +29,7 @@ class IbidSearch:
             units, vectors = dataset.units[first : first + count], dataset.vectors[first : first + count]
             user = models.User.named(units[0].owner)
             document = make_document(str(first), [unit.text for unit in units], vectors)
-            evaluation_library.write_documents(database, user, server, [document])
+            library.write_documents(database, user, server, [document])
         vector_indexes.build_vector_indexes(database)  # as the daily schedule does, where a library is large enough
         database.close()
 

@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 
 from functions.core import ports
-from functions.local import embedded_postgres
+from functions.local.database import embedded_postgres
 from tests.bench.peers import environments
 from tests.bench.peers.environments import System
 from tests.requirements import REPOSITORY

@@ -1,10 +1,10 @@
 """Builds what is deployed: a zip file for each set of functions that need the same packages.
 
-`python -m functions.local.artifacts [--target lambda|host]` writes `.build/<target>/<set>.zip`, and does nothing
-when they are there already. An artifact holds our code without `functions/local`, the packages that its set needs at
-the versions that requirements.txt pins, and the bytecode of both, because Lambda cannot write any: without it every
-cold start compiles for a second or two. The packages for Lambda are fetched from the package index, those for this
-machine (`host`: the tests run such artifacts) are copied from where this Python has them.
+`python -m functions.local.packaging.artifacts [--target lambda|host]` writes `.build/<target>/<set>.zip`, and does
+nothing when they are there already. An artifact holds our code without `functions/local`, the packages that its set
+needs at the versions that requirements.txt pins, and the bytecode of both, because Lambda cannot write any: without
+it every cold start compiles for a second or two. The packages for Lambda are fetched from the package index, those
+for this machine (`host`: the tests run such artifacts) are copied from where this Python has them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import Final
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 BUILD = REPOSITORY / ".build"
 PINS = REPOSITORY / "requirements.txt"
 TASK_ROOT = "/var/task"
@@ -290,7 +290,9 @@ def _one_at_a_time(folder: Path) -> Iterator[None]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m functions.local.artifacts", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m functions.local.packaging.artifacts", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("--target", choices=["lambda", "host"], default="lambda")
     options = parser.parse_args(argv)
     try:

@@ -14,10 +14,10 @@ import psycopg
 
 from functions.core import errors
 
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
+REPOSITORY = Path(__file__).resolve().parents[3]
 MIGRATIONS = REPOSITORY / "supabase" / "migrations"
 FUNCTIONS = REPOSITORY / "sql"
-SHIM = Path(__file__).with_name("shim.sql")
+SHIM = Path(__file__).with_name("supabase_shim.sql")
 SHIM_MARK = "ibid: stand-in for Supabase Auth"
 LOCK = 0x1B1D_0001
 NAME = re.compile(r"(\d+)_(.*)\.sql")

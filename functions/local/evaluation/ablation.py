@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from functions.adapters.postgres.connection import Database
-from functions.core import metrics, ports
+from functions.core import ports
 from functions.core.settings import Settings
-from functions.local import evaluation_asking, evaluation_goals, evaluation_library, evaluation_sets
-from functions.local.evaluation_tables import format_difference
+from functions.local.evaluation import asking, question_sets, ranking_scores
+from functions.local.evaluation.library import Library, load_library
+from functions.local.evaluation.report import format_difference
+from functions.local.evaluation.scores import figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,11 @@ VARIANTS = (
 class Measured:
     """The scores of each question that the set answers, and how many passages were searched."""
 
-    scores: list[metrics.RankingScores]
+    scores: list[ranking_scores.RankingScores]
     chunk_count: int
 
 
-def list_variants(asked: evaluation_sets.QuestionSet, settings: Settings) -> list[Variant]:
+def list_variants(asked: question_sets.QuestionSet, settings: Settings) -> list[Variant]:
     """Those that differ from the default on this set. A worker takes the titles of files from the files."""
     return [
         variant
@@ -63,44 +65,44 @@ def list_variants(asked: evaluation_sets.QuestionSet, settings: Settings) -> lis
 
 
 def run(
-    database: Database, asked: evaluation_sets.QuestionSet, embedder: ports.Embedder, settings: Settings
+    database: Database, asked: question_sets.QuestionSet, embedder: ports.Embedder, settings: Settings
 ) -> list[dict[str, Any]]:
     """Prints a table of the variants of one set; returns the figures: each variant against the default."""
-    libraries: dict[tuple[Any, ...], evaluation_library.Library] = {}
+    libraries: dict[tuple[Any, ...], Library] = {}
     embedder.embed([question.text for question in asked.questions])
     print(f"\n{asked.name:44}{'passages':>9}{'nDCG@10':>9}{'hit@5':>8}  nDCG@10 less the default's")
     figures: list[dict[str, Any]] = []
     default: list[float] = []
     for variant in list_variants(asked, settings):
         measured = _measure(database, asked, embedder, replace(settings, **variant.changes), variant, libraries)
-        mean = metrics.mean_scores(measured.scores)
+        mean = ranking_scores.mean_scores(measured.scores)
         ndcgs = [scores.ndcg for scores in measured.scores]
         default = default or ndcgs
         difference = "" if variant is DEFAULT else f"  {format_difference(ndcgs, default)}"
         print(f"{variant.name:44}{measured.chunk_count:9}{mean.ndcg:9.4f}{mean.hit_5:8.4f}{difference}", flush=True)
         name = f"{asked.name}: ndcg, {variant.name}"
-        figures.append(evaluation_goals.figure(name, mean.ndcg, metrics.mean(default), None))
+        figures.append(figure(name, mean.ndcg, ranking_scores.mean(default), None))
     return figures
 
 
 def _measure(
     database: Database,
-    asked: evaluation_sets.QuestionSet,
+    asked: question_sets.QuestionSet,
     embedder: ports.Embedder,
     settings: Settings,
     variant: Variant,
-    libraries: dict[tuple[Any, ...], evaluation_library.Library],
+    libraries: dict[tuple[Any, ...], Library],
 ) -> Measured:
     index = (settings.chunk_tokens, settings.chunk_overlap, variant.titled)
     if index not in libraries:
         indexed = asked if variant.titled else _remove_titles(asked)
-        libraries[index] = evaluation_library.load_library(database, indexed, embedder, settings)
+        libraries[index] = load_library(database, indexed, embedder, settings)
     library = libraries[index]
-    found = evaluation_asking.ask_all(database, library, asked.questions, embedder, settings, variant.arm)
+    found = asking.ask_all(database, library, asked.questions, embedder, settings, variant.arm)
     scores = [one.context if variant.reads else one.scores for one in found]
     return Measured([one for one in scores if one], library.chunk_count)
 
 
-def _remove_titles(asked: evaluation_sets.QuestionSet) -> evaluation_sets.QuestionSet:
-    passages: Sequence[evaluation_sets.Passage] = [replace(passage, title=None) for passage in asked.passages]
+def _remove_titles(asked: question_sets.QuestionSet) -> question_sets.QuestionSet:
+    passages: Sequence[question_sets.Passage] = [replace(passage, title=None) for passage in asked.passages]
     return replace(asked, passages=tuple(passages))

@@ -1,7 +1,8 @@
 """Builds a layer with which the ingest function reads scans on Lambda: Tesseract's library, a program, languages.
 
-`python -m functions.local.ocr_layer [--languages eng+fra]` writes `.build/lambda/layers/ocr.zip`. The library comes in
-the wheel of tesserocr; the languages are those of the Tesseract installed here, and good for any machine.
+`python -m functions.local.packaging.ocr_layer [--languages eng+fra]` writes `.build/lambda/layers/ocr.zip`. The
+library comes in the wheel of tesserocr; the languages are those of the Tesseract installed here, and good for any
+machine.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from functions.local import artifacts
-from functions.local.artifacts import ArtifactError, Target
+from functions.local.packaging import artifacts
+from functions.local.packaging.artifacts import ArtifactError, Target
 
 TESSEROCR: Final = "tesserocr==2.13.0"
 
@@ -64,7 +65,9 @@ def _provide_library(target: Target, folder: Path) -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m functions.local.ocr_layer", description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m functions.local.packaging.ocr_layer", description=__doc__.partition("\n")[0]
+    )
     parser.add_argument("--languages", default="eng+fra")
     try:
         path = build(artifacts.LAMBDA, parser.parse_args(argv).languages)

@@ -20,20 +20,13 @@ from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models, ports
 from functions.core.settings import Settings, validate_changes
-from functions.local import (
-    embedded_postgres,
-    evaluation_ablation,
-    evaluation_asking,
-    evaluation_calibration,
-    evaluation_goals,
-    evaluation_library,
-    evaluation_sets,
-    migrate,
-    serve,
-)
-from functions.local.evaluation_goals import Evaluation, list_figures
-from functions.local.evaluation_tables import print_difference, print_figures, print_report
-from functions.local.evaluation_vectors import RememberingEmbedder
+from functions.local.database import embedded_postgres, migrate
+from functions.local.evaluation import ablation, asking, calibration, question_sets, scores
+from functions.local.evaluation.library import load_library
+from functions.local.evaluation.report import print_difference, print_figures, print_report
+from functions.local.evaluation.scores import Evaluation, list_figures
+from functions.local.evaluation.vector_cache import RememberingEmbedder
+from functions.local.server import serve
 from functions.runtime import policy
 from functions.runtime.config import Config
 from functions.runtime.services import Services
@@ -41,24 +34,22 @@ from functions.runtime.services import Services
 FAST = {**embedded_postgres.FAST_SETTINGS, "shared_buffers": "256MB"}
 EMBEDDING_THREADS = 2
 
-Reference = Callable[[evaluation_sets.QuestionSet], float]
+Reference = Callable[[question_sets.QuestionSet], float]
 """The nDCG@10 of another full text search on a set."""
 
 
 def evaluate(
     database: Database,
-    questions: evaluation_sets.QuestionSet,
+    questions: question_sets.QuestionSet,
     embedder: ports.Embedder,
     settings: Settings,
-    arms: Iterable[str] = evaluation_asking.ARMS,
+    arms: Iterable[str] = asking.ARMS,
 ) -> Evaluation:
     """Indexes the set for a new user of a migrated database and asks its questions of each of `arms`."""
-    library = evaluation_library.load_library(database, questions, embedder, settings)
+    library = load_library(database, questions, embedder, settings)
     embedder.embed([question.text for question in questions.questions])
-    asked = {
-        arm: evaluation_asking.ask_all(database, library, questions.questions, embedder, settings, arm) for arm in arms
-    }
-    missed = evaluation_asking.list_missed(database, library, asked["lexical"])
+    asked = {arm: asking.ask_all(database, library, questions.questions, embedder, settings, arm) for arm in arms}
+    missed = asking.list_missed(database, library, asked["lexical"])
     return Evaluation(questions.name, len(library.names), library.chunk_count, asked, missed)
 
 
@@ -119,7 +110,7 @@ def main(argv: Sequence[str] | None = None, references: Mapping[str, Reference] 
 
 def _run(options: argparse.Namespace, references: Mapping[str, Reference]) -> int:
     settings = parse_configuration(options.configuration)
-    sets = [evaluation_sets.read_set(name, limit=options.limit) for name in options.sets]
+    sets = [question_sets.read_set(name, limit=options.limit) for name in options.sets]
     config = Config()
     server = policy.configured_server(config)
     with open_database() as database, open_embedder(config.home, server, fresh=options.fresh) as embedder:
@@ -127,12 +118,12 @@ def _run(options: argparse.Namespace, references: Mapping[str, Reference]) -> in
         name = "eval"
         if options.calibrate:
             name = "calibration"
-            figures, threshold = evaluation_calibration.run(database, sets, embedder, settings, server.model)
+            figures, threshold = calibration.run(database, sets, embedder, settings, server.model)
             if options.save:
                 save_threshold(config, server, threshold)
         elif options.ablation:
             name = "ablation"
-            figures = [row for asked in sets for row in evaluation_ablation.run(database, asked, embedder, settings)]
+            figures = [row for asked in sets for row in ablation.run(database, asked, embedder, settings)]
         else:
             other = parse_configuration(options.against) if options.against else None
             figures = _compare(database, sets, embedder, settings, other, references)
@@ -155,7 +146,7 @@ def save_threshold(config: Config, server: models.EmbeddingServer, threshold: fl
 
 def _compare(
     database: Database,
-    sets: Sequence[evaluation_sets.QuestionSet],
+    sets: Sequence[question_sets.QuestionSet],
     embedder: ports.Embedder,
     settings: Settings,
     against: Settings | None,
@@ -170,10 +161,10 @@ def _compare(
             other = evaluate(database, asked, embedder, against)
             print_report(other)
             print_difference(found, other)
-        compared = references if asked.name in evaluation_goals.REFERENCE_SETS else {}
+        compared = references if asked.name in scores.REFERENCE_SETS else {}
         figures += list_figures(found, {name: measure(asked) for name, measure in compared.items()})
         evaluations.append(found)
-    return figures + evaluation_goals.compare_english(evaluations)
+    return figures + scores.compare_english(evaluations)
 
 
 def _parser() -> argparse.ArgumentParser:

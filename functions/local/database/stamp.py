@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from functions.local import migrate
+from functions.local.database import migrate
 
 FROZEN = migrate.REPOSITORY / "supabase" / "migrations.sha256"
 HEADER = re.compile(r"^-- from sql/(?P<name>\S+\.sql) sha256:(?P<hash>[0-9a-f]{64})\n", re.MULTILINE)

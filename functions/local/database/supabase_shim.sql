@@ -1,5 +1,5 @@
 -- What a bare Postgres lacks to look like a Supabase project: its roles, and its schemas `auth`, `storage` and `extensions`.
--- Applied by functions/local/migrate.py, only where there is no `auth` schema yet or where this file made it. Every statement may
+-- Applied by functions/local/database/migrate.py, only where there is no `auth` schema yet or where this file made it. Every statement may
 -- run again.
 
 do $$

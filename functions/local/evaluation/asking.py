@@ -10,14 +10,14 @@ from typing import Any
 
 from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
-from functions.core import metrics, models, ports
+from functions.core import models, ports
 from functions.core.answering import extractive
 from functions.core.retrieval import guard, retriever
 from functions.core.retrieval.context import choose_context
 from functions.core.settings import Settings
 from functions.core.text import languages
-from functions.local import evaluation_sets
-from functions.local.evaluation_library import Library
+from functions.local.evaluation import question_sets, ranking_scores
+from functions.local.evaluation.library import Library
 
 # Deep enough for ten distinct pages; the order of the first hits does not depend on it.
 HITS = 60
@@ -46,14 +46,14 @@ class Asked:
     words of the gold answer stand in it, where the whole search was asked and found enough.
     """
 
-    question: evaluation_sets.Question
-    scores: metrics.RankingScores | None
-    context: metrics.RankingScores | None
+    question: question_sets.Question
+    scores: ranking_scores.RankingScores | None
+    context: ranking_scores.RankingScores | None
     search_ms: float
     is_empty: bool
     evidence: float
     threshold: float
-    cited: frozenset[evaluation_sets.Unit] = frozenset()
+    cited: frozenset[question_sets.Unit] = frozenset()
     says_answer: bool = False
 
     @property
@@ -64,7 +64,7 @@ class Asked:
 def ask_all(
     database: Database,
     library: Library,
-    questions: Sequence[evaluation_sets.Question],
+    questions: Sequence[question_sets.Question],
     embedder: ports.Embedder,
     settings: Settings,
     arm: str,
@@ -77,7 +77,7 @@ def ask_all(
 def ask_without_sources(
     database: Database,
     library: Library,
-    asked: evaluation_sets.QuestionSet,
+    asked: question_sets.QuestionSet,
     embedder: ports.Embedder,
     settings: Settings,
 ) -> list[Asked]:
@@ -101,7 +101,7 @@ class _Asker:
     settings: Settings
     arm: str
 
-    def ask(self, question: evaluation_sets.Question, scope: models.Scope, gold: Collection[Hashable]) -> Asked:
+    def ask(self, question: question_sets.Question, scope: models.Scope, gold: Collection[Hashable]) -> Asked:
         lang = languages.detect_language(question.text)
         servers = () if self.arm == "lexical" else (self.library.server,)
         found = retriever.retrieve(
@@ -134,11 +134,13 @@ class _Asker:
             says_answer=any(_says(extract.text, answer) for extract in extracts for answer in question.answers),
         )
 
-    def _score(self, hits: Sequence[models.SearchHit], gold: Collection[Hashable]) -> metrics.RankingScores | None:
-        return metrics.score_ranking([_unit(self.library, hit) for hit in hits], gold) if gold else None
+    def _score(
+        self, hits: Sequence[models.SearchHit], gold: Collection[Hashable]
+    ) -> ranking_scores.RankingScores | None:
+        return ranking_scores.score_ranking([_unit(self.library, hit) for hit in hits], gold) if gold else None
 
 
-def _unit(library: Library, hit: models.SearchHit) -> evaluation_sets.Unit:
+def _unit(library: Library, hit: models.SearchHit) -> question_sets.Unit:
     name = library.names[hit.source_id]
     return (name, hit.page_start) if hit.file_type == "pdf" else name
 

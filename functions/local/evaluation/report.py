@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from functions.core import metrics
-from functions.local.evaluation_asking import Asked
-from functions.local.evaluation_goals import Evaluation, mean_scores, refused_share, score_answers, score_citations
+from functions.local.evaluation import ranking_scores
+from functions.local.evaluation.asking import Asked
+from functions.local.evaluation.scores import Evaluation, mean_scores, refused_share, score_answers, score_citations
 
 COLUMNS = ("nDCG@10", "MRR@10", "hit@1", "hit@5", "hit@10")
 
@@ -38,8 +38,8 @@ def _format_row(arm: str, lang: str, asked: Sequence[Asked]) -> str:
     scores = mean_scores(asked)
     times = [one.search_ms for one in asked]
     values = (scores.ndcg, scores.mrr, scores.hit_1, scores.hit_5, scores.hit_10)
-    empty = metrics.mean([float(one.is_empty) for one in asked])
-    latency = f"{metrics.percentile(times, 0.5):8.1f}{metrics.percentile(times, 0.95):8.1f}"
+    empty = ranking_scores.mean([float(one.is_empty) for one in asked])
+    latency = f"{ranking_scores.percentile(times, 0.5):8.1f}{ranking_scores.percentile(times, 0.95):8.1f}"
     return f"{arm:9}{lang:6}{len(asked):5}" + "".join(f"{value:9.4f}" for value in values) + f"{empty:8.3f}{latency}"
 
 
@@ -59,7 +59,7 @@ def print_difference(ours: Evaluation, theirs: Evaluation) -> None:
 
 def format_difference(ours: Sequence[float], theirs: Sequence[float]) -> str:
     """The mean paired difference and its 95 % interval."""
-    mean, low, high = metrics.paired_difference(ours, theirs)
+    mean, low, high = ranking_scores.paired_difference(ours, theirs)
     return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]"
 
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from functions.adapters.postgres.connection import Database
-from functions.core import errors, metrics, ports
+from functions.core import errors, ports
 from functions.core.settings import Settings
-from functions.local import evaluation_asking, evaluation_goals, evaluation_library, evaluation_sets
+from functions.local.evaluation import asking, question_sets, ranking_scores, scores
+from functions.local.evaluation.library import load_library
 from functions.runtime import policy
 
 HALVES = (0, 1)
@@ -61,7 +62,7 @@ class Refusals:
 
 
 def collect_evidence(
-    database: Database, asked: evaluation_sets.QuestionSet, embedder: ports.Embedder, settings: Settings
+    database: Database, asked: question_sets.QuestionSet, embedder: ports.Embedder, settings: Settings
 ) -> Evidence:
     """Indexes the set and asks its questions, with and without the documents that answer them.
 
@@ -70,12 +71,12 @@ def collect_evidence(
     halves = split_documents(asked.questions)
     if len(halves) < len(HALVES):
         raise errors.ConflictError(f"{asked.name} has no questions of two documents to compare.")
-    library = evaluation_library.load_library(database, asked, embedder, settings)
+    library = load_library(database, asked, embedder, settings)
     embedder.embed([question.text for question in asked.questions])
-    whole = evaluation_asking.ask_all(database, library, asked.questions, embedder, settings, "hybrid")
-    left_out = evaluation_asking.ask_without_sources(database, library, asked, embedder, settings)
+    whole = asking.ask_all(database, library, asked.questions, embedder, settings, "hybrid")
+    left_out = asking.ask_without_sources(database, library, asked, embedder, settings)
 
-    def judge(one: evaluation_asking.Asked) -> Judged:
+    def judge(one: asking.Asked) -> Judged:
         evidence = one.evidence / one.threshold * settings.similarity_threshold
         documents = one.question.documents
         # A question of documents in both halves is in that of the first.
@@ -88,7 +89,7 @@ def collect_evidence(
     )
 
 
-def split_documents(questions: Sequence[evaluation_sets.Question]) -> dict[str, int]:
+def split_documents(questions: Sequence[question_sets.Question]) -> dict[str, int]:
     """The half that each document is in: every other one, in the order of their names."""
     names = sorted({name for question in questions for name in question.documents})
     return {name: place % len(HALVES) for place, name in enumerate(names)}
@@ -104,13 +105,13 @@ def choose_threshold(answerable: Sequence[float], most_refused: float) -> float:
     return sorted(answerable)[math.floor(most_refused * len(answerable))]
 
 
-def cross_validate(evidence: Evidence, most_refused: float = evaluation_goals.FALSE_REFUSALS) -> Refusals:
+def cross_validate(evidence: Evidence, most_refused: float = scores.FALSE_REFUSALS) -> Refusals:
     """Each half at the threshold of the other, on average."""
     found = []
     for half in HALVES:
         others = [one.evidence for one in evidence.answerable if half not in one.halves]
         found.append(measure_refusals(evidence, choose_threshold(others, most_refused), (half,)))
-    return Refusals(*(metrics.mean([getattr(one, name) for one in found]) for name in Refusals.__slots__))
+    return Refusals(*(ranking_scores.mean([getattr(one, name) for one in found]) for name in Refusals.__slots__))
 
 
 def measure_refusals(evidence: Evidence, threshold: float, halves: Sequence[int] = HALVES) -> Refusals:
@@ -118,14 +119,14 @@ def measure_refusals(evidence: Evidence, threshold: float, halves: Sequence[int]
 
     def share(judged: Sequence[Judged]) -> float:
         wanted = [one.evidence for one in judged if not set(halves).isdisjoint(one.halves)]
-        return metrics.mean([float(value < threshold) for value in wanted])
+        return ranking_scores.mean([float(value < threshold) for value in wanted])
 
     return Refusals(threshold, share(evidence.answerable), share(evidence.left_out), share(evidence.unanswerable))
 
 
 def run(
     database: Database,
-    sets: Sequence[evaluation_sets.QuestionSet],
+    sets: Sequence[question_sets.QuestionSet],
     embedder: ports.Embedder,
     settings: Settings,
     model: str = policy.LOCAL_SERVER.model,
@@ -157,14 +158,14 @@ def _print_row(name: str, evidence: Evidence, refused: Refusals) -> None:
 
 
 def _list_figures(name: str, refused: Refusals) -> list[dict[str, Any]]:
-    limit, figure = evaluation_goals.limit, evaluation_goals.figure
+    limit, figure = scores.limit, scores.figure
     rows = [figure(f"{name}: threshold", refused.threshold, Settings().similarity_threshold, None)]
     # Twice what was chosen for: half of the questions tell the threshold of the other half only so well.
-    rows.append(limit(f"{name}: answerable questions refused", refused.answerable, 2 * evaluation_goals.FALSE_REFUSALS))
+    rows.append(limit(f"{name}: answerable questions refused", refused.answerable, 2 * scores.FALSE_REFUSALS))
     if not math.isnan(refused.left_out):
         rows.append(figure(f"{name}: left out questions refused", refused.left_out, 1.0, None))
     if not math.isnan(refused.unanswerable):
-        least = evaluation_goals.REFUSALS.get(name.removeprefix(evaluation_sets.UNANSWERABLE))
+        least = scores.REFUSALS.get(name.removeprefix(question_sets.UNANSWERABLE))
         rows.append(
             figure(f"{name}: unanswerable questions refused", refused.unanswerable, least or 1.0, least and 1.0)
         )

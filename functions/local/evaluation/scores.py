@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from functions.core import metrics
-from functions.local.evaluation_asking import Asked
-from functions.local.evaluation_sets import UNANSWERABLE
+from functions.local.evaluation import ranking_scores
+from functions.local.evaluation.asking import Asked
+from functions.local.evaluation.question_sets import UNANSWERABLE
 
 # (set, score of the hybrid search) → least value. For pages, what plain BM25 finds.
 GOALS = {
@@ -44,14 +44,14 @@ class Evaluation:
         return sorted({asked.question.lang for asked in self.arms["hybrid"]})
 
 
-def mean_scores(asked: Sequence[Asked]) -> metrics.RankingScores:
+def mean_scores(asked: Sequence[Asked]) -> ranking_scores.RankingScores:
     """Over the questions that the set answers."""
-    return metrics.mean_scores([one.scores for one in asked if one.scores])
+    return ranking_scores.mean_scores([one.scores for one in asked if one.scores])
 
 
 def refused_share(asked: Sequence[Asked], *, answerable: bool) -> float:
     """Of the questions that the set answers, or of those that it does not; NaN when there are none."""
-    return metrics.mean([float(one.is_refused) for one in asked if bool(one.scores) == answerable])
+    return ranking_scores.mean([float(one.is_refused) for one in asked if bool(one.scores) == answerable])
 
 
 def score_citations(asked: Sequence[Asked]) -> tuple[float, float]:
@@ -64,7 +64,7 @@ def score_citations(asked: Sequence[Asked]) -> tuple[float, float]:
     right = [len(one.cited & one.question.gold) for one in answerable]
     precision = [n / len(one.cited) for n, one in zip(right, answerable, strict=True) if one.cited]
     recall = [n / len(one.question.gold) for n, one in zip(right, answerable, strict=True)]
-    return metrics.mean(precision), metrics.mean(recall)
+    return ranking_scores.mean(precision), ranking_scores.mean(recall)
 
 
 def score_answers(asked: Sequence[Asked]) -> tuple[float, float]:
@@ -74,7 +74,9 @@ def score_answers(asked: Sequence[Asked]) -> tuple[float, float]:
     """
     answerable = [one for one in asked if one.scores]
     said = [float(one.says_answer) for one in answerable if one.question.answers]
-    return metrics.mean(said), metrics.mean([float(bool(one.cited & one.question.gold)) for one in answerable])
+    return ranking_scores.mean(said), ranking_scores.mean(
+        [float(bool(one.cited & one.question.gold)) for one in answerable]
+    )
 
 
 def list_figures(found: Evaluation, references: Mapping[str, float] | None = None) -> list[dict[str, Any]]:
@@ -104,7 +106,9 @@ def list_figures(found: Evaluation, references: Mapping[str, float] | None = Non
     if said == said:
         rows.append(figure("answers without a model that say the gold answer", said, 1.0, SAYING.get(found.name)))
     rows.append(figure("answers without a model that cite evidence", proven, 1.0, CITING.get(found.name)))
-    latencies = {arm: metrics.percentile([one.search_ms for one in asked], 0.5) for arm, asked in found.arms.items()}
+    latencies = {
+        arm: ranking_scores.percentile([one.search_ms for one in asked], 0.5) for arm, asked in found.arms.items()
+    }
     arms_ms = latencies["lexical"] + latencies["dense"]
     rows.append(figure("hybrid search p50 ms to both arms' sum", latencies["hybrid"], arms_ms, None))
     return [row | {"figure": f"{found.name}: {row['figure']}"} for row in rows]
@@ -120,7 +124,9 @@ def compare_english(evaluations: Sequence[Evaluation]) -> list[dict[str, Any]]:
         ratios.append(scores["hybrid"].ndcg / _better_arm(scores))
     if len(ratios) < 2:
         return []
-    return [figure("English sets: hybrid ndcg to the better arm's, mean", metrics.mean(ratios), 1.0, ENGLISH_FUSION)]
+    return [
+        figure("English sets: hybrid ndcg to the better arm's, mean", ranking_scores.mean(ratios), 1.0, ENGLISH_FUSION)
+    ]
 
 
 def figure(name: str, value: float, baseline: float, goal: float | None) -> dict[str, Any]:
@@ -149,5 +155,5 @@ def limit(name: str, value: float, most: float) -> dict[str, Any]:
     }
 
 
-def _better_arm(scores: Mapping[str, metrics.RankingScores]) -> float:
+def _better_arm(scores: Mapping[str, ranking_scores.RankingScores]) -> float:
     return max(scores["lexical"].ndcg, scores["dense"].ndcg)

@@ -18,8 +18,9 @@ from fastapi import FastAPI
 from pydantic import SecretStr
 
 from functions.core import errors
-from functions.local import embedded_postgres, migrate, routes_local
-from functions.local.worker import NoteThread, WorkerProcess
+from functions.local.database import embedded_postgres, migrate
+from functions.local.server import routes
+from functions.local.server.worker import NoteThread, WorkerProcess
 from functions.runtime.config import Config
 from functions.runtime.services import Services
 from functions.web.app import create_app
@@ -96,7 +97,7 @@ def create_local_app(services: Services) -> FastAPI:
         settings.router,
     ]
     if services.is_local:
-        routers.append(routes_local.router)
+        routers.append(routes.router)
     app = create_app(*routers, services=services)
     app.router.lifespan_context = _more_threads
     return app

@@ -21,7 +21,7 @@ from functions.core.ingestion.chunking import chunker, page_layout, passages
 from functions.core.ingestion.worker import Worker
 from functions.core.settings import Settings
 from functions.core.text import languages
-from functions.local import evaluation_sets
+from functions.local.evaluation import question_sets
 from functions.runtime import policy
 
 PASSAGES_AT_ONCE = 500
@@ -42,7 +42,7 @@ class Library:
 
 
 def load_library(
-    database: Database, questions: evaluation_sets.QuestionSet, embedder: ports.Embedder, settings: Settings
+    database: Database, questions: question_sets.QuestionSet, embedder: ports.Embedder, settings: Settings
 ) -> Library:
     """Indexes a set for a new user: files by the worker, passages as documents of one page."""
     user = models.User(str(uuid.uuid4()), False, {})
@@ -65,7 +65,7 @@ def _ingest_files(
     database: Database,
     user: models.User,
     server: models.EmbeddingServer,
-    files: Sequence[evaluation_sets.SourceFile],
+    files: Sequence[question_sets.SourceFile],
     embedder: ports.Embedder,
     settings: Settings,
 ) -> dict[str, str]:
@@ -108,7 +108,7 @@ class _OneFile:
 
 
 def _cut_passages(
-    passages: Sequence[evaluation_sets.Passage], embedder: ports.Embedder, settings: Settings
+    passages: Sequence[question_sets.Passage], embedder: ports.Embedder, settings: Settings
 ) -> Iterator[Document]:
     """Those that have any text."""
     chunked = [(passage, chunks) for passage in passages if (chunks := _chunk(passage, embedder, settings))]
@@ -117,7 +117,7 @@ def _cut_passages(
         yield Document(passage, chunks, list(islice(vectors, len(chunks))))
 
 
-def _chunk(passage: evaluation_sets.Passage, embedder: ports.Embedder, settings: Settings) -> list[models.Chunk]:
+def _chunk(passage: question_sets.Passage, embedder: ports.Embedder, settings: Settings) -> list[models.Chunk]:
     chunks, _ = chunker.chunk_page(
         models.Page(1, passage.text),
         settings=passages.ChunkSettings(settings.chunk_tokens, settings.chunk_overlap, embedder.max_input_tokens),
@@ -149,7 +149,7 @@ def _embed(chunks: Sequence[models.Chunk], embedder: ports.Embedder) -> list[por
 class Document:
     """A text of one page with its chunks, at least one, and the vector of each."""
 
-    passage: evaluation_sets.Passage
+    passage: question_sets.Passage
     chunks: Sequence[models.Chunk]
     vectors: Sequence[ports.Matrix]
 

@@ -23,7 +23,7 @@ import psutil
 from psycopg import pq
 
 from functions.core import errors
-from functions.local import system_account
+from functions.local.database import system_account
 
 log = logging.getLogger(__name__)
 

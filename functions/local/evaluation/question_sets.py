@@ -17,7 +17,7 @@ from typing import Any
 
 from functions.core import errors
 
-DEFAULT_ROOT = Path(__file__).resolve().parent.parent.parent.parent / "shared" / "eval"
+DEFAULT_ROOT = Path(__file__).resolve().parents[4] / "shared" / "eval"
 UNANSWERABLE = "unanswerable_"
 
 Unit = str | tuple[str, int]

@@ -10,7 +10,7 @@ from uuid import UUID
 from functions.adapters import auth
 from functions.adapters.postgres import people
 from functions.core import errors
-from functions.local.serve import open_services
+from functions.local.server.serve import open_services
 from functions.runtime.config import Config
 from functions.runtime.services import Services
 

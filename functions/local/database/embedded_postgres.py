@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO
 
 from functions.core import errors
-from functions.local import cluster
+from functions.local.database import cluster
 
 DEFAULT_MAJOR = 18
 
