@@ -33,7 +33,7 @@ run: installed-run ## Install, start the embedded database, migrate, serve on ht
 
 .PHONY: test
 test: installed-test installed-osls ## Install, run every test (ARGS="tests/unit -x" to choose)
-	@$(PYTHON) -m tests.preflight
+	@$(PYTHON) -m tests.support.preflight
 	@$(PYTHON) -m pytest $(ARGS)
 
 .PHONY: check
@@ -41,7 +41,7 @@ check: installed-test ## What must hold before a commit: format, lint, types, im
 	$(PYTHON) -m ruff format --check functions tests
 	$(PYTHON) -m ruff check functions tests
 	$(PYTHON) -m mypy
-	$(PYTHON) -m pytest -q tests/unit/test_architecture.py tests/unit/test_imports.py tests/unit/test_repository.py
+	$(PYTHON) -m pytest -q tests/repository/test_architecture.py tests/repository/test_imports.py tests/repository/test_repository.py
 	$(PYTHON) -m functions.local stamp --check
 
 .PHONY: fmt

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from functions.adapters.postgres import cited_sources, conversations
-from tests import documents
-from tests.acceptance import writing
-from tests.local_server import Json, LocalServer, Person, problem_of, wait_until
+from tests.acceptance.support import writing
+from tests.support import documents
+from tests.support.local_server import Json, LocalServer, Person, problem_of, wait_until
 
 FACT = "The boiler burns wood chips in winter."
 QUESTION = "What does the boiler burn in winter?"

@@ -20,7 +20,7 @@ import pytest
 
 from functions.core import errors
 from functions.local.database import embedded_postgres, system_account
-from tests import requirements
+from tests.support import requirements
 
 FAST = {"fsync": "off"}  # and no more: what was committed must survive the killing of a process
 HOLD = """

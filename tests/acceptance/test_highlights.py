@@ -32,7 +32,7 @@ from functions.core.extraction.pdf import page_images
 from functions.core.extraction.pdf.page_images import Rectangle
 from functions.core.extraction.pdf.reader import PdfPages
 from functions.core.ingestion.chunking import chunker, page_layout, passages
-from tests.documents import LETTER
+from tests.support.documents import LETTER
 
 LEAST_IOU, LEAST_SHARE = 0.5, 0.98
 MARGIN = 60.0

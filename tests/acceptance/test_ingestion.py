@@ -19,9 +19,9 @@ from functions.core import errors, models, ports
 from functions.core.ingestion.worker import Outcome, Worker
 from functions.core.settings import Settings
 from functions.runtime.policy import LOCAL_SERVER
-from tests import library
-from tests.documents import make_pdf
-from tests.library import ADA
+from tests.support import library
+from tests.support.documents import make_pdf
+from tests.support.library import ADA
 
 PAGES = 20
 

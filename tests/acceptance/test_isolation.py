@@ -12,8 +12,8 @@ import httpx
 import jwt
 import pytest
 
-from tests import documents
-from tests.local_server import Json, LocalServer, Person, problem_of
+from tests.support import documents
+from tests.support.local_server import Json, LocalServer, Person, problem_of
 
 SECRET_WORDS = "The zeppelin Quastenflosser crossed the Barents Sea in silence."
 SECRET_NOTE = "The captain of the zeppelin wrote poems."

@@ -25,14 +25,14 @@ from moto.server import ThreadedMotoServer
 from PIL import Image, ImageDraw, ImageFont
 
 from functions.local.packaging import artifacts, ocr_layer
-from tests import database as database_servers
-from tests import documents, service
-from tests.fakes import runtime_api, storage_server
-from tests.fakes.model_server import FakeModelServer, Reply, answer_json, pieces
 from tests.handlers import events
 from tests.handlers.events import Json
-from tests.lambda_platform import Function, Platform, set_of
-from tests.requirements import missing, need_tesseract
+from tests.support import database as database_servers
+from tests.support import documents, service
+from tests.support.fakes import runtime_api, storage_server
+from tests.support.fakes.model_server import FakeModelServer, Reply, answer_json, pieces
+from tests.support.lambda_platform import Function, Platform, set_of
+from tests.support.requirements import missing, need_tesseract
 
 JWT_SECRET = "a secret that a project still signs its tokens with"
 CRON_SECRET, WEBHOOK_SECRET = "cron-secret-of-the-tests", "webhook-secret-of-the-tests"

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.acceptance.conftest import CRON_SECRET
-from tests.local_server import LocalServer, Person, problem_of
+from tests.support.local_server import LocalServer, Person, problem_of
 
 
 @pytest.mark.parametrize("path", ["/", "/static/app.js", "/api/rag/me", "/nowhere", "/health"])

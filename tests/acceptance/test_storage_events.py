@@ -16,10 +16,10 @@ from functions.adapters import sqs
 from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.adapters.postgres import documents
 from functions.adapters.postgres.connection import Connection
-from tests.acceptance import inside, stored_state
-from tests.acceptance.prose import write_markdown
+from tests.acceptance.support import inside, stored_state
+from tests.acceptance.support.prose import write_markdown
 from tests.handlers import events
-from tests.local_server import Json, LocalServer, Person, problem_of, run_local_server
+from tests.support.local_server import Json, LocalServer, Person, problem_of, run_local_server
 
 OLD, NEW = b"The old boiler burns peat and coal.", b"The new boiler burns wood and nothing else."
 LONG = write_markdown("valleys", 24).encode()

@@ -16,10 +16,10 @@ import pytest
 from functions.adapters import sqs
 from functions.core import models
 from functions.core.ingestion.worker import RESERVE_SECONDS
-from tests.acceptance import prose, workplace
-from tests.acceptance.workplace import Workplace, open_workplace
+from tests.acceptance.support import prose, workplace
+from tests.acceptance.support.workplace import Workplace, open_workplace
 from tests.handlers import events
-from tests.requirements import REPOSITORY
+from tests.support.requirements import REPOSITORY
 
 LONG, SHORT = 1000, 100
 SENTENCES = 2

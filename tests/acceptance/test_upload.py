@@ -12,8 +12,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.acceptance import inside
-from tests.local_server import Json, LocalServer, Person, problem_of, wait_until
+from tests.acceptance.support import inside
+from tests.support.local_server import Json, LocalServer, Person, problem_of, wait_until
 
 
 @pytest.mark.parametrize("file_type", inside.MAKERS)

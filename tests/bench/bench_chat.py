@@ -33,8 +33,8 @@ from functions.local.database import embedded_postgres, migrate
 from functions.runtime.services import read_or_create_secret
 from tests.bench.libraries import COMMON_WORDS, Libraries
 from tests.bench.report import at_most, figure, print_figures
-from tests.fakes.model_server import Body, FakeModelServer, Reply, answer_json
-from tests.requirements import REPOSITORY
+from tests.support.fakes.model_server import Body, FakeModelServer, Reply, answer_json
+from tests.support.requirements import REPOSITORY
 
 CHUNKS = 5000
 SHORT, LONG = 100, 400

@@ -30,14 +30,14 @@ from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.core import models
 from functions.local.database import embedded_postgres, migrate
 from functions.runtime.services import Services, shared_services
-from tests import service
-from tests.acceptance import prose
+from tests.acceptance.support import prose
 from tests.bench.bench_chat import draw_questions
 from tests.bench.bench_ingest import make_pdf
 from tests.bench.report import figure, print_figures
-from tests.fakes.model_server import FakeModelServer
 from tests.handlers import events
-from tests.requirements import REPOSITORY
+from tests.support import service
+from tests.support.fakes.model_server import FakeModelServer
+from tests.support.requirements import REPOSITORY
 
 # US dollars, list prices without taxes, free tiers and discounts, of 2026 (AWS: us-east-1, others differ). The pages
 # named could not be read from here; the figures are those that several price comparisons quote of them.

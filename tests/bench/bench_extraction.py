@@ -31,8 +31,8 @@ from functions.core.extraction import ocr
 from functions.core.extraction.pdf import hidden_text
 from functions.core.extraction.pdf.reader import PdfPages, open_pdf, open_text_page, read_layer
 from functions.core.extraction.pdf.tables import finder
-from tests import requirements
 from tests.bench.report import at_most, figure, print_figures
+from tests.support import requirements
 
 ROUNDS = 3
 PAGES_OF_A_FILE = 30

@@ -26,9 +26,9 @@ from functions.core.ingestion.worker import Worker
 from functions.local import terminal
 from functions.local.database import embedded_postgres, migrate
 from functions.local.evaluation import question_sets
-from tests.acceptance import prose
+from tests.acceptance.support import prose
+from tests.acceptance.support.workplace import Workplace, make_user, open_workplace
 from tests.acceptance.test_time_limit import ingest_alone
-from tests.acceptance.workplace import Workplace, make_user, open_workplace
 from tests.bench.report import at_most, figure, print_figures
 
 ROUNDS = 3

@@ -21,7 +21,7 @@ from functions.runtime.config import Config
 from tests.bench.peers import environments, latency, quality
 from tests.bench.peers.processes import Bench, Databases
 from tests.bench.report import print_figures
-from tests.requirements import leave_out
+from tests.support.requirements import leave_out
 
 SHORT_QUESTIONS = 200
 # The same for everybody: tables stay in memory and an HNSW index is built in it, by one process, because containers

@@ -23,9 +23,9 @@ from functions.core.extraction.pdf import text_layer
 from functions.core.extraction.pdf.reader import open_pdf, open_text_page
 from functions.core.extraction.pdf.tables import finder
 from functions.local.evaluation import question_sets
-from tests import prose_documents, random_tables, table_documents
 from tests.bench.report import at_most, figure, print_figures
-from tests.table_documents import KnownTable
+from tests.support import prose_documents, random_tables, table_documents
+from tests.support.table_documents import KnownTable
 
 DOCUMENTS = 60
 FIRST_SEED = 10_000  # the rules were made looking at documents of seeds below 1,000

@@ -18,7 +18,7 @@ from functions.adapters.postgres.connection import Database
 from functions.core import models
 from functions.local.evaluation import question_sets
 from functions.local.evaluation.library import Document, copy_vectors, write_documents
-from tests import library
+from tests.support import library
 
 Vectors = npt.NDArray[np.float32]
 

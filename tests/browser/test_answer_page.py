@@ -15,10 +15,10 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
-from tests import database as database_servers
 from tests.browser.conftest import QUIET
-from tests.local_server import run_local_server
-from tests.requirements import need_chromium, need_eval_data
+from tests.support import database as database_servers
+from tests.support.local_server import run_local_server
+from tests.support.requirements import need_chromium, need_eval_data
 
 QUESTIONS = 6
 

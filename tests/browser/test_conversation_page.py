@@ -10,10 +10,10 @@ from uuid import UUID
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests import documents
-from tests.acceptance import writing
+from tests.acceptance.support import writing
 from tests.browser.test_library_page import DESKTOP, PHONE, UNNAMED, Tab, ask, see
-from tests.local_server import Json, Person
+from tests.support import documents
+from tests.support.local_server import Json, Person
 
 WOOD = "The boiler burns wood chips in winter."
 PEAT = "The boiler burns peat bricks in summer."

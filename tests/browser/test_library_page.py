@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, expect
 
-from tests import documents
-from tests.acceptance import writing
-from tests.local_server import LocalServer, Person
+from tests.acceptance.support import writing
+from tests.support import documents
+from tests.support.local_server import LocalServer, Person
 
 PATIENCE = 30_000
 DESKTOP = {"width": 1280, "height": 900}

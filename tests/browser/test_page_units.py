@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
-from tests import requirements
+from tests.support import requirements
 
 STATIC = requirements.REPOSITORY / "functions" / "web" / "static"
 BLANK = b"<!doctype html><title>units</title>"

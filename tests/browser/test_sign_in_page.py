@@ -12,9 +12,9 @@ from pydantic import SecretStr
 from supabase_auth import SyncGoTrueClient
 from supabase_auth.errors import AuthApiError
 
-from tests import database as database_servers
-from tests.fakes.auth_server import PUBLISHABLE_KEY, FakeAuthServer
-from tests.local_server import LocalServer, run_local_server
+from tests.support import database as database_servers
+from tests.support.fakes.auth_server import PUBLISHABLE_KEY, FakeAuthServer
+from tests.support.local_server import LocalServer, run_local_server
 
 ADA = "ada@example.org"
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests import documents
-from tests.acceptance import writing
+from tests.acceptance.support import writing
 from tests.browser.test_library_page import DESKTOP, Tab, see
-from tests.local_server import Person
+from tests.support import documents
+from tests.support.local_server import Person
 
 FACT = "The boiler burns wood chips in winter."
 OTHER = "The boiler burns peat bricks in summer."

@@ -33,7 +33,7 @@ from functions.local.evaluation.library import Library
 from functions.local.evaluation.scores import mean_scores
 from functions.runtime import policy
 from functions.runtime.config import Config
-from tests import library
+from tests.support import library
 
 SETS = ("pages_en", "pages_fr")
 PROCESSES = 2

@@ -13,7 +13,7 @@ from functions.local.evaluation import asking, question_sets, scores
 from functions.local.evaluation.library import load_library
 from functions.local.evaluation.vector_cache import BlindEmbedder
 from tests.eval import bm25
-from tests.requirements import need_eval_data
+from tests.support.requirements import need_eval_data
 
 # SciFact is asked in test_scifact.py, because indexing it takes long.
 SETS = (

@@ -10,7 +10,7 @@ import pytest
 from functions.adapters.postgres.connection import Database
 from functions.local.evaluation import command
 from tests.eval import scans
-from tests.requirements import need_eval_data, need_tesseract
+from tests.support.requirements import need_eval_data, need_tesseract
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from functions.core.settings import Settings
 from functions.local.evaluation import command, question_sets, report
 from functions.local.evaluation.scores import mean_scores
 from tests.eval import bm25
-from tests.requirements import need_eval_data
+from tests.support.requirements import need_eval_data
 
 NDCG = 0.845
 """What is asked of a part of the set; `make eval ARGS=passages/scifact` asks all of it, in many times the minutes."""

@@ -17,9 +17,9 @@ from functions.adapters.laptop import object_rows
 from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.core import models
 from functions.runtime.services import Services, shared_services
-from tests import database as database_servers
 from tests.handlers import events
 from tests.handlers.events import Answer, Json
+from tests.support import database as database_servers
 
 CRON_SECRET = "cron-secret-of-the-tests"
 WEBHOOK_SECRET = "webhook-secret-of-the-tests"

@@ -9,9 +9,9 @@ from uuid import uuid4
 import pytest
 
 from functions.runtime.services import Services
-from tests import documents, service
 from tests.handlers import events
 from tests.handlers.conftest import Caller
+from tests.support import documents, service
 
 FACT = b"The boiler burns wood chips in winter."
 QUESTION = "What does the boiler burn in winter?"

@@ -21,11 +21,11 @@ from functions.core import errors
 from functions.runtime import logging as json_logging
 from functions.runtime.services import Services
 from functions.web import app
-from tests.documents import make_pdf
-from tests.fakes.model_server import FakeModelServer, Reply, answer
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Json
+from tests.support.documents import make_pdf
+from tests.support.fakes.model_server import FakeModelServer, Reply, answer
 
 MARK = "Quastenflosser"
 TEXT = f"The {MARK} boiler burns wood chips in winter, and nobody knows who has built it."

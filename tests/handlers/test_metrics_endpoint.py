@@ -15,10 +15,10 @@ from functions.runtime import metrics
 from functions.runtime.services import Services
 from functions.web import app
 from functions.web.routes import health
-from tests.fakes.model_server import FakeModelServer
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
+from tests.support.fakes.model_server import FakeModelServer
 
 TOKEN = "metrics-token-of-the-tests"
 BEARER = {"authorization": f"Bearer {TOKEN}"}

@@ -13,10 +13,10 @@ from functions.adapters.postgres.connection import Database
 from functions.runtime import readiness
 from functions.runtime.config import Config
 from functions.runtime.services import Services
-from tests.fakes.json_server import Body, FakeServer, Fault
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
+from tests.support.fakes.json_server import Body, FakeServer, Fault
 
 FACT = b"The boiler burns wood chips in winter."
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import psycopg
 
 from functions.local.database import migrate, stamp
-from tests.database import TestCluster
+from tests.support.database import TestCluster
 
 FUNCTIONS = """
 select p.oid::regprocedure::text, pg_get_functiondef(p.oid), p.proacl::text

@@ -14,9 +14,9 @@ from functions.core import errors, models
 from functions.core.settings import Settings
 from functions.local.database import cluster as clusters
 from functions.local.database import migrate
-from tests import library
-from tests.database import TestCluster
-from tests.library import ADA, BOB
+from tests.support import library
+from tests.support.database import TestCluster
+from tests.support.library import ADA, BOB
 
 
 @pytest.fixture

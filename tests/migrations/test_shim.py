@@ -9,7 +9,7 @@ import pytest
 
 from functions.core import errors
 from functions.local.database import migrate
-from tests.database import add_user, as_user
+from tests.support.database import add_user, as_user
 
 
 @pytest.fixture

@@ -18,11 +18,11 @@ from functions.adapters import media_types
 from functions.adapters.postgres.connection import Database
 from functions.core.settings import Settings
 from functions.local.database import migrate
-from tests import database as database_servers
-from tests import library, requirements
-from tests.fakes import pg_net
 from tests.migrations.tcp_bridge import open_bridge
-from tests.requirements import REPOSITORY
+from tests.support import database as database_servers
+from tests.support import library, requirements
+from tests.support.fakes import pg_net
+from tests.support.requirements import REPOSITORY
 
 VERSION = "3.1.0"
 INSTALLED = REPOSITORY / ".build" / "supabase-cli"

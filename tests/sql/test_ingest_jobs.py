@@ -11,8 +11,8 @@ from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models
 from functions.core.ingestion import jobs
-from tests import library
-from tests.library import (
+from tests.support import library
+from tests.support.library import (
     ADA,
     BOB,
     add_document,

@@ -15,8 +15,8 @@ from functions.adapters.postgres.connection import Database
 from functions.core import models
 from functions.local.evaluation import library
 from tests.bench.libraries import make_document
-from tests.database import Clusters
-from tests.library import ADA, BOB, add_server
+from tests.support.database import Clusters
+from tests.support.library import ADA, BOB, add_server
 
 LARGE, SMALL = 11_000, 300
 DIMENSIONS = 16

@@ -6,7 +6,7 @@ import pytest
 from functions.adapters.postgres import conversations, jobs
 from functions.adapters.postgres.connection import Database
 from functions.core import models
-from tests.library import ADA, BOB
+from tests.support.library import ADA, BOB
 
 
 def add_conversation(db: Database, user: models.User, title: str) -> None:

@@ -17,8 +17,8 @@ from functions.adapters.postgres import search, users
 from functions.adapters.postgres.connection import Connection, Database
 from functions.core import errors, models
 from functions.core.settings import MEGABYTE, Settings
-from tests import library
-from tests.library import ADA, BOB, add_document
+from tests.support import library
+from tests.support.library import ADA, BOB, add_document
 
 LIMITS = Settings(questions_per_day=7, requests_per_minute=0, uploads_per_minute=0, max_documents=0)
 THREADS = 8

@@ -12,7 +12,7 @@ from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import models
 from functions.core.ingestion import jobs
-from tests.library import (
+from tests.support.library import (
     ADA,
     BOB,
     add_document,

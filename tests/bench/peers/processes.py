@@ -19,7 +19,7 @@ from functions.core import ports
 from functions.local.database import embedded_postgres
 from tests.bench.peers import environments
 from tests.bench.peers.environments import System
-from tests.requirements import REPOSITORY
+from tests.support.requirements import REPOSITORY
 
 # Libraries that would report usage or look for models on the network.
 OFFLINE = {"LANGSMITH_TRACING": "false", "HAYSTACK_TELEMETRY_ENABLED": "false", "HF_HUB_OFFLINE": "1"}
