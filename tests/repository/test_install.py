@@ -84,4 +84,4 @@ def test_make_names_the_python_that_is_too_old_or_missing(tmp_path: Path) -> Non
     command = [need_program("make"), "run", f"IBID_PYTHON={fake_python(tmp_path, 'exit 1')}"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert f"no Python 3.11 or newer found as IBID_PYTHON={tmp_path}/python" in done.stderr
+    assert f"no Python 3.11 or newer found at IBID_PYTHON={tmp_path}/python" in done.stderr

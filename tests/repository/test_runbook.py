@@ -1,4 +1,4 @@
-"""functions/RUNBOOK.md says what is so: its sums, names and defaults are those of the code."""
+"""functions/RUNBOOK.md agrees with the code: its sums, names and defaults are those of the code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEXT = (REPOSITORY / "functions" / "RUNBOOK.md").read_text(encoding="utf-8")
 SMALLEST_POOLER = 200
 
 
-def test_the_sum_of_connections_is_that_of_the_functions_and_fits_the_smallest_pooler() -> None:
+def test_the_connections_are_those_of_the_functions_and_fit_the_smallest_pooler() -> None:
     functions = service.functions()
     queue = functions["ingest"]["events"][0]["sqs"]["maximumConcurrency"]
     reserved = {name: function.get("reservedConcurrency", 0) for name, function in functions.items()}
@@ -28,19 +28,19 @@ def test_the_sum_of_connections_is_that_of_the_functions_and_fits_the_smallest_p
         assert re.search(rf"\b{count} {name}\b", TEXT) or count <= 1, name
 
 
-def test_every_secret_can_be_rotated() -> None:
+def test_the_runbook_says_how_to_rotate_every_secret() -> None:
     secrets = {name.upper() for name, field in Config.model_fields.items() if "SecretStr" in str(field.annotation)}
     table = TEXT[TEXT.index("## Rotate secrets") : TEXT.index("## Restore")]
     assert {secret for secret in secrets if f"`{secret}`" not in table} == set()
 
 
 @pytest.mark.parametrize("metric", [value for value in vars(metrics).values() if isinstance(value, metrics.Metric)])
-def test_every_figure_is_named(metric: metrics.Metric) -> None:
+def test_the_runbook_names_every_metric_with_its_labels(metric: metrics.Metric) -> None:
     (line,) = [line for line in TEXT.splitlines() if line.startswith("|") and f"`{metric.name}`" in line][:1]
     assert all(f"`{label}`" in line for label in metric.labels)
 
 
-def test_figures_that_an_alarm_looks_at_exist() -> None:
+def test_every_metric_that_the_runbook_names_exists() -> None:
     names = {value.name for value in vars(metrics).values() if isinstance(value, metrics.Metric)}
     assert set(re.findall(r"`((?:ai|http)_\w+)`", TEXT)) - {"ai_rag_retrieve"} <= names
 
@@ -48,5 +48,5 @@ def test_figures_that_an_alarm_looks_at_exist() -> None:
 @pytest.mark.parametrize(
     "name", ["requests_per_minute", "questions_per_day", "uploads_per_minute", "max_documents", "max_library_megabytes"]
 )
-def test_the_limits_are_the_defaults(name: str) -> None:
+def test_the_limits_of_the_runbook_are_the_default_settings(name: str) -> None:
     assert re.search(rf"`{name}` \({getattr(Settings(), name):,}\b", TEXT)
