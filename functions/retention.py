@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from functions.adapters.postgres import jobs, users
+from functions.adapters.postgres import conversations, users
 from functions.core import errors
 from functions.runtime import events
 from functions.runtime.logging import with_request_id
@@ -27,4 +27,4 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 def purge(services: Services) -> dict[str, int]:
     """Runs in batches, so that a time-out loses nothing and two runs at once share the work."""
     users.purge_counters(services.database)
-    return {"deleted": jobs.purge_conversations(services.database, services.policy().settings.retention_days)}
+    return {"deleted": conversations.purge_conversations(services.database, services.policy().settings.retention_days)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from functions.adapters.postgres import backlog
+from functions.adapters.postgres import jobs
 from functions.adapters.postgres.jobs import JobStore
 from functions.runtime import metrics
 from functions.runtime.logging import with_request_id
@@ -22,7 +22,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 def sweep(services: Services) -> dict[str, Any]:
     """Returns what was put right, and the jobs that are due; writes down what waits, for alarms."""
     if metrics.is_embedded():
-        waiting = backlog.read_backlog(services.database)
+        waiting = jobs.read_backlog(services.database)
         metrics.record_backlog(waiting.due, waiting.oldest_seconds, waiting.given_up)
     report = JobStore(services.database).sweep_ingest_jobs(services.policy().settings.max_attempts)
     metrics.record_job("dead", report["dead"])

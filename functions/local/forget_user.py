@@ -8,7 +8,7 @@ from collections import Counter
 from uuid import UUID
 
 from functions.adapters import auth
-from functions.adapters.postgres import people
+from functions.adapters.postgres import users
 from functions.core import errors
 from functions.local.server.serve import open_services
 from functions.runtime.config import Config
@@ -46,7 +46,7 @@ def forget_user(services: Services, user_id: str, batch_size: int = BATCH_SIZE) 
     removed: Counter[str] = Counter()
     is_done = False
     while not is_done:
-        receipt = people.forget_user(services.database, user_id, batch_size)
+        receipt = users.forget_user(services.database, user_id, batch_size)
         is_done = receipt.pop("is_done")
         paths = receipt.pop("object_paths")
         if paths:

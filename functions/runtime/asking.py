@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from functions.adapters.postgres import conversations, documents, users
+from functions.adapters.postgres import conversations, documents, messages, users
 from functions.core import errors, models
 from functions.core.answering import answers, follow_ups
 from functions.core.retrieval import guard, retriever
@@ -95,7 +95,7 @@ class _Saver:
         if self.opened.conversation_id is None:
             return None
         with self.services.database.as_user(self.user) as connection:
-            row = conversations.add_message(
+            row = messages.add_message(
                 connection,
                 self.user,
                 self.opened.conversation_id,
@@ -227,12 +227,12 @@ def _open(
             row = conversations.find(connection, question.conversation_id)
             conversation_id = question.conversation_id
             attached = conversations.attached_documents(connection, conversation_id)
-            history = conversations.list_turns(connection, conversation_id, policy.settings.context_turns)
+            history = messages.list_turns(connection, conversation_id, policy.settings.context_turns)
             scope = choose_scope(question, attached, row)
         else:
             scope = choose_scope(question)
             conversation_id = str(conversations.create(connection, user, make_title(question.text), scope)["id"])
-        asked = conversations.add_message(connection, user, conversation_id, "user", question.text, scope=asdict(scope))
+        asked = messages.add_message(connection, user, conversation_id, "user", question.text, scope=asdict(scope))
         return Opened(conversation_id, scope, asked["position"]), history
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from functions.adapters.models.probe import probe_server
-from functions.adapters.postgres import backlog, connection
+from functions.adapters.postgres import connection, jobs
 from functions.core import errors, models
 from functions.runtime.config import find_function_name
 
@@ -122,7 +122,7 @@ class Readiness:
 
     def _describe_ingestion(self) -> str:
         with self._one_connection:
-            found = backlog.read_backlog(self.services.database)
+            found = jobs.read_backlog(self.services.database)
         given_up = f" Given up within a day: {found.given_up}." if found.given_up else ""
         if found.due and not found.running and found.oldest_seconds > STUCK_SECONDS:
             minutes = round(found.oldest_seconds / 60)

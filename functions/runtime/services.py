@@ -197,7 +197,7 @@ class Services:
             from functions.adapters.laptop.embedder import LocalEmbedder
 
             return LocalEmbedder(threads=self._model_threads)
-        from functions.adapters.models.openai_chat import OpenAIEmbedder
+        from functions.adapters.models.openai_embedder import OpenAIEmbedder
 
         api_key = self.key_of(server) or "none"
         embedder = OpenAIEmbedder(

@@ -14,8 +14,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from functions.adapters import media_types
 from functions.adapters.postgres.connection import Database
+from functions.core.extraction import file_types
 from functions.core.settings import Settings
 from functions.local.database import migrate
 from tests.migrations.tcp_bridge import open_bridge
@@ -144,5 +144,5 @@ def test_the_configuration_is_that_of_the_product() -> None:
         "100MiB",
     )
     assert Settings().max_file_bytes <= 100 * 1024 * 1024
-    assert set(bucket["allowed_mime_types"]) == set(media_types.BY_ENDING.values())
+    assert set(bucket["allowed_mime_types"]) == set(file_types.MEDIA_TYPES.values())
     assert config["auth"]["enable_anonymous_sign_ins"] is False

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 from urllib.parse import quote
 
-from functions.adapters import media_types
 from functions.core import errors, models, ports
+from functions.core.extraction import file_types
 
 UPLOAD_SECONDS = 7200  # what Supabase gives
 ABANDONED_SECONDS = 86_400
@@ -75,7 +75,7 @@ class _Upload:
             self._target.parent.mkdir(parents=True, exist_ok=True)
             os.replace(self._temporary, self._target)
             _sync_folder(self._target.parent)
-        kind = mime_type or media_types.of(self._path)
+        kind = mime_type or file_types.find_media_type(self._path)
         etag = self._digest.hexdigest()
         return Received(self._path, self.size, kind, datetime.now(UTC), version=str(uuid.uuid4()), etag=etag)
 
@@ -109,7 +109,7 @@ class LocalObjectStore(ports.ObjectStore):
         self._locate(path)
         token = self._sign("upload", path, UPLOAD_SECONDS)
         url = f"{self._base_url}/storage/v1/object/upload/sign/{self.bucket}/{quote(path)}?token={token}"
-        headers = {"content-type": media_types.of(path)}
+        headers = {"content-type": file_types.find_media_type(path)}
         return ports.SignedUpload(url, "PUT", headers, UPLOAD_SECONDS)
 
     def sign_download(self, path: str, file_name: str, expires_in: int = 300) -> str:
@@ -125,7 +125,7 @@ class LocalObjectStore(ports.ObjectStore):
             except (FileNotFoundError, NotADirectoryError):
                 return None
         created = datetime.fromtimestamp(facts.st_mtime, UTC)
-        return models.StoredObject(path, facts.st_size, media_types.of(path), created)
+        return models.StoredObject(path, facts.st_size, file_types.find_media_type(path), created)
 
     def download(self, path: str, target: Path) -> None:
         place = self._locate(path)

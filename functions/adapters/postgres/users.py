@@ -108,3 +108,11 @@ def _say_duration(seconds: int) -> str:
     if seconds < 60:
         return f"{seconds} s"
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def forget_user(database: Database, user_id: str, batch_size: int) -> dict[str, Any]:
+    """One batch, in a transaction of its own; see sql/55_forget_user.sql."""
+    with database.as_worker() as connection:
+        row = connection.execute("select rag.forget_user(%s, %s) as receipt", (user_id, batch_size)).fetchone()
+    assert row is not None
+    return dict(row["receipt"])

@@ -25,6 +25,14 @@ MIME_TYPES: Final[dict[models.FileType, frozenset[str]]] = {
     "txt": frozenset({"text/plain"}),
     "md": frozenset({"text/markdown", "text/x-markdown", "text/plain"}),
 }
+UNKNOWN_MEDIA_TYPE: Final = "application/octet-stream"
+MEDIA_TYPES: Final = {
+    "pdf": "application/pdf",
+    "docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "txt": "text/plain",
+    "md": "text/markdown",
+}
+"""What a store announces for a file, by the ending that we ourselves gave its path."""
 # Browsers that do not know a type send one of these.
 _UNDECLARED = frozenset({"", "application/octet-stream", "binary/octet-stream"})
 
@@ -65,6 +73,11 @@ def check_upload(file_name: str, mime_type: str | None, size: int, max_bytes: in
         limit = f"{max_bytes / (1 << 20):g} MB"
         raise errors.TooLargeError(f"The file is larger than {limit}, the most this installation accepts.")
     return file_type
+
+
+def find_media_type(path: str) -> str:
+    """The media type of a stored object, by the ending of its path."""
+    return MEDIA_TYPES.get(path.rpartition(".")[2], UNKNOWN_MEDIA_TYPE)
 
 
 def check_content(path: Path, expected: models.FileType) -> None:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from functions.core import errors, models, ports
-from functions.core.retrieval import reranking
 from functions.core.retrieval.context import choose_context
 from functions.core.settings import Settings
 
@@ -125,7 +124,7 @@ def _rerank(
     if reranker is None:
         return hits, False
     try:
-        return reranking.rerank(question, hits, reranker, count), False
+        return rerank(question, hits, reranker, count), False
     except errors.UnavailableError as exc:
         _log.warning("the reranker gave no order: %s", exc.message)
         return hits, True
@@ -166,3 +165,24 @@ def _embed_question(
             continue
         vectors.append(QueryVector(server.id, tuple(row.tolist()), _weigh(server, lang, settings)))
     return vectors, degraded
+
+
+def rerank(
+    question: str, hits: Sequence[models.SearchHit], reranker: ports.Reranker, count: int
+) -> tuple[models.SearchHit, ...]:
+    """The first `count` hits by the reranker's score, equal ones as they stood, then the others as they stood.
+
+    Raises what the reranker raises; nobody is asked about fewer than two hits.
+    """
+    best, others = hits[:count], hits[count:]
+    if len(best) < 2:
+        return tuple(hits)
+    scores = reranker.score(question, [_describe_passage(hit) for hit in best])
+    order = sorted(range(len(best)), key=lambda at: -scores[at])
+    ranked = [replace(best[at], rerank_rank=rank, rerank_score=scores[at]) for rank, at in enumerate(order, 1)]
+    return (*ranked, *others)
+
+
+def _describe_passage(hit: models.SearchHit) -> str:
+    """A passage as a model reads it: a passage alone often does not say what it is about, its headings do."""
+    return "\n".join(part for part in (hit.title, hit.section_title, hit.markdown or hit.text) if part)

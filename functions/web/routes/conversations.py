@@ -9,12 +9,13 @@ from urllib.parse import quote
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
 
-from functions.adapters.postgres import cited_sources, conversations
+from functions.adapters.postgres import cited_sources, conversations, messages
 from functions.core import errors
 from functions.core.answering import export
 from functions.core.text import languages
 from functions.web.deps import CurrentUser, ServicesDep, read_id
-from functions.web.schemas import library, messages, requests
+from functions.web.schemas import library, requests
+from functions.web.schemas.messages import Message, MessagePage
 
 router = APIRouter(prefix="/api/rag/conversations")
 
@@ -35,15 +36,13 @@ def list_conversations(
 @router.get("/{conversation_id}/messages")
 def list_messages(
     conversation_id: str, user: CurrentUser, services: ServicesDep, limit: Limit = 50, cursor: Cursor = None
-) -> messages.MessagePage:
+) -> MessagePage:
     """Each source says what has become of it since: its `state`, and whether its words still stand in their `place`."""
     with services.database.as_user(user) as connection:
-        rows, next_cursor = conversations.list_messages(
-            connection, read_id(conversation_id, "conversation"), limit, cursor
-        )
+        rows, next_cursor = messages.list_messages(connection, read_id(conversation_id, "conversation"), limit, cursor)
         rows = cited_sources.describe(connection, rows)
-    items = [messages.Message.model_validate(row) for row in rows]
-    return messages.MessagePage(items=items, next_cursor=next_cursor)
+    items = [Message.model_validate(row) for row in rows]
+    return MessagePage(items=items, next_cursor=next_cursor)
 
 
 @router.patch("/{conversation_id}")
@@ -100,7 +99,7 @@ def export_conversation(
     found = read_id(conversation_id, "conversation")
     with services.database.as_user(user) as connection:
         conversation = conversations.find(connection, found)
-        rows = cited_sources.describe(connection, conversations.read_all_messages(connection, found))
+        rows = cited_sources.describe(connection, messages.read_all_messages(connection, found))
     text = export.write_conversation(
         conversation["title"],
         [_read_message(row) for row in rows],
@@ -125,7 +124,7 @@ def save_answer_as_note(
 
     found = read_id(conversation_id, "conversation")
     with services.database.as_user(user) as connection:
-        answer = conversations.find_answer(connection, found, read_id(message_id, "answer"))
+        answer = messages.find_answer(connection, found, read_id(message_id, "answer"))
         (row,) = cited_sources.describe(connection, [answer])
     lang: export.Language = "fr" if languages.detect_language(row["question"] or "") == "fr" else "en"
     states = cited_sources.read_states([row])

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Header, Request
 from fastapi.responses import JSONResponse, Response
 
-from functions.adapters.postgres import backlog
+from functions.adapters.postgres import jobs
 from functions.core import errors
 from functions.runtime import metrics
 from functions.runtime.readiness import Readiness
@@ -65,8 +65,8 @@ def _find_readiness(request: Request, services: Services) -> Readiness:
 def _read_gauges(services: Services) -> list[metrics.Sample]:
     """What the database knows, of every process; nothing when it does not answer, which is what /ready is for."""
     try:
-        waiting = backlog.read_backlog(services.database)
-        counts = backlog.count_jobs(services.database)
+        waiting = jobs.read_backlog(services.database)
+        counts = jobs.count_jobs(services.database)
     except errors.UnavailableError:
         return []
     return [

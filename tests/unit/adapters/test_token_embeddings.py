@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from functions.adapters.models.openai_embedder import OpenAIEmbedder
 
 from functions.adapters.laptop.embedder import LocalEmbedder
-from functions.adapters.models.openai_chat import OpenAIEmbedder
 from functions.adapters.models.openai_connection import Patience
 from functions.adapters.models.token_embeddings import TokenServer
 from functions.core import errors, ports

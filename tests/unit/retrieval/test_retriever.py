@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from functions.core import errors, models
-from functions.core.retrieval import guard, reranking, retriever
+from functions.core.retrieval import guard, retriever
 from functions.core.retrieval.retriever import Found, Query
 from functions.core.settings import Settings
 from tests.support.fakes.search_hits import make_hit
@@ -146,7 +146,7 @@ def test_the_reranker_reads_title_section_and_rows_with_their_header() -> None:
     """RET-9"""
     reranker = ByText()
     table = replace(make_hit("1 2"), title="Report", section_title="Results", markdown="| x | 1 |")
-    reranking.rerank("q", [table, make_hit("plain")], reranker, 20)
+    retriever.rerank("q", [table, make_hit("plain")], reranker, 20)
     assert reranker.asked == ["Report\nResults\n| x | 1 |", "plain"]
 
 
