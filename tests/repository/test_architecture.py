@@ -26,7 +26,7 @@ MAY_IMPORT = {
 CLIENTS = {"psycopg", "pgvector", "openai", "supabase", "storage3", "httpx", "boto3", "fastapi", "starlette", "mangum"}
 CLIENTS |= {"pydantic", "pydantic_settings"}
 HEAVY = {"openai", "supabase", "storage3", "pdfplumber", "pypdfium2", "docx", "PIL", "numpy", "boto3"}
-HEAVY |= {"onnx", "onnxruntime", "tokenizers", "safetensors"}
+HEAVY |= {"onnx", "onnxruntime", "tokenizers", "safetensors", "prometheus_client"}
 
 
 def name_of(path: Path) -> str:

@@ -24,6 +24,7 @@ WORKERS = [
 READERS = {"pdfplumber", "pypdfium2", "docx", "PIL", "lxml"}
 CLIENTS = {"openai", "supabase", "storage3", "boto3"}
 MODELS = {"onnxruntime", "onnx", "tokenizers"}
+COUNTERS = {"prometheus_client"}
 SDK = {"mcp", "mcp_types"}
 # What answering loads, for functions that only read and write rows.
 ANSWERING = {
@@ -49,8 +50,8 @@ def loaded_by(module: str) -> set[str]:
 
 
 @pytest.mark.parametrize("module", HANDLERS)
-def test_no_handler_loads_clients_readers_or_models_before_it_needs_them(module: str) -> None:
-    assert not loaded_by(module) & (CLIENTS | READERS | MODELS)
+def test_no_handler_loads_clients_readers_models_or_counters_before_it_needs_them(module: str) -> None:
+    assert not loaded_by(module) & (CLIENTS | READERS | MODELS | COUNTERS)
 
 
 @pytest.mark.parametrize("module", HANDLERS)

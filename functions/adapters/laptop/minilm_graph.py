@@ -1,9 +1,9 @@
-"""The network of all-MiniLM-L6-v2 as an ONNX graph, built in memory around the weights as they lie on disk.
+"""The network of all-MiniLM-L6-v2 as an ONNX graph, built in memory around the weights in the mapped file.
 
-The graph is written in the form onnxruntime runs fastest (measured on one core), so no optimiser has to find it:
-one `Attention` for query, key and value, `LayerNormalization` after a plain `Add` (six times faster than
-`SkipLayerNormalization` on CPUs), `Add` and `Gelu` rather than `BiasGelu`. The weights are mapped, not copied into the
-graph, which is why it takes some 40 ms to build and is not kept in a file.
+The graph has the form that onnxruntime runs fastest (measured on one core), so no optimiser runs over it: one
+`Attention` for query, key and value, `LayerNormalization` after a plain `Add` (six times faster than
+`SkipLayerNormalization` on CPUs), `Add` and `Gelu` instead of `BiasGelu`. The weights are mapped, not copied into the
+graph, so building it takes about 40 ms and it is not saved to a file.
 """
 
 from __future__ import annotations
@@ -26,11 +26,14 @@ HEADS = 12
 DIMENSIONS = 384
 EPSILON = 1e-12
 CONTRIB = "com.microsoft"
-INLINE_BYTES = 8192  # smaller tensors are part of the graph, larger ones are handed to onnxruntime beside it
+INLINE_BYTES = 8192  # smaller tensors are part of the graph, larger ones are passed to onnxruntime separately
 
 
 def read_weights(path: Path) -> dict[str, npt.NDArray[np.float32]]:
-    """The float32 tensors of a safetensors file as read-only views of the mapped file; raises ModelRejectedError."""
+    """The float32 tensors of a safetensors file as read-only views of the mapped file; raises ModelRejectedError.
+
+    https://huggingface.co/docs/safetensors/index#format
+    """
     import numpy as np
 
     try:
@@ -84,7 +87,7 @@ def _add_norm(graph: _Graph, weights: Weights, prefix: str, x: str, skip: str, o
 
 
 def _add_embeddings(graph: _Graph, weights: Weights) -> str:
-    """Word + position + type 0, normalised; every token is of type 0, so its row is added to the positions once."""
+    """Word + position + type 0, normalised; every token has type 0, so its row is added to the positions once."""
     prefix = "embeddings."
     positions = weights[prefix + "position_embeddings.weight"] + weights[prefix + "token_type_embeddings.weight"][0]
     inputs = [
@@ -125,7 +128,7 @@ def _add_layer(graph: _Graph, weights: Weights, number: int, x: str) -> str:
 
 
 def _add_pooling(graph: _Graph, tokens: str) -> None:
-    """Mean over the real tokens, then unit length: the division by their number falls out of the second."""
+    """Mean over the real tokens, scaled to unit length, which makes dividing by their number unnecessary."""
     import numpy as np
     from onnx import TensorProto
 
@@ -138,7 +141,7 @@ def _add_pooling(graph: _Graph, tokens: str) -> None:
 
 
 def build_graph(weights: Weights) -> tuple[Any, dict[str, npt.NDArray[Any]]]:
-    """The model (an onnx ModelProto) and the large tensors it expects beside it, by name.
+    """The model (an onnx ModelProto), and by name the large tensors that a session needs in addition.
 
     Inputs `input_ids`, `attention_mask`: int32 (batch, width), right-padded. Outputs `tokens`: float32
     (batch, width, 384), the last hidden states; `embeddings`: float32 (batch, 384), unit rows.

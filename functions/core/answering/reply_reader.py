@@ -1,8 +1,8 @@
-"""Reads a model's answer while it is being written, whatever it looks like.
+"""Reads a model's answer while the model writes it, also where it is not the JSON that the prompt asks for.
 
-Asked for is `{"sections": [{"text", "source_ids", "quotes"}]}`. Read are also JSON inside fences or after a preface,
-keys in any order, other names for the keys, broken or cut JSON, and plain prose. A reader never sees JSON syntax, and
-an id or quote that was cut off does not count. How the text is cut into pieces makes no difference.
+The prompt asks for `{"sections": [{"text", "source_ids", "quotes"}]}`. The reader also accepts JSON inside fences or
+after a preface, keys in any order or under other names, broken or cut JSON, and plain prose. It never passes JSON
+syntax on as text, it drops an id or quote that was cut off, and the result does not depend on how the stream is cut.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _THINKING = "<think>"
 
 @dataclass(slots=True)
 class _Frame:
-    """An open object or array; `bare` says that the object's keys come without quotation marks."""
+    """An open object or array; `bare` means that the keys of the object have no quotation marks."""
 
     is_object: bool
     key: str | None = None
@@ -34,11 +34,11 @@ class _Frame:
 
 
 class AnswerReader:
-    """`feed` pieces, then `finish`; both return the text that became readable."""
+    """Takes the pieces of a stream by `feed`, then `finish`; both return the text that can now be shown."""
 
     def __init__(self) -> None:
         self._text = AnswerText()
-        self._step: Callable[[str], None] = self._at_start
+        self._step: Callable[[str], None] = self._before_answer
         self._held = ""
         self._preface: str | None = ""
         self._json = _JsonSections(self._text)
@@ -49,17 +49,17 @@ class AnswerReader:
 
     @property
     def insufficient(self) -> bool:
-        """The model said that the passages do not hold the answer, and nothing else."""
+        """Whether the model said only that the passages do not contain the answer."""
         return self._text.insufficient and not self.sections
 
     @property
     def ended(self) -> bool:
-        """A JSON answer was closed: nothing more can belong to it."""
+        """Whether a JSON answer was closed, so that nothing after it is part of it."""
         return self._step == self._json.step and self._json.closed
 
     @property
     def complete(self) -> bool:
-        """False while a JSON answer is open; prose is always taken for complete."""
+        """False while a JSON answer is open; prose always counts as complete."""
         return self._step != self._json.step or self._json.closed
 
     def feed(self, piece: str) -> str:
@@ -70,28 +70,28 @@ class AnswerReader:
     def finish(self) -> str:
         if self._step == self._json.step:
             self._json.finish()
-        elif self._step != self._in_thoughts:
+        elif self._step != self._in_thinking:
             self._finish_prose()
         self._text.close()
         return self._text.take()
 
-    def _at_start(self, char: str) -> None:
-        """Before the first thing worth reading: whitespace, fences, a model's loud thinking."""
+    def _before_answer(self, char: str) -> None:
+        """Skips what may precede an answer: whitespace, fences, the model's <think> block."""
         self._held = (self._held + char).lstrip(" \t\r\n\ufeff")
         if self._held.startswith("{") or re.match(r"\[\s*[{\]]", self._held):
-            self._go_on(self._json.step)
+            self._switch_to(self._json.step)
         elif self._held == _THINKING:
-            self._held, self._step = "", self._in_thoughts
+            self._held, self._step = "", self._in_thinking
         elif re.fullmatch(r"```\w*[ \t]*\r?\n", self._held):
             self._held = ""
         elif not re.fullmatch(r"|\[\s*|`{1,2}|```\w*[ \t]*\r?", self._held) and not _THINKING.startswith(self._held):
             self._text.open(Evidence(), splits=True)
-            self._go_on(self._in_prose)
+            self._switch_to(self._in_prose)
 
-    def _in_thoughts(self, char: str) -> None:
+    def _in_thinking(self, char: str) -> None:
         self._held = (self._held + char)[-len("</think>") :]
         if self._held == "</think>":
-            self._held, self._step = "", self._at_start
+            self._held, self._step = "", self._before_answer
 
     def _in_prose(self, char: str) -> None:
         self._held += char
@@ -99,38 +99,38 @@ class AnswerReader:
         if starts is None:
             return
         if starts:
-            self._preface = None  # "Here is the JSON:" is no part of the answer
+            self._preface = None  # "Here is the JSON:" is not part of the answer
             self._text.close()
-            self._go_on(self._json.step)
+            self._switch_to(self._json.step)
         else:
             held, self._held = self._held, ""
-            self._say(held[0])
+            self._write_prose(held[0])
             for later in held[1:]:
                 self._in_prose(later)
 
-    def _say(self, char: str) -> None:
-        """Prose; its first words wait in case they only announce JSON."""
+    def _write_prose(self, char: str) -> None:
+        """Writes prose; holds its first words back, because they may only announce JSON."""
         if self._preface is None:
             self._text.write(char)
             return
         self._preface += char
         if len(self._preface) > _PREFACE_CHARS:
-            self._say_preface()
+            self._write_preface()
 
-    def _say_preface(self) -> None:
+    def _write_preface(self) -> None:
         preface, self._preface = self._preface or "", None
         for char in preface:
             self._text.write(char)
 
     def _finish_prose(self) -> None:
-        if self._step == self._at_start:
+        if self._step == self._before_answer:
             self._text.open(Evidence(), splits=True)
-        self._say_preface()
+        self._write_preface()
         if not re.fullmatch(r"(?:```\w+\s*)?[\[{\s]*", self._held):
             for char in self._held:
                 self._text.write(char)
 
-    def _go_on(self, step: Callable[[str], None]) -> None:
+    def _switch_to(self, step: Callable[[str], None]) -> None:
         held, self._held = self._held, ""
         self._step = step
         for char in held:
@@ -138,7 +138,7 @@ class AnswerReader:
 
 
 def _starts_json(held: str) -> bool | None:
-    """Whether prose turns into our JSON here; None while it cannot be said."""
+    """Whether the JSON of an answer starts here, in the middle of prose; None while that is undecided."""
     fence = re.match(r"```\w*[ \t]*\r?\n\s*", held)
     if fence is None and held[0] == "`":
         return None if re.fullmatch(r"`{1,2}|```\w*[ \t]*\r?", held) else False
@@ -156,7 +156,7 @@ def _starts_json(held: str) -> bool | None:
 
 
 class _JsonSections:
-    """A JSON reader that forgives, one character at a time."""
+    """A lenient JSON parser that takes one character at a time."""
 
     def __init__(self, text: AnswerText) -> None:
         self._text = text
@@ -180,14 +180,14 @@ class _JsonSections:
         elif self._quote:
             self._in_string(char)
         else:
-            self._between(char)
+            self._outside_string(char)
 
     def finish(self) -> None:
-        """What is cut off in the middle counts only if it is text of the answer."""
+        """Ends a string that was just closed; an id or quote that is still open is dropped."""
         if self._closing is not None:
             self._end_string()
 
-    def _between(self, char: str) -> None:
+    def _outside_string(self, char: str) -> None:
         if char in "\"'" and self._stack:
             self._quote, self._string = char, ""
             self._find_role()
@@ -206,7 +206,7 @@ class _JsonSections:
         self._word = self._word if char.isspace() else ""
 
     def _end_value(self) -> None:
-        """In an object the next string is a key, even if the comma is missing."""
+        """Ends a value; the next string of an object is then a key, even if the comma is missing."""
         if self._stack and self._stack[-1].is_object:
             self._stack[-1].key = None
 
@@ -236,7 +236,7 @@ class _JsonSections:
             self._add(char)
 
     def _after_quote(self, char: str) -> None:
-        """Models forget to escape the marks inside their text: one that JSON cannot follow is part of it."""
+        """Decides whether a quotation mark ended the string: one that valid JSON cannot follow is part of the text."""
         seen = self._closing or ""
         if char.isspace() or (char == "," and "," not in seen):
             self._closing = seen + char

@@ -42,7 +42,7 @@ _WEB = ("fastapi", "mangum", "PyJWT[crypto]")
 _ANSWERS = (*_DATABASE, *_WEB, "openai", "jsonschema")  # no numpy: half of it all, for one vector a question
 # What the functions of a set import, by themselves; boto3 is part of the Lambda runtime.
 SETS: Final[Mapping[str, tuple[str, ...]]] = {
-    "http": (*_FILES, *_WEB),
+    "http": (*_FILES, *_WEB, "prometheus-client"),
     "documents": (*_FILES, *_WEB, "pypdfium2"),
     "chat": (*_ANSWERS, "uvicorn"),
     "mcp": (*_ANSWERS, "mcp"),
@@ -53,6 +53,7 @@ SETS: Final[Mapping[str, tuple[str, ...]]] = {
 # The newest tag first: what manylinux_2_34 allows, Lambda's Amazon Linux 2023 has.
 _LAMBDA_PLATFORMS = ("manylinux_2_34_aarch64", "manylinux_2_28_aarch64", "manylinux2014_aarch64")
 _NEVER_RUN = frozenset({".pyi", ".pyx", ".pxd", ".c", ".h", ".a", ".lib"})
+_LEFT_OUT = frozenset({"RECORD", "sboms"})  # of a distribution's metadata: for installers and scanners only
 _ZIPPED_AT = (1980, 1, 1, 0, 0, 0)  # the same files make the same artifact, whenever it is built
 
 
@@ -159,7 +160,8 @@ def _provide_packages(target: Target) -> Path:
 def _zip_packages(target: Target, packages: Path, path: Path) -> None:
     chosen = select_packages(SETS[path.stem], packages, target.markers)
     with zipfile.ZipFile(path, "w") as archive:
-        for name in sorted({name for package in chosen for name in list_files(package)}):
+        files = {name for package in chosen for name in list_files(package)}
+        for name in sorted(name for name in files if not _LEFT_OUT & {*name.parts}):
             add_file(archive, packages, _prefer_bytecode(packages, name))
 
 
