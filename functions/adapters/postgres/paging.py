@@ -41,8 +41,10 @@ def _read(
 ) -> tuple[First, Second]:
     try:
         first, second = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        if not (isinstance(first, str) and isinstance(second, str)):
+            raise TypeError
         return read_first(first), read_second(second)
-    except (ValueError, TypeError, AttributeError) as exc:
+    except (ValueError, TypeError) as exc:
         message = "The cursor is not valid: use next_cursor of the page before, unchanged."
         raise errors.InvalidInputError(message) from exc
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from functions.adapters.models.openai_embedder import OpenAIEmbedder
 
 from functions.adapters.models import openai_connection
-from functions.adapters.models.openai_chat import MAX_BATCH_TOKENS, OpenAIChatModel
+from functions.adapters.models.openai_chat import OpenAIChatModel
 from functions.adapters.models.openai_connection import Patience
+from functions.adapters.models.openai_embedder import MAX_BATCH_TOKENS, OpenAIEmbedder
 from functions.core import errors, models, ports
 from tests.support.fakes.model_server import FakeModelServer, Reply, word_vector
 
