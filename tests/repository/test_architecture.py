@@ -23,6 +23,22 @@ MAY_IMPORT = {
     "handler": {"core", "adapters", "runtime", "web"},
     "local": {"core", "adapters", "runtime", "web", "handler", "local"},
 }
+# What each room of the core may import of the others.
+CORE_MAY_IMPORT = {
+    "errors": set(),
+    "models": set(),
+    "ports": {"models"},
+    "text": {"models"},
+    "settings": {"errors", "text"},
+    "extraction": {"errors", "models", "ports", "text"},
+    "retrieval": {"errors", "models", "ports", "settings"},
+    "citations": {"models", "retrieval", "text"},
+    "ingestion": {"errors", "extraction", "models", "ports", "retrieval", "settings", "text"},
+    "answering": {"citations", "errors", "models", "ports", "retrieval", "text"},
+}
+MAX_CORE_ARROWS = 30
+MAX_ENTRIES = 14
+PACKAGES = sorted({path.parent for path in MODULES} - {FUNCTIONS})
 CLIENTS = {"psycopg", "pgvector", "openai", "supabase", "storage3", "httpx", "boto3", "fastapi", "starlette", "mangum"}
 CLIENTS |= {"pydantic", "pydantic_settings"}
 HEAVY = {"openai", "supabase", "storage3", "pdfplumber", "pypdfium2", "docx", "PIL", "numpy", "boto3"}
@@ -68,6 +84,61 @@ def imported(nodes: Iterator[ast.AST]) -> Iterator[tuple[str, ...]]:
 def imported_layers(path: Path) -> set[str]:
     ours = [parts for parts in imported(ast.walk(parse(path))) if parts[0] == "functions"]
     return {parts[1] if parts[1] in MAY_IMPORT else "handler" for parts in ours}
+
+
+def read_imports(path: Path) -> set[Path]:
+    """The modules of functions/ that a module imports, wherever in it."""
+    found = set()
+    for parts in imported(ast.walk(parse(path))):
+        if parts[0] == "functions":
+            module = REPOSITORY.joinpath(*parts).with_suffix(".py")
+            found.add(module if module.exists() else REPOSITORY.joinpath(*parts[:-1]).with_suffix(".py"))
+    return found & set(MODULES)
+
+
+def find_circle(arrows: dict[str, set[str]]) -> list[str]:
+    """What remains when names that lead to no other name are removed, again and again: [] without a circle."""
+    left = dict(arrows)
+    while ends := [name for name, targets in left.items() if not targets & left.keys()]:
+        for name in ends:
+            del left[name]
+    return sorted(left)
+
+
+def room_of(path: Path, package: Path) -> str:
+    return path.relative_to(package).parts[0].removesuffix(".py")
+
+
+def arrows_between_rooms(package: Path) -> dict[str, set[str]]:
+    """Which modules and packages directly in `package` import which others of them."""
+    inside = [path for path in MODULES if path.is_relative_to(package) and path.name != "__init__.py"]
+    arrows: dict[str, set[str]] = {room_of(path, package): set() for path in inside}
+    for path in inside:
+        targets = {room_of(target, package) for target in read_imports(path) if target in inside}
+        arrows[room_of(path, package)] |= targets - {room_of(path, package)}
+    return arrows
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    assert not find_circle({name_of(path): {name_of(target) for target in read_imports(path)} for path in MODULES})
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=name_of)
+def test_no_room_of_a_package_imports_itself_by_way_of_others(package: Path) -> None:
+    assert not find_circle(arrows_between_rooms(package))
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=name_of)
+def test_a_package_has_at_most_14_entries(package: Path) -> None:
+    """functions/ itself is left out: each module in it is a deployed function."""
+    names = {path.name for path in package.iterdir() if path.suffix != ".pyc"}
+    assert len(names - {"__init__.py", "__pycache__", "static"}) <= MAX_ENTRIES
+
+
+def test_rooms_of_the_core_import_one_way() -> None:
+    arrows = arrows_between_rooms(FUNCTIONS / "core")
+    assert arrows == CORE_MAY_IMPORT
+    assert sum(map(len, arrows.values())) <= MAX_CORE_ARROWS
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
