@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import mimetypes
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,10 +32,10 @@ def get_page(services: ServicesDep) -> FileResponse:
     )
 
 
-@router.get("/static/{name}", include_in_schema=False)
+@router.get("/static/{name:path}", include_in_schema=False)
 def get_static(name: str) -> FileResponse:
-    path = STATIC / name
-    if path not in STATIC.iterdir() or not path.is_file():
+    path = _static_files().get(name)
+    if path is None:
         raise errors.NotFoundError
     return FileResponse(path, headers={"Cache-Control": "public, max-age=60, stale-while-revalidate=86400"})
 
@@ -64,6 +65,12 @@ def get_me(user: CurrentUser, services: ServicesDep) -> dict[str, Any]:
         "chat_model": services.config.chat_model,
         "chat_url": services.config.chat_stream_url or "/api/rag/chat",
     }
+
+
+@cache
+def _static_files() -> dict[str, Path]:
+    """The files that are served, by their path below the folder: `..` and absolute paths are not among them."""
+    return {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*") if path.is_file()}
 
 
 def content_policy(services: Services) -> str:

@@ -54,7 +54,7 @@ const TARGETS = [
 ];
 
 /** Fill in what the HTML marks with `data-i18n`, `data-i18n-label`, `data-i18n-title`, `data-i18n-placeholder`. */
-export function applyWords(root) {
+function applyWords(root) {
   for (const [name, write] of TARGETS) {
     const attribute = `data-${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
     for (const node of root.querySelectorAll(`[${attribute}]`)) write(node, t(node.dataset[name]));

@@ -67,7 +67,7 @@ export class NoteRow {
 }
 
 /** How a note begins, in one line, without the marks of headings and lists. */
-export function snippetOf({ snippet, content }) {
+function snippetOf({ snippet, content }) {
   const line = snippet ?? [...(content ?? "").slice(0, 4 * SNIPPET).replace(/\s+/g, " ").trim()].slice(0, SNIPPET).join("");
   return line.replace(BLOCK_MARKS, "");
 }

@@ -76,7 +76,7 @@ const KEPT_SESSION = "ibid.session";
 const MARGIN_SECONDS = 30;
 
 /** Supabase Auth, https://supabase.com/docs/guides/auth/sessions: kept in this browser, renewed before it expires. */
-export class SupabaseSession {
+class SupabaseSession {
   asksAgain = false;
   canSignOut = true;
 
