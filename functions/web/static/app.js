@@ -1,21 +1,21 @@
 // Starts the page: signs in, builds its parts and lets them speak to each other.
 
-import { Api } from "./api.js";
 import { openAttachDialog } from "./attach_dialog.js";
 import { Chat } from "./chat.js";
 import { Conversations } from "./conversations.js";
-import { byId, el, focusIfLost, setAttribute, setText } from "./dom.js";
 import { acceptDrops } from "./drop.js";
 import { exportConversation } from "./export.js";
-import { drawIcons, icon } from "./icons.js";
-import { chooseLanguage, language, LANGUAGES, onLanguage, setLanguage, t } from "./i18n.js";
 import { Library } from "./library.js";
-import { inWords, toast } from "./notices.js";
 import { findPlace, readLink } from "./page_link.js";
 import { Scope } from "./scope.js";
 import { ScopeLine } from "./scope_line.js";
 import { openSession, takeFromAddress } from "./session.js";
 import { openSettings } from "./settings.js";
+import { Api } from "./shared/api.js";
+import { byId, el, focusIfLost, setAttribute, setText } from "./shared/dom.js";
+import { chooseLanguage, language, LANGUAGES, onLanguage, setLanguage, t } from "./shared/i18n.js";
+import { drawIcons, icon } from "./shared/icons.js";
+import { inWords, toast } from "./shared/notices.js";
 import { askToSignIn } from "./sign_in_form.js";
 import { SourcePanel } from "./source_panel.js";
 import { askForToken } from "./token_form.js";

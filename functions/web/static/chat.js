@@ -1,12 +1,12 @@
 // The conversation: asking, the answer as it streams, stopping, and what went wrong.
 
 import { Turn } from "./answer.js";
-import { ApiError } from "./http.js";
-import { byId, el, setText } from "./dom.js";
-import { onLanguage, t } from "./i18n.js";
-import { inWords, silence, speak } from "./notices.js";
+import { byId, el, setText } from "./shared/dom.js";
+import { ApiError } from "./shared/http.js";
+import { onLanguage, t } from "./shared/i18n.js";
+import { inWords, silence, speak } from "./shared/notices.js";
+import { readEvents } from "./shared/sse.js";
 import { Speech } from "./speech.js";
-import { readEvents } from "./sse.js";
 import { libraryState, welcome } from "./welcome.js";
 
 const MESSAGES_AT_ONCE = 100;

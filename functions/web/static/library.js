@@ -1,18 +1,18 @@
 // The library panel: notebooks, and the notes and documents of the one that is open, kept live.
 
-import { byId, setText } from "./dom.js";
 import { openDocumentDialog } from "./document_dialog.js";
 import { DocumentRow } from "./document_row.js";
 import { Documents, canBeAsked } from "./documents.js";
-import { onLanguage, t } from "./i18n.js";
 import { openKeepDialog } from "./keep_dialog.js";
 import { NoteDialog } from "./note_dialog.js";
 import { NoteRow } from "./note_row.js";
-import { Notes, titleOf } from "./notes.js";
 import { NotebookList } from "./notebook_list.js";
 import { EVERYTHING, Notebooks } from "./notebooks.js";
-import { inWords, toast } from "./notices.js";
+import { Notes, titleOf } from "./notes.js";
 import { RowList } from "./row_list.js";
+import { byId, setText } from "./shared/dom.js";
+import { onLanguage, t } from "./shared/i18n.js";
+import { inWords, toast } from "./shared/notices.js";
 import { Uploads } from "./uploads.js";
 
 const NOTES_AT_FIRST = 3;

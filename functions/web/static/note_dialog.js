@@ -2,16 +2,16 @@
 
 import { Attachments } from "./attachments.js";
 import { Autosave } from "./autosave.js";
-import { el, setAttribute, setText } from "./dom.js";
-import { confirm, leave, openDialog } from "./dialogs.js";
 import { failure } from "./document_row.js";
-import { icon } from "./icons.js";
-import { t } from "./i18n.js";
-import { LONGEST_TITLE } from "./inline_title.js";
 import { renderMarkdown } from "./markdown.js";
-import { notebookSelect } from "./notebook_select.js";
 import { titleOf } from "./notes.js";
-import { inWords } from "./notices.js";
+import { confirm, leave, openDialog } from "./shared/dialogs.js";
+import { el, setAttribute, setText } from "./shared/dom.js";
+import { t } from "./shared/i18n.js";
+import { icon } from "./shared/icons.js";
+import { LONGEST_TITLE } from "./shared/inline_title.js";
+import { notebookSelect } from "./shared/notebook_select.js";
+import { inWords } from "./shared/notices.js";
 
 const RISKY = "button quiet danger-text";
 

@@ -1,8 +1,8 @@
 // Modal dialogs on the browser's own <dialog>: Escape, focus trap and focus return come with it.
 
 import { el } from "./dom.js";
-import { icon } from "./icons.js";
 import { t } from "./i18n.js";
+import { icon } from "./icons.js";
 
 const SURE = "sure";
 
