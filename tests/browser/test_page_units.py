@@ -85,7 +85,7 @@ def render(page: Page, text: str, known: tuple[int, ...] = (), how: str = "rende
         node.append(m[a.how](a.text, { known: new Set(a.known), drawMark }));
         return node.innerHTML;
     """
-    return call(page, "markdown.js", body, {"text": text, "known": list(known), "how": how})
+    return call(page, "chat/markdown.js", body, {"text": text, "known": list(known), "how": how})
 
 
 STREAM = (

@@ -1,14 +1,14 @@
 // Starts the page: signs in, builds its parts and lets them speak to each other.
 
 import { openAttachDialog } from "./attach_dialog.js";
-import { Chat } from "./chat.js";
-import { Conversations } from "./conversations.js";
+import { Chat } from "./chat/chat.js";
+import { Conversations } from "./chat/conversations.js";
+import { exportConversation } from "./chat/export.js";
+import { Scope } from "./chat/scope.js";
+import { ScopeLine } from "./chat/scope_line.js";
 import { acceptDrops } from "./drop.js";
-import { exportConversation } from "./export.js";
 import { Library } from "./library.js";
 import { findPlace, readLink } from "./page_link.js";
-import { Scope } from "./scope.js";
-import { ScopeLine } from "./scope_line.js";
 import { openSession, takeFromAddress } from "./session.js";
 import { openSettings } from "./settings.js";
 import { Api } from "./shared/api.js";

@@ -1,9 +1,9 @@
 // The library panel: notebooks, and the notes and documents of the one that is open, kept live.
 
+import { openKeepDialog } from "./chat/keep_dialog.js";
 import { openDocumentDialog } from "./document_dialog.js";
 import { DocumentRow } from "./document_row.js";
 import { Documents, canBeAsked } from "./documents.js";
-import { openKeepDialog } from "./keep_dialog.js";
 import { NoteDialog } from "./note_dialog.js";
 import { NoteRow } from "./note_row.js";
 import { NotebookList } from "./notebook_list.js";

@@ -2,8 +2,8 @@
 
 import { Attachments } from "./attachments.js";
 import { Autosave } from "./autosave.js";
+import { renderMarkdown } from "./chat/markdown.js";
 import { failure } from "./document_row.js";
-import { renderMarkdown } from "./markdown.js";
 import { titleOf } from "./notes.js";
 import { confirm, leave, openDialog } from "./shared/dialogs.js";
 import { el, setAttribute, setText } from "./shared/dom.js";

@@ -1,6 +1,6 @@
 // The side panel (a bottom sheet on phones) that shows where a citation stands.
 
-import { checkBadge, nameOf, placeOf, scoreText, stateBadge } from "./citations.js";
+import { checkBadge, nameOf, placeOf, scoreText, stateBadge } from "./chat/citations.js";
 import { PageView, addressOf } from "./page_view.js";
 import { byId, el, setAttribute } from "./shared/dom.js";
 import { onLanguage, t } from "./shared/i18n.js";

@@ -1,7 +1,7 @@
 // A streaming answer for screen readers: whole sentences, each said once.
 
+import { speak } from "../shared/notices.js";
 import { renderMarkdown } from "./markdown.js";
-import { speak } from "./shared/notices.js";
 
 const SENTENCE_END = /[.!?…:]["»”)]?\s+|\n+/g;
 

@@ -1,10 +1,10 @@
 // Keeping an answer as a note: in which notebook, if in any.
 
-import { openDialog } from "./shared/dialogs.js";
-import { el } from "./shared/dom.js";
-import { t } from "./shared/i18n.js";
-import { notebookSelect } from "./shared/notebook_select.js";
-import { inWords } from "./shared/notices.js";
+import { openDialog } from "../shared/dialogs.js";
+import { el } from "../shared/dom.js";
+import { t } from "../shared/i18n.js";
+import { notebookSelect } from "../shared/notebook_select.js";
+import { inWords } from "../shared/notices.js";
 
 /** `address` is where the API makes the note; resolves to it, or to null when the person thinks better of it. */
 export function openKeepDialog({ api, notebooks, address }) {

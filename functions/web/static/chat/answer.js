@@ -1,11 +1,11 @@
 // One turn of a conversation on the page: the question, and the answer in each of its states.
 
+import { el } from "../shared/dom.js";
+import { t } from "../shared/i18n.js";
+import { icon } from "../shared/icons.js";
+import { inWords, toast } from "../shared/notices.js";
 import { citationMark, nameOf, placeOf, sourceList } from "./citations.js";
 import { renderMarkdown, renderVerbatim } from "./markdown.js";
-import { el } from "./shared/dom.js";
-import { t } from "./shared/i18n.js";
-import { icon } from "./shared/icons.js";
-import { inWords, toast } from "./shared/notices.js";
 
 export class Turn {
   #result = null;

@@ -1,8 +1,8 @@
 // Citations as people see them: the mark in the text, the row under the answer, the badge that says how sure we are.
 
-import { el } from "./shared/dom.js";
-import { formatPercent, t } from "./shared/i18n.js";
-import { icon } from "./shared/icons.js";
+import { el } from "../shared/dom.js";
+import { formatPercent, t } from "../shared/i18n.js";
+import { icon } from "../shared/icons.js";
 
 const CHECK_ICONS = { exact: "check", fuzzy: "approximately", unverified: "unverified" };
 

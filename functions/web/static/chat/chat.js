@@ -1,11 +1,11 @@
 // The conversation: asking, the answer as it streams, stopping, and what went wrong.
 
+import { byId, el, setText } from "../shared/dom.js";
+import { ApiError } from "../shared/http.js";
+import { onLanguage, t } from "../shared/i18n.js";
+import { inWords, silence, speak } from "../shared/notices.js";
+import { readEvents } from "../shared/sse.js";
 import { Turn } from "./answer.js";
-import { byId, el, setText } from "./shared/dom.js";
-import { ApiError } from "./shared/http.js";
-import { onLanguage, t } from "./shared/i18n.js";
-import { inWords, silence, speak } from "./shared/notices.js";
-import { readEvents } from "./shared/sse.js";
 import { Speech } from "./speech.js";
 import { libraryState, welcome } from "./welcome.js";
 

@@ -1,8 +1,8 @@
 // What an empty conversation says: the way in, depending on what the library holds.
 
-import { el } from "./shared/dom.js";
-import { t } from "./shared/i18n.js";
-import { icon } from "./shared/icons.js";
+import { el } from "../shared/dom.js";
+import { t } from "../shared/i18n.js";
+import { icon } from "../shared/icons.js";
 
 /** What the library is to the chat: `loading`, `empty`, `reading` its first documents, or `ready`. */
 export function libraryState({ all, indexed, complete }) {

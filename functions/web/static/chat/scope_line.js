@@ -1,8 +1,8 @@
 // The line above the question: what it is asked of, in words and as pills, and the way to ask the whole library once.
 
-import { byId, el, setAttribute, setText } from "./shared/dom.js";
-import { onLanguage, t } from "./shared/i18n.js";
-import { icon } from "./shared/icons.js";
+import { byId, el, setAttribute, setText } from "../shared/dom.js";
+import { onLanguage, t } from "../shared/i18n.js";
+import { icon } from "../shared/icons.js";
 
 export class ScopeLine {
   constructor({ scope }) {

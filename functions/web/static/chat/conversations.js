@@ -1,12 +1,12 @@
 // The sidebar: earlier conversations, newest first; open, rename, delete.
 
-import { confirm } from "./shared/dialogs.js";
-import { byId, el, focusIfLost, setAttribute } from "./shared/dom.js";
-import { formatAge, onLanguage, t } from "./shared/i18n.js";
-import { icon } from "./shared/icons.js";
-import { writeTitle } from "./shared/inline_title.js";
-import { inWords, toast } from "./shared/notices.js";
-import { onReached } from "./shared/reached.js";
+import { confirm } from "../shared/dialogs.js";
+import { byId, el, focusIfLost, setAttribute } from "../shared/dom.js";
+import { formatAge, onLanguage, t } from "../shared/i18n.js";
+import { icon } from "../shared/icons.js";
+import { writeTitle } from "../shared/inline_title.js";
+import { inWords, toast } from "../shared/notices.js";
+import { onReached } from "../shared/reached.js";
 
 const PAGE = 30;
 

@@ -1,7 +1,7 @@
 // What the next question is asked of: once the whole library, else a notebook or a note chosen by hand, else the documents
 // attached to the conversation, else what it began with. Documents chosen for a new conversation are attached when it begins.
 
-import { inWords, toast } from "./shared/notices.js";
+import { inWords, toast } from "../shared/notices.js";
 
 export class Scope extends EventTarget {
   #conversation = null;

@@ -1,8 +1,8 @@
 // The little Markdown that answers and notes use, built as DOM nodes. No images, no HTML, and no links but to places of
 // this page, in notes: what a document says must not become something to click that leads elsewhere.
 
+import { el } from "../shared/dom.js";
 import { splitMarks } from "./marks.js";
-import { el } from "./shared/dom.js";
 
 const FENCE = /^ {0,3}(```|~~~)/;
 const HEADING = /^ {0,3}(#{1,6})\s(.*)$/;

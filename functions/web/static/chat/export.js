@@ -1,8 +1,8 @@
 // The conversation as a Markdown file of the browser's downloads.
 
-import { el } from "./shared/dom.js";
-import { language } from "./shared/i18n.js";
-import { inWords, toast } from "./shared/notices.js";
+import { el } from "../shared/dom.js";
+import { language } from "../shared/i18n.js";
+import { inWords, toast } from "../shared/notices.js";
 
 const NAME = /filename\*=UTF-8''([^;]+)/i;
 const KEPT_FOR = 60000;
