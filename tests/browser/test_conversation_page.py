@@ -223,7 +223,7 @@ def test_only_a_whole_link_is_read(page: Page) -> None:
         "#d=../me&page=1": None,
         "#c=1": None,
     }
-    read = "async (all) => all.map((await import('/static/page_link.js')).readLink)"
+    read = "async (all) => all.map((await import('/static/source/page_link.js')).readLink)"
     assert dict(zip(expected, page.evaluate(read, list(expected)), strict=True)) == expected
 
 

@@ -202,7 +202,12 @@ def test_offsets_count_characters_not_utf_16_units(
 ) -> None:
     """WEB-4"""
     assert (
-        call(page, "offsets.js", "return m.cutAt(a.text, a.start, a.end);", {"text": text, "start": start, "end": end})
+        call(
+            page,
+            "source/offsets.js",
+            "return m.cutAt(a.text, a.start, a.end);",
+            {"text": text, "start": start, "end": end},
+        )
         == parts
     )
 
@@ -224,7 +229,7 @@ def test_the_highlight_is_found_on_the_page_image(page: Page, bands: list[int], 
         await image.decode();
         return m.findHighlight(image);
     """
-    share = call(page, "highlight.js", body, bands)
+    share = call(page, "source/highlight.js", body, bands)
     assert share == (None if found is None else pytest.approx(found, abs=0.01))
 
 

@@ -8,7 +8,6 @@ import { Scope } from "./chat/scope.js";
 import { ScopeLine } from "./chat/scope_line.js";
 import { acceptDrops } from "./drop.js";
 import { Library } from "./library.js";
-import { findPlace, readLink } from "./page_link.js";
 import { openSession, takeFromAddress } from "./session.js";
 import { openSettings } from "./settings.js";
 import { Api } from "./shared/api.js";
@@ -17,7 +16,8 @@ import { chooseLanguage, language, LANGUAGES, onLanguage, setLanguage, t } from 
 import { drawIcons, icon } from "./shared/icons.js";
 import { inWords, toast } from "./shared/notices.js";
 import { askToSignIn } from "./sign_in_form.js";
-import { SourcePanel } from "./source_panel.js";
+import { findPlace, readLink } from "./source/page_link.js";
+import { SourcePanel } from "./source/source_panel.js";
 import { askForToken } from "./token_form.js";
 
 const HASH = /^#c=([\w-]+)$/;

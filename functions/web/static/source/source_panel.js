@@ -1,10 +1,10 @@
 // The side panel (a bottom sheet on phones) that shows where a citation stands.
 
-import { checkBadge, nameOf, placeOf, scoreText, stateBadge } from "./chat/citations.js";
+import { checkBadge, nameOf, placeOf, scoreText, stateBadge } from "../chat/citations.js";
+import { byId, el, setAttribute } from "../shared/dom.js";
+import { onLanguage, t } from "../shared/i18n.js";
+import { icon } from "../shared/icons.js";
 import { PageView, addressOf } from "./page_view.js";
-import { byId, el, setAttribute } from "./shared/dom.js";
-import { onLanguage, t } from "./shared/i18n.js";
-import { icon } from "./shared/icons.js";
 
 const LONG_QUOTE = 280;
 const narrow = matchMedia("(max-width: 999px)");

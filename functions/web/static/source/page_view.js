@@ -1,11 +1,11 @@
 // A page of a document as it stands: the rendered image with the passage highlighted, or the text with it marked.
 
+import { el, setAttribute, setText } from "../shared/dom.js";
+import { formatPercent, t } from "../shared/i18n.js";
+import { icon } from "../shared/icons.js";
+import { inWords } from "../shared/notices.js";
 import { findHighlight } from "./highlight.js";
 import { cutAt } from "./offsets.js";
-import { el, setAttribute, setText } from "./shared/dom.js";
-import { formatPercent, t } from "./shared/i18n.js";
-import { icon } from "./shared/icons.js";
-import { inWords } from "./shared/notices.js";
 
 const ZOOMS = [1, 1.25, 1.5, 2, 3];
 const ABOVE = 0.28;
