@@ -8,17 +8,17 @@ import { Scope } from "./chat/scope.js";
 import { ScopeLine } from "./chat/scope_line.js";
 import { acceptDrops } from "./drop.js";
 import { Library } from "./library.js";
-import { openSession, takeFromAddress } from "./session.js";
-import { openSettings } from "./settings.js";
+import { openSession, takeFromAddress } from "./session/session.js";
+import { openSettings } from "./session/settings.js";
+import { askToSignIn } from "./session/sign_in_form.js";
+import { askForToken } from "./session/token_form.js";
 import { Api } from "./shared/api.js";
 import { byId, el, focusIfLost, setAttribute, setText } from "./shared/dom.js";
 import { chooseLanguage, language, LANGUAGES, onLanguage, setLanguage, t } from "./shared/i18n.js";
 import { drawIcons, icon } from "./shared/icons.js";
 import { inWords, toast } from "./shared/notices.js";
-import { askToSignIn } from "./sign_in_form.js";
 import { findPlace, readLink } from "./source/page_link.js";
 import { SourcePanel } from "./source/source_panel.js";
-import { askForToken } from "./token_form.js";
 
 const HASH = /^#c=([\w-]+)$/;
 

@@ -1,8 +1,8 @@
 // The form for installations without local sign-in: the person pastes an access token.
 
-import { openDialog } from "./shared/dialogs.js";
-import { el } from "./shared/dom.js";
-import { t } from "./shared/i18n.js";
+import { openDialog } from "../shared/dialogs.js";
+import { el } from "../shared/dom.js";
+import { t } from "../shared/i18n.js";
 
 /** Resolves to the pasted token. `refused` says that the one before was not accepted. */
 export function askForToken(refused) {

@@ -1,9 +1,9 @@
 // The form for Supabase Auth: a password, or a link by e-mail.
 
-import { openDialog } from "./shared/dialogs.js";
-import { el, setText } from "./shared/dom.js";
-import { t } from "./shared/i18n.js";
-import { inWords } from "./shared/notices.js";
+import { openDialog } from "../shared/dialogs.js";
+import { el, setText } from "../shared/dom.js";
+import { t } from "../shared/i18n.js";
+import { inWords } from "../shared/notices.js";
 
 const OUR_WORDS = {
   invalid_credentials: "signIn.wrong",

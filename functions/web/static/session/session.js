@@ -1,7 +1,7 @@
 // Who is asking: the laptop's own user, somebody known to Supabase Auth, or whoever pastes a token.
 
-import { ApiError, problemOf, reach } from "./shared/http.js";
-import { t } from "./shared/i18n.js";
+import { ApiError, problemOf, reach } from "../shared/http.js";
+import { t } from "../shared/i18n.js";
 
 const KEPT_TOKEN = "ibid.token";
 const NOT_LOCAL = [403, 404, 405];

@@ -1,9 +1,9 @@
 // The settings form for administrators, drawn from the schema the server publishes.
 
-import { openDialog } from "./shared/dialogs.js";
-import { el, setAttribute, setText } from "./shared/dom.js";
-import { t } from "./shared/i18n.js";
-import { inWords, toast } from "./shared/notices.js";
+import { openDialog } from "../shared/dialogs.js";
+import { el, setAttribute, setText } from "../shared/dom.js";
+import { t } from "../shared/i18n.js";
+import { inWords, toast } from "../shared/notices.js";
 
 const LONG_TEXT = 120;
 
