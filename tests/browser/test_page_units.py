@@ -341,7 +341,7 @@ AUTOSAVE = """
 def run_autosave(page: Page, steps: str, *answers: dict[str, Any], content: str = "") -> dict[str, Any]:
     """What was asked of the server, which answers so, and the last state."""
     body = f"{AUTOSAVE}\n{steps}\nreturn {{ log, state: states.at(-1) ?? null, dirty: saver.isDirty }};"
-    return call(page, "autosave.js", body, {"answers": answers, "content": content})
+    return call(page, "notes/autosave.js", body, {"answers": answers, "content": content})
 
 
 def test_what_is_typed_while_it_is_saved_is_saved_after_it(page: Page) -> None:

@@ -3,7 +3,7 @@
 import { drawBadge, failure, metaOf } from "./document_row.js";
 import { titleOf } from "./documents.js";
 import { describeHealth, describeMetadata } from "./health.js";
-import { titleOf as titleOfNote } from "./notes.js";
+import { titleOf as titleOfNote } from "./notes/notes.js";
 import { openDialog } from "./shared/dialogs.js";
 import { el } from "./shared/dom.js";
 import { formatDate, formatNumber, formatSize, known, t } from "./shared/i18n.js";

@@ -1,17 +1,17 @@
 // A note: written in Markdown, saved by itself, with its files, its notebook, and what can be done with it.
 
-import { Attachments } from "./attachments.js";
+import { Attachments } from "../attachments.js";
+import { renderMarkdown } from "../chat/markdown.js";
+import { failure } from "../document_row.js";
+import { confirm, leave, openDialog } from "../shared/dialogs.js";
+import { el, setAttribute, setText } from "../shared/dom.js";
+import { t } from "../shared/i18n.js";
+import { icon } from "../shared/icons.js";
+import { LONGEST_TITLE } from "../shared/inline_title.js";
+import { notebookSelect } from "../shared/notebook_select.js";
+import { inWords } from "../shared/notices.js";
 import { Autosave } from "./autosave.js";
-import { renderMarkdown } from "./chat/markdown.js";
-import { failure } from "./document_row.js";
 import { titleOf } from "./notes.js";
-import { confirm, leave, openDialog } from "./shared/dialogs.js";
-import { el, setAttribute, setText } from "./shared/dom.js";
-import { t } from "./shared/i18n.js";
-import { icon } from "./shared/icons.js";
-import { LONGEST_TITLE } from "./shared/inline_title.js";
-import { notebookSelect } from "./shared/notebook_select.js";
-import { inWords } from "./shared/notices.js";
 
 const RISKY = "button quiet danger-text";
 

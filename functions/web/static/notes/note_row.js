@@ -1,10 +1,10 @@
 // One note in the library: its name, how it begins, and what can be done with it.
 
-import { drawBadge, failure } from "./document_row.js";
+import { drawBadge, failure } from "../document_row.js";
+import { el, setAttribute, setText } from "../shared/dom.js";
+import { formatAge, t } from "../shared/i18n.js";
+import { icon } from "../shared/icons.js";
 import { titleOf } from "./notes.js";
-import { el, setAttribute, setText } from "./shared/dom.js";
-import { formatAge, t } from "./shared/i18n.js";
-import { icon } from "./shared/icons.js";
 
 const SNIPPET = 200;
 const BLOCK_MARKS = /(?:^|(?<=\s))(?:#{1,6}|[-*+>])\s+/g;

@@ -1,9 +1,9 @@
 // The notes of the library and what can be done with one; see Feed for who hears of it.
 
-import { choose, confirm } from "./shared/dialogs.js";
-import { Feed } from "./shared/feed.js";
-import { t } from "./shared/i18n.js";
-import { inWords, toast } from "./shared/notices.js";
+import { choose, confirm } from "../shared/dialogs.js";
+import { Feed } from "../shared/feed.js";
+import { t } from "../shared/i18n.js";
+import { inWords, toast } from "../shared/notices.js";
 
 export const titleOf = (note) => note.title || t("note.untitled");
 
