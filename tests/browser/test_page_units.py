@@ -253,7 +253,7 @@ def describe_health(page: Page, **found: Any) -> list[str]:
     """The sentences of the report, without those of a document about which there is nothing to say."""
     document = {"file_type": "pdf", "page_count": 12}
     body = "return m.describeHealth(a.health, a.document).map(({ text }) => text);"
-    sentences = call(page, "health.js", body, {"health": HEALTH | found, "document": document})
+    sentences = call(page, "library/health.js", body, {"health": HEALTH | found, "document": document})
     return [sentence for sentence in sentences if sentence not in USUAL]
 
 
@@ -311,7 +311,7 @@ def test_the_health_of_a_document_is_told_in_sentences(page: Page, found: dict[s
     ids=["none", "one", "ranges", "many"],
 )
 def test_page_numbers_are_joined_to_ranges(page: Page, numbers: list[int], words: str) -> None:
-    assert call(page, "health.js", "return m.pageRanges(a);", numbers) == words
+    assert call(page, "library/health.js", "return m.pageRanges(a);", numbers) == words
 
 
 AUTOSAVE = """

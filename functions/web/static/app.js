@@ -1,13 +1,13 @@
 // Starts the page: signs in, builds its parts and lets them speak to each other.
 
-import { openAttachDialog } from "./attach_dialog.js";
 import { Chat } from "./chat/chat.js";
 import { Conversations } from "./chat/conversations.js";
 import { exportConversation } from "./chat/export.js";
 import { Scope } from "./chat/scope.js";
 import { ScopeLine } from "./chat/scope_line.js";
-import { acceptDrops } from "./drop.js";
-import { Library } from "./library.js";
+import { openAttachDialog } from "./library/attach_dialog.js";
+import { acceptDrops } from "./library/drop.js";
+import { Library } from "./library/library.js";
 import { openSession, takeFromAddress } from "./session/session.js";
 import { openSettings } from "./session/settings.js";
 import { askToSignIn } from "./session/sign_in_form.js";

@@ -1,8 +1,8 @@
 // A note: written in Markdown, saved by itself, with its files, its notebook, and what can be done with it.
 
-import { Attachments } from "../attachments.js";
 import { renderMarkdown } from "../chat/markdown.js";
-import { failure } from "../document_row.js";
+import { Attachments } from "../library/attachments.js";
+import { failure } from "../library/document_row.js";
 import { confirm, leave, openDialog } from "../shared/dialogs.js";
 import { el, setAttribute, setText } from "../shared/dom.js";
 import { t } from "../shared/i18n.js";

@@ -1,6 +1,6 @@
 // One note in the library: its name, how it begins, and what can be done with it.
 
-import { drawBadge, failure } from "../document_row.js";
+import { drawBadge, failure } from "../library/document_row.js";
 import { el, setAttribute, setText } from "../shared/dom.js";
 import { formatAge, t } from "../shared/i18n.js";
 import { icon } from "../shared/icons.js";

@@ -1,8 +1,8 @@
 // One file being added, until the library's own row takes over.
 
-import { el, setText } from "./shared/dom.js";
-import { formatPercent, formatSize, t } from "./shared/i18n.js";
-import { icon } from "./shared/icons.js";
+import { el, setText } from "../shared/dom.js";
+import { formatPercent, formatSize, t } from "../shared/i18n.js";
+import { icon } from "../shared/icons.js";
 
 export class UploadRow {
   /** `onDismiss` stops a running upload or takes a finished row away. */

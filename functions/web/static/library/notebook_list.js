@@ -1,12 +1,12 @@
 // The places of the library as a list: everything, each notebook, the trash.
 
+import { byId, el, focusIfLost, setAttribute, setText } from "../shared/dom.js";
+import { formatNumber, onLanguage, t } from "../shared/i18n.js";
+import { icon } from "../shared/icons.js";
+import { writeTitle } from "../shared/inline_title.js";
+import { inWords, toast } from "../shared/notices.js";
 import { EVERYTHING, TRASH } from "./notebooks.js";
 import { RowList } from "./row_list.js";
-import { byId, el, focusIfLost, setAttribute, setText } from "./shared/dom.js";
-import { formatNumber, onLanguage, t } from "./shared/i18n.js";
-import { icon } from "./shared/icons.js";
-import { writeTitle } from "./shared/inline_title.js";
-import { inWords, toast } from "./shared/notices.js";
 
 export class NotebookList {
   constructor({ notebooks }) {

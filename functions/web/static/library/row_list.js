@@ -1,8 +1,8 @@
 // A list of rows, read page by page and kept in step with a feed of changes.
 
-import { keepFocus } from "./shared/dom.js";
-import { Pager } from "./shared/pager.js";
-import { onReached } from "./shared/reached.js";
+import { keepFocus } from "../shared/dom.js";
+import { Pager } from "../shared/pager.js";
+import { onReached } from "../shared/reached.js";
 
 const PAGE = 50;
 

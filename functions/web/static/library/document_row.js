@@ -1,9 +1,9 @@
 // One document in the library: its name, how far it is, and what can be done with it.
 
+import { el, setAttribute, setText } from "../shared/dom.js";
+import { formatSize, known, t } from "../shared/i18n.js";
+import { icon } from "../shared/icons.js";
 import { canBeAsked, titleOf } from "./documents.js";
-import { el, setAttribute, setText } from "./shared/dom.js";
-import { formatSize, known, t } from "./shared/i18n.js";
-import { icon } from "./shared/icons.js";
 
 export class DocumentRow {
   /**

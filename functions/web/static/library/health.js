@@ -1,6 +1,6 @@
 // The health report of a document, and what the file says of itself, in words.
 
-import { formatDate, formatNumber, formatPercent, known, t } from "./shared/i18n.js";
+import { formatDate, formatNumber, formatPercent, known, t } from "../shared/i18n.js";
 
 const GOOD_ENOUGH = 0.8;
 const RANGES = 12;

@@ -1,16 +1,16 @@
 // What is known of one document: facts, health report, older versions, where it is kept, and the rarer actions.
 
+import { titleOf as titleOfNote } from "../notes/notes.js";
+import { openDialog } from "../shared/dialogs.js";
+import { el } from "../shared/dom.js";
+import { formatDate, formatNumber, formatSize, known, t } from "../shared/i18n.js";
+import { icon } from "../shared/icons.js";
+import { notebookSelect } from "../shared/notebook_select.js";
+import { inWords, toast } from "../shared/notices.js";
+import { Pager } from "../shared/pager.js";
 import { drawBadge, failure, metaOf } from "./document_row.js";
 import { titleOf } from "./documents.js";
 import { describeHealth, describeMetadata } from "./health.js";
-import { titleOf as titleOfNote } from "./notes/notes.js";
-import { openDialog } from "./shared/dialogs.js";
-import { el } from "./shared/dom.js";
-import { formatDate, formatNumber, formatSize, known, t } from "./shared/i18n.js";
-import { icon } from "./shared/icons.js";
-import { notebookSelect } from "./shared/notebook_select.js";
-import { inWords, toast } from "./shared/notices.js";
-import { Pager } from "./shared/pager.js";
 
 const TONES = { good: "check", warn: "alert", plain: "document" };
 

@@ -1,6 +1,6 @@
 // Files dropped anywhere on the page go to the library.
 
-import { byId } from "./shared/dom.js";
+import { byId } from "../shared/dom.js";
 
 export function acceptDrops(onFiles) {
   const overlay = byId("drop-overlay");

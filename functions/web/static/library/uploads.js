@@ -1,8 +1,8 @@
 // Files on their way into the library, a few at a time.
 
+import { t } from "../shared/i18n.js";
+import { inWords } from "../shared/notices.js";
 import { titleOf } from "./documents.js";
-import { t } from "./shared/i18n.js";
-import { inWords } from "./shared/notices.js";
 import { sendFile } from "./upload.js";
 import { UploadRow } from "./upload_row.js";
 

@@ -1,9 +1,9 @@
 // The documents of the library and what can be done with one; see Feed for who hears of it.
 
-import { confirm } from "./shared/dialogs.js";
-import { Feed } from "./shared/feed.js";
-import { t } from "./shared/i18n.js";
-import { inWords, toast } from "./shared/notices.js";
+import { confirm } from "../shared/dialogs.js";
+import { Feed } from "../shared/feed.js";
+import { t } from "../shared/i18n.js";
+import { inWords, toast } from "../shared/notices.js";
 
 export const titleOf = (document) => document.title || document.file_name;
 

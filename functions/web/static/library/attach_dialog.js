@@ -1,12 +1,12 @@
 // Choosing documents from the library: those that a question is asked of, those that a note has attached.
 
+import { openDialog } from "../shared/dialogs.js";
+import { el, setText } from "../shared/dom.js";
+import { t } from "../shared/i18n.js";
+import { inWords } from "../shared/notices.js";
+import { Pager } from "../shared/pager.js";
 import { drawBadge, metaOf } from "./document_row.js";
 import { canBeAsked, titleOf } from "./documents.js";
-import { openDialog } from "./shared/dialogs.js";
-import { el, setText } from "./shared/dom.js";
-import { t } from "./shared/i18n.js";
-import { inWords } from "./shared/notices.js";
-import { Pager } from "./shared/pager.js";
 
 const PAGE = 50;
 const TYPING = 220;

@@ -1,10 +1,10 @@
 // The notebooks of the library, which of them is chosen, and what can be done with one; see Feed for who hears of it.
 
-import { choose, confirm } from "./shared/dialogs.js";
-import { Feed } from "./shared/feed.js";
-import { t } from "./shared/i18n.js";
-import { inWords, toast } from "./shared/notices.js";
-import { Pager } from "./shared/pager.js";
+import { choose, confirm } from "../shared/dialogs.js";
+import { Feed } from "../shared/feed.js";
+import { t } from "../shared/i18n.js";
+import { inWords, toast } from "../shared/notices.js";
+import { Pager } from "../shared/pager.js";
 
 const PAGE = 100;
 

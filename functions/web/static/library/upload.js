@@ -1,6 +1,6 @@
 // One file on its way into the library: announce it, put its bytes into storage, finalize.
 
-import { ApiError } from "./shared/http.js";
+import { ApiError } from "../shared/http.js";
 
 const TYPES = {
   pdf: "application/pdf",

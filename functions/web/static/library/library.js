@@ -1,18 +1,18 @@
 // The library panel: notebooks, and the notes and documents of the one that is open, kept live.
 
-import { openKeepDialog } from "./chat/keep_dialog.js";
+import { openKeepDialog } from "../chat/keep_dialog.js";
+import { NoteDialog } from "../notes/note_dialog.js";
+import { NoteRow } from "../notes/note_row.js";
+import { Notes, titleOf } from "../notes/notes.js";
+import { byId, setText } from "../shared/dom.js";
+import { onLanguage, t } from "../shared/i18n.js";
+import { inWords, toast } from "../shared/notices.js";
 import { openDocumentDialog } from "./document_dialog.js";
 import { DocumentRow } from "./document_row.js";
 import { Documents, canBeAsked } from "./documents.js";
 import { NotebookList } from "./notebook_list.js";
 import { EVERYTHING, Notebooks } from "./notebooks.js";
-import { NoteDialog } from "./notes/note_dialog.js";
-import { NoteRow } from "./notes/note_row.js";
-import { Notes, titleOf } from "./notes/notes.js";
 import { RowList } from "./row_list.js";
-import { byId, setText } from "./shared/dom.js";
-import { onLanguage, t } from "./shared/i18n.js";
-import { inWords, toast } from "./shared/notices.js";
 import { Uploads } from "./uploads.js";
 
 const NOTES_AT_FIRST = 3;

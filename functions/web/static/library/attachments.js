@@ -1,12 +1,12 @@
 // The files of a note: listed, added, taken from the library, and given back to it.
 
+import { el } from "../shared/dom.js";
+import { t } from "../shared/i18n.js";
+import { icon } from "../shared/icons.js";
+import { inWords, toast } from "../shared/notices.js";
 import { openDocumentPicker } from "./attach_dialog.js";
 import { DocumentRow } from "./document_row.js";
 import { RowList } from "./row_list.js";
-import { el } from "./shared/dom.js";
-import { t } from "./shared/i18n.js";
-import { icon } from "./shared/icons.js";
-import { inWords, toast } from "./shared/notices.js";
 import { ACCEPTED } from "./upload.js";
 
 export class Attachments {
