@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from graphlib import TopologicalSorter
 from pathlib import PurePosixPath
 
 from tests.requirements import REPOSITORY
@@ -10,6 +11,17 @@ from tests.requirements import REPOSITORY
 STATIC = REPOSITORY / "functions" / "web" / "static"
 IMPORT = re.compile(r'^import (?:\{([^}]+)\} from )?"(\.[^"]+)";', re.MULTILINE)
 EXPORT = re.compile(r"^export (?:async )?(?:function\*?|class|const|let) (\w+)", re.MULTILINE)
+
+# Which rooms each room imports; `page` is app.js. Nothing below imports anything above it.
+ARROWS: dict[str, set[str]] = {
+    "page": {"chat", "library", "session", "shared", "source"},
+    "library": {"chat", "notes", "shared"},
+    "notes": {"chat", "shared"},
+    "source": {"chat", "shared"},
+    "chat": {"shared"},
+    "session": {"shared"},
+    "shared": set(),
+}
 
 
 def modules() -> dict[str, str]:
@@ -28,7 +40,7 @@ def imports(text: str, module: str) -> dict[str, set[str]]:
     }
 
 
-def room(module: str) -> str:
+def room_of(module: str) -> str:
     return PurePosixPath(module).parts[0] if "/" in module else "page"
 
 
@@ -73,3 +85,14 @@ def test_every_file_is_used_by_the_page() -> None:
         unread += imports(texts[module], module).keys() - used
         used |= imports(texts[module], module).keys()
     assert {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.is_file()} == used
+
+
+def test_rooms_import_no_room_above_them() -> None:
+    found: dict[str, set[str]] = {room: set() for room in ARROWS}
+    for module, text in modules().items():
+        found[room_of(module)] |= {room_of(file) for file in imports(text, module)} - {room_of(module)}
+    assert found == ARROWS
+
+
+def test_the_arrows_between_rooms_make_no_circle() -> None:
+    TopologicalSorter(ARROWS).prepare()

@@ -5,7 +5,8 @@ import { el, setText } from "../shared/dom.js";
 import { t } from "../shared/i18n.js";
 import { inWords } from "../shared/notices.js";
 import { Pager } from "../shared/pager.js";
-import { drawBadge, metaOf } from "./document_row.js";
+import { drawBadge } from "../shared/status.js";
+import { metaOf } from "./document_row.js";
 import { canBeAsked, titleOf } from "./documents.js";
 
 const PAGE = 50;

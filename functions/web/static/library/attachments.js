@@ -10,13 +10,13 @@ import { RowList } from "./row_list.js";
 import { ACCEPTED } from "./upload.js";
 
 export class Attachments {
-  #id;
+  #noteId;
   touched = false;
 
-  /** `place()` resolves to `{note_id, notebook_id}` of the note, which is made for the purpose if need be, or to null. */
-  constructor({ id, documents, uploads, scope, place, openDocument, readOnly }) {
-    Object.assign(this, { documents, uploads, place });
-    this.#id = id;
+  /** `ensurePlace()` saves a note that is still new and resolves to its `{note_id, notebook_id}`, or to null where saving failed. */
+  constructor({ noteId, documents, uploads, scope, ensurePlace, openDocument, readOnly }) {
+    Object.assign(this, { documents, uploads, ensurePlace });
+    this.#noteId = noteId;
     this.arriving = el("ul", { class: "uploads" });
     this.list = el("ul", { class: "documents", "aria-label": t("note.attachmentsTitle") });
     this.more = el("button", { type: "button", class: "button quiet wide", hidden: true }, t("more"));
@@ -45,9 +45,9 @@ export class Attachments {
   }
 
   async load() {
-    if (!this.#id) return;
+    if (!this.#noteId) return;
     try {
-      const items = await this.rows.fetch({ note_id: this.#id });
+      const items = await this.rows.fetch({ note_id: this.#noteId });
       if (items) this.rows.show(items);
     } catch (error) {
       toast(inWords(error), { kind: "bad" });
@@ -65,15 +65,15 @@ export class Attachments {
   }
 
   async #ready() {
-    const place = await this.place();
+    const place = await this.ensurePlace();
     if (!place) return null;
-    this.#id = place.note_id;
+    this.#noteId = place.note_id;
     this.touched = true;
     return place;
   }
 
   #holds(document) {
-    return document.note_id === this.#id && !document.superseded_by && !this.uploads.isArriving(document.id);
+    return document.note_id === this.#noteId && !document.superseded_by && !this.uploads.isArriving(document.id);
   }
 
   #listRows({ scope, openDocument }) {
@@ -90,7 +90,7 @@ export class Attachments {
     };
     const rows = new RowList({
       feed: this.documents, path: "/documents", list: this.list, more: this.more, order: "created_at", fallback: this.upload,
-      drawRow: (it) => new DocumentRow(it, actions, { removal: "detach" }), belongs: (it) => this.#id !== null && this.#holds(it),
+      drawRow: (it) => new DocumentRow(it, actions, { removal: "detach" }), belongs: (it) => this.#noteId !== null && this.#holds(it),
       onSettle: () => {}, onFault: (error) => toast(inWords(error), { kind: "bad" }),
     });
     scope.addEventListener("change", () => rows.redraw(), { signal: rows.stop.signal });

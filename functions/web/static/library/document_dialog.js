@@ -8,7 +8,8 @@ import { icon } from "../shared/icons.js";
 import { notebookSelect } from "../shared/notebook_select.js";
 import { inWords, toast } from "../shared/notices.js";
 import { Pager } from "../shared/pager.js";
-import { drawBadge, failure, metaOf } from "./document_row.js";
+import { drawBadge, failureText } from "../shared/status.js";
+import { metaOf } from "./document_row.js";
 import { titleOf } from "./documents.js";
 import { describeHealth, describeMetadata } from "./health.js";
 
@@ -41,7 +42,7 @@ class DocumentDialog {
     drawBadge(badge, document);
     this.body.replaceChildren(...[
       el("p", {}, badge),
-      document.status === "failed" ? el("p", { class: "fault" }, failure(document)) : null,
+      document.status === "failed" ? el("p", { class: "fault" }, failureText(document)) : null,
       facts(document), metadata(document), health(document),
     ].filter(Boolean));
   }

@@ -3,6 +3,7 @@
 import { el, setAttribute, setText } from "../shared/dom.js";
 import { formatSize, known, t } from "../shared/i18n.js";
 import { icon } from "../shared/icons.js";
+import { drawBadge, failureText } from "../shared/status.js";
 import { canBeAsked, titleOf } from "./documents.js";
 
 export class DocumentRow {
@@ -50,7 +51,7 @@ export class DocumentRow {
     drawBadge(this.badge, document);
     this.#drawProgress(document);
     this.error.hidden = status !== "failed";
-    setText(this.error, status === "failed" ? failure(document) : "");
+    setText(this.error, status === "failed" ? failureText(document) : "");
     this.retry.hidden = status !== "failed";
     this.retry.replaceChildren(icon("retry"), t("document.retry"));
     this.#drawAttach(document, named);
@@ -90,21 +91,9 @@ export class DocumentRow {
 /** What is being done with it; what went wrong before, while it waits to be tried again. */
 function stageOf(document) {
   const { status, stage, error } = document;
-  if (stage === "waiting" && error) return t("stage.again", { why: failure(document) });
+  if (stage === "waiting" && error) return t("stage.again", { why: failureText(document) });
   if (stage) return known(`stage.${stage}`) ?? stage;
   return t(status === "uploaded" ? "stage.waiting" : "stage.reading");
-}
-
-/** The status as words and colour, the same in the row and in the details; of documents and of notes. */
-export function drawBadge(node, { status, chunk_count: chunks }) {
-  node.dataset.status = status;
-  setText(node, status === "indexed" ? t("status.indexed", { n: chunks ?? 0 }) : t(`status.${status}`));
-}
-
-/** What went wrong with a document or a note, in words. */
-export function failure({ error_code: code, error }) {
-  const ours = code ? known(`failure.${code}`) ?? known(`error.${code}`) : null;
-  return ours ?? (error || t("error.unknown"));
 }
 
 /** How long a document is: pages where they are known, else bytes. */

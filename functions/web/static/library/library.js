@@ -7,6 +7,7 @@ import { Notes, titleOf } from "../notes/notes.js";
 import { byId, setText } from "../shared/dom.js";
 import { onLanguage, t } from "../shared/i18n.js";
 import { inWords, toast } from "../shared/notices.js";
+import { Attachments } from "./attachments.js";
 import { openDocumentDialog } from "./document_dialog.js";
 import { DocumentRow } from "./document_row.js";
 import { Documents, canBeAsked } from "./documents.js";
@@ -133,9 +134,11 @@ export class Library {
 
   #openNote(note) {
     const { api, documents, notes, notebooks, uploads, scope } = this;
+    const openDocument = (it) => this.#openDocument(it);
     this.#note = new NoteDialog({
-      api, documents, notes, notebooks, uploads, scope, note,
-      onAsk: (it) => (this.#ask(it), this.onAsk()), openDocument: (it) => this.#openDocument(it), onClose: () => (this.#note = null),
+      api, notes, notebooks, note,
+      drawAttachments: (options) => new Attachments({ ...options, documents, uploads, scope, openDocument }),
+      onAsk: (it) => (this.#ask(it), this.onAsk()), onClose: () => (this.#note = null),
     });
   }
 

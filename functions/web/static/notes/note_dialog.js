@@ -1,8 +1,6 @@
 // A note: written in Markdown, saved by itself, with its files, its notebook, and what can be done with it.
 
 import { renderMarkdown } from "../chat/markdown.js";
-import { Attachments } from "../library/attachments.js";
-import { failure } from "../library/document_row.js";
 import { confirm, leave, openDialog } from "../shared/dialogs.js";
 import { el, setAttribute, setText } from "../shared/dom.js";
 import { t } from "../shared/i18n.js";
@@ -10,6 +8,7 @@ import { icon } from "../shared/icons.js";
 import { LONGEST_TITLE } from "../shared/inline_title.js";
 import { notebookSelect } from "../shared/notebook_select.js";
 import { inWords } from "../shared/notices.js";
+import { failureText } from "../shared/status.js";
 import { Autosave } from "./autosave.js";
 import { titleOf } from "./notes.js";
 
@@ -19,16 +18,17 @@ export class NoteDialog {
   #notebook;
   #over = new AbortController();
 
-  /** `note` is one that was read, or a new one with an `id` of null. */
-  constructor({ api, documents, notes, notebooks, uploads, scope, note, onAsk, openDocument, onClose }) {
+  /**
+   * `note` comes from the server, or is a new one whose `id` is null. `drawAttachments({noteId, readOnly, ensurePlace})`
+   * gives the list of its files as `Attachments`: this room does not import the library's.
+   */
+  constructor({ api, notes, notebooks, note, drawAttachments, onAsk, onClose }) {
     Object.assign(this, { notes, onAsk, onClose, told: note.id ? note : null, readOnly: Boolean(note.trashed_at) });
     this.#notebook = note.notebook_id;
     this.#drawFields(note);
     const read = () => ({ title: this.title.value, content: this.content.value, notebook_id: this.#notebook });
     this.autosave = new Autosave({ api, note, read, onState: (state, told) => this.#show(state, told) });
-    this.attachments = new Attachments({
-      id: note.id, documents, uploads, scope, openDocument, readOnly: this.readOnly, place: () => this.#place(),
-    });
+    this.attachments = drawAttachments({ noteId: note.id, readOnly: this.readOnly, ensurePlace: () => this.#ensurePlace() });
     this.select = notebookSelect({
       notebooks, chosen: note.notebook_id, testid: "note-notebook",
       onChoose: (id) => {
@@ -166,7 +166,7 @@ export class NoteDialog {
     this.content.focus();
   }
 
-  async #place() {
+  async #ensurePlace() {
     const id = await this.autosave.ensure();
     return id ? { note_id: id, ...(this.#notebook ? { notebook_id: this.#notebook } : {}) } : null;
   }
@@ -215,7 +215,7 @@ function stateText(state, note, error) {
 }
 
 function indexText(note) {
-  if (note.status === "failed") return t("note.notIndexed", { why: failure(note) });
+  if (note.status === "failed") return t("note.notIndexed", { why: failureText(note) });
   if (note.status === "indexed") return t("status.indexed", { n: note.chunk_count });
   return t(`note.index.${note.status}`);
 }

@@ -1,9 +1,9 @@
 // One note in the library: its name, how it begins, and what can be done with it.
 
-import { drawBadge, failure } from "../library/document_row.js";
 import { el, setAttribute, setText } from "../shared/dom.js";
 import { formatAge, t } from "../shared/i18n.js";
 import { icon } from "../shared/icons.js";
+import { drawBadge, failureText } from "../shared/status.js";
 import { titleOf } from "./notes.js";
 
 const SNIPPET = 200;
@@ -41,7 +41,7 @@ export class NoteRow {
     setText(this.title, named.name);
     setText(this.snippet, snippetOf(note));
     drawBadge(this.badge, note);
-    setAttribute(this.badge, "title", note.status === "failed" ? failure(note) : null);
+    setAttribute(this.badge, "title", note.status === "failed" ? failureText(note) : null);
     const attachments = note.attachment_count ? t("note.attachments", { n: note.attachment_count }) : null;
     setText(this.meta, [formatAge(note.updated_at), attachments, this.actions.placeOf(note)].filter(Boolean).join(" · "));
     this.ask.hidden = trashed || !note.chunk_count;
