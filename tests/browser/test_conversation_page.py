@@ -56,16 +56,16 @@ def test_chosen_documents_are_attached_to_the_conversation_that_begins_with_them
     """CHAT-3, CHAT-11"""
     wood = add(ada, "wood.txt", WOOD)
     add(ada, "peat.txt", PEAT)
-    expect(page.get_by_test_id("scope-text")).to_have_text("Asks the whole library")
+    expect(page.get_by_test_id("scope-text")).to_have_text("Search scope: whole library")
     page.get_by_test_id("attach-open").click()
     see(page, "attach-option", **{"document-id": wood}).click()
     page.get_by_test_id("attach-done").click()
-    expect(page.get_by_test_id("scope-text")).to_have_text("Asks the attached documents")
+    expect(page.get_by_test_id("scope-text")).to_have_text("Search scope: attached documents")
     ask(page, QUESTION)
     page.reload()
     expect(page.get_by_test_id("scope-pill")).to_have_text("wood")
     answer = ask(page, "And what in winter?")
-    expect(answer.get_by_test_id("answer-scope")).to_have_text("Asked of 1 chosen document")
+    expect(answer.get_by_test_id("answer-scope")).to_have_text("Searched 1 selected document")
     assert attached(ada, conversation_of(page)) == {wood}
 
 
@@ -91,13 +91,13 @@ def test_one_question_is_asked_of_the_whole_library_and_the_next_one_is_not(page
     add(ada, "wood.txt", WOOD)
     note = writing.write(ada, PEAT, title="Summer")
     open_conversation(page, ada, ada.ask(QUESTION, note_id=note["id"]))
-    expect(page.get_by_test_id("scope-text")).to_have_text("Asks the note")
+    expect(page.get_by_test_id("scope-text")).to_have_text("Search scope: note")
     page.get_by_test_id("scope-once").press("Enter")
     expect(page.get_by_test_id("scope-once")).to_have_attribute("aria-pressed", "true")
-    expect(page.get_by_test_id("question")).to_have_accessible_description(re.compile("whole library, this once"))
-    expect(ask(page, QUESTION).get_by_test_id("answer-scope")).to_have_text("Asked of the whole library")
+    expect(page.get_by_test_id("question")).to_have_accessible_description(re.compile("whole library, next question only"))
+    expect(ask(page, QUESTION).get_by_test_id("answer-scope")).to_have_text("Searched the whole library")
     expect(page.get_by_test_id("scope-once")).to_have_attribute("aria-pressed", "false")
-    expect(ask(page, QUESTION).get_by_test_id("answer-scope")).to_have_text("Asked of this note")
+    expect(ask(page, QUESTION).get_by_test_id("answer-scope")).to_have_text("Searched this note")
 
 
 def test_what_the_server_refuses_to_attach_is_taken_back_and_said(page: Page, ada: Person) -> None:
@@ -106,12 +106,12 @@ def test_what_the_server_refuses_to_attach_is_taken_back_and_said(page: Page, ad
     asked = ada.ask(QUESTION)
     page.reload()
     open_conversation(page, ada, asked)
-    expect(page.get_by_test_id("scope-text")).to_have_text("Asks the whole library")
+    expect(page.get_by_test_id("scope-text")).to_have_text("Search scope: whole library")
     page.route("**/conversations/*/documents", lambda route: route.abort())
     page.get_by_test_id("document-row").hover()
     page.get_by_test_id("document-attach").click()
     expect(page.get_by_test_id("toast")).to_contain_text("The server could not be reached.")
-    expect(page.get_by_test_id("scope-text")).to_have_text("Asks the whole library")
+    expect(page.get_by_test_id("scope-text")).to_have_text("Search scope: whole library")
     expect(page.get_by_test_id("document-attach")).to_have_attribute("aria-pressed", "false")
 
 

@@ -127,7 +127,7 @@ def test_an_open_notebook_keeps_what_comes_in_and_is_what_is_asked(page: Page, a
     assert (notebook["note_count"], notebook["document_count"]) == (1, 1)
     expect(page.locator(".place-count")).to_have_text("2")
     answer = ask(page, "What does the boiler burn in winter?")
-    expect(answer.get_by_test_id("answer-scope")).to_have_text("Asked of this notebook")
+    expect(answer.get_by_test_id("answer-scope")).to_have_text("Searched this notebook")
     expect(answer.get_by_test_id("answer-text")).to_contain_text(BOILER)
 
 
@@ -140,7 +140,7 @@ def test_the_notebook_of_a_question_is_seen_and_can_be_taken_away(page: Page, ad
     page.get_by_test_id("scope-pill-remove").click()
     expect(pill).to_have_count(0)
     answer = ask(page, "What does the boiler burn in winter?")
-    expect(answer.get_by_test_id("answer-scope")).to_have_text("Asked of the whole library")
+    expect(answer.get_by_test_id("answer-scope")).to_have_text("Searched the whole library")
     page.get_by_test_id("new-conversation").click()
     expect(pill).to_have_text("Heating")
 
@@ -154,7 +154,7 @@ def test_a_conversation_goes_on_in_the_notebook_it_began_in(page: Page, ada: Per
     expect(page.get_by_test_id("scope-pill")).to_contain_text("Heating")
     expect(page.get_by_test_id("scope-pill-remove")).to_have_count(0)
     answer = ask(page, "And what burns wood chips?")
-    expect(answer.get_by_test_id("answer-scope")).to_have_text("Asked of this notebook")
+    expect(answer.get_by_test_id("answer-scope")).to_have_text("Searched this notebook")
 
 
 def test_a_notebook_is_renamed_where_it_stands(page: Page, ada: Person) -> None:
@@ -342,7 +342,7 @@ def test_this_note_is_asked_with_its_attachments_and_nothing_else(page: Page, ad
     page.get_by_test_id("note-ask-this").click()
     expect(page.get_by_test_id("question")).to_be_focused()
     answer = ask(page, "Who swept the chimney, and what does the boiler burn?")
-    expect(answer.get_by_test_id("answer-scope")).to_have_text("Asked of this note")
+    expect(answer.get_by_test_id("answer-scope")).to_have_text("Searched this note")
     expect(answer.get_by_test_id("answer-text")).not_to_contain_text(CHIMNEY)
 
 
@@ -387,7 +387,7 @@ def test_a_document_shows_what_it_says_of_itself_and_how_well_it_was_read(page: 
     report = page.get_by_test_id("document-health")
     expect(report.locator("[data-health=pages_without_text]")).to_have_text("All 2 pages have text.")
     expect(report.locator("[data-health=languages]")).to_have_text("Written in English.")
-    found = re.compile(r"^(\d) of \1 of its own sentences are found again\.$")
+    found = re.compile(r"^Search finds (\d) of \1 sentences taken from this document\.$")
     expect(report.locator("[data-health=self_retrieval]")).to_have_text(found)
     expect(page.get_by_test_id("document-metadata")).to_contain_text("Ada Larsen")
 
@@ -424,7 +424,7 @@ def test_a_new_version_takes_the_row_of_the_old_one_which_stays_readable(page: P
     expect(page.get_by_test_id("document-row")).to_have_count(1)
     page.get_by_test_id("document-open").click()
     page.get_by_test_id("document-version-open").click()
-    expect(page.get_by_test_id("document-dialog")).to_contain_text("1, replaced by a newer one")
+    expect(page.get_by_test_id("document-dialog")).to_contain_text("1, replaced by a newer version")
 
 
 def test_a_document_is_moved_to_a_notebook(page: Page, ada: Person, tmp_path: Path) -> None:

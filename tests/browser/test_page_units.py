@@ -268,29 +268,29 @@ def describe_health(page: Page, **found: Any) -> list[str]:
         ),
         (
             {"ocr": {"pages": 3, "confidence": 88.5, "lowest": {"page": 4, "confidence": 61.2}}},
-            ["3 pages were read by OCR, with 89% confidence. The least sure is page 4, with 61%."],
+            ["3 pages were read by OCR, with 89% confidence. Page 4 has the lowest confidence, 61%."],
         ),
         ({"tables": 5}, ["5 tables were found."]),
         (
             {"hidden_text": [{"page": 2, "characters": 1200}, {"page": 5, "characters": 34}]},
-            ["1,234 characters that a reader cannot see were left out. Pages 2, 5."],
+            ["1,234 characters that a reader cannot see were skipped. Pages 2, 5."],
         ),
         (
             {"warnings": {"ocr_unavailable": [7], "no_text": [7], "new_code": [1, 2]}},
-            ["A picture, and no OCR is installed to read it. Page 7.", "new code Pages 1–2."],
+            ["OCR is not installed, so text in images could not be read. Page 7.", "new code Pages 1–2."],
         ),
         (
             {"running_lines": ["bottom: page #", "top: annual report"]},
-            ["Repeated headers and footers were left out: “page #”, “annual report”."],
+            ["Repeated headers and footers were skipped: “page #”, “annual report”."],
         ),
         ({"languages": {"fr": 1, "en": 3}}, ["Written in English 75%, French 25%."]),
         (
             {"chunks_not_embedded": 2, "chunking_strategy": "late"},
-            ["4 chunks (each embedded in its context). 2 of them have no vector and are found by their words only."],
+            ["4 chunks (each embedded with its context). 2 of them have no vector, so only keyword search finds them."],
         ),
         (
             {"self_retrieval": {"sentences": 10, "found": 9, "score": 0.9}},
-            ["9 of 10 of its own sentences are found again."],
+            ["Search finds 9 of 10 sentences taken from this document."],
         ),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
@@ -409,11 +409,27 @@ def test_both_languages_say_the_same_things(page: Page) -> None:
     assert differing == []
 
 
+def read_sources() -> str:
+    """The page's HTML and every module but the words."""
+    modules = [path.read_text() for path in STATIC.rglob("*.js") if not path.name.startswith("words_")]
+    return "\n".join([*modules, (STATIC / "index.html").read_text()])
+
+
 def test_every_key_the_page_asks_for_has_words(page: Page) -> None:
-    source = "\n".join(path.read_text() for path in STATIC.rglob("*.js") if not path.name.startswith("words_"))
-    asked = set(re.findall(r'\bt\("([\w.]+)"', source))
-    asked |= set(re.findall(r'data-i18n(?:-\w+)?="([\w.]+)"', (STATIC / "index.html").read_text()))
+    asked = set(re.findall(r'(?:\bt\(|data-i18n(?:-\w+)?=)"([\w.]+)"', read_sources()))
     assert asked - read_words(page)["en"].keys() == set()
+
+
+def test_no_words_are_left_over(page: Page) -> None:
+    """A key is asked for by name, or by a template like `check.${kind}.why`."""
+    source = read_sources()
+    named = set(re.findall(r'"([\w.]+)"', source))
+    templates = [
+        re.sub(r"\$\{\w+(?:\.\w+)*\}", r"\\w+", found)
+        for found in re.findall(r"`((?:\w|\$\{)[\w.${}]*\.[\w.${}]+)`", source)
+    ]
+    unnamed = read_words(page)["en"].keys() - named
+    assert {key for key in unnamed if not any(re.fullmatch(template, key) for template in templates)} == set()
 
 
 def test_the_page_needs_no_inline_code_and_no_other_host() -> None:

@@ -102,7 +102,7 @@ def test_a_password_signs_in_and_the_session_outlasts_the_tab(page: Page, contex
 
 def test_a_wrong_password_is_said_and_can_be_put_right(page: Page):
     sign_in(page, "wrong")
-    expect(page.get_by_test_id("sign-in-fault")).to_have_text("E-mail or password is wrong.")
+    expect(page.get_by_test_id("sign-in-fault")).to_have_text("The email address or password is wrong.")
     sign_in(page)
     expect_signed_in(page)
 
@@ -154,7 +154,7 @@ def test_a_link_from_somebody_else_does_not_change_who_is_signed_in(
 def test_nobody_unknown_is_signed_up_by_a_link(page: Page):
     page.get_by_test_id("sign-in-email").fill("nobody@example.org")
     page.get_by_test_id("sign-in-link").click()
-    expect(page.get_by_test_id("sign-in-fault")).to_contain_text("Nobody with this address")
+    expect(page.get_by_test_id("sign-in-fault")).to_contain_text("There is no account for this address.")
 
 
 def test_a_session_that_runs_out_is_renewed_unseen(page: Page, auth_server: FakeAuthServer):

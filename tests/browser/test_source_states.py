@@ -107,6 +107,6 @@ def test_figures_without_a_passage_and_the_query_of_a_follow_up_are_shown(page: 
     page.get_by_test_id("question").fill("By how much?")
     page.get_by_test_id("send").click()
     expect(page.get_by_test_id("unsupported-numbers")).to_have_text(
-        "This figure stands in none of the passages cited for it: 42 %"
+        "This figure does not appear in any passage cited for it: 42 %"
     )
     expect(page.get_by_test_id("answer-searched")).to_have_text("Searched for “By how much did revenue rise?”")

@@ -64,8 +64,8 @@ export class Turn {
     if (result.mode === "guard") this.#warn(result);
     this.after.replaceChildren(...[
       result.status === "interrupted" ? note("stop", t("chat.interrupted")) : null,
-      result.status === "failed" ? note("alert", t("chat.failedBefore")) : null,
-      isUnfounded(result, sources) ? note("alert", t("chat.unfounded")) : null,
+      result.status === "failed" ? note("alert", t("chat.notAnswered")) : null,
+      isUnfounded(result, sources) ? note("alert", t("chat.unsupportedSection")) : null,
       this.#numbersNote(result),
       sources.size ? sourceList([...sources.values()], { title: t(result.mode === "guard" ? "sources.nearest" : "sources.title"), onOpen: this.onCite }) : null,
       result.answer ? this.#foot(result) : null,
@@ -143,7 +143,7 @@ export class Turn {
   #keeping(id) {
     if (this.#note) {
       const { title, id: noteId } = this.#note;
-      return el("span", { class: "answer-kept" }, t("keep.kept"), " ",
+      return el("span", { class: "answer-kept" }, t("keep.saved"), " ",
         el("button", { type: "button", class: "link", "data-testid": "answer-note", on: { click: () => this.onOpenNote(noteId) } }, title || t("note.untitled")));
     }
     const keep = async () => {
@@ -186,8 +186,8 @@ function modeText({ mode, usage }) {
 
 function scopeText(scope) {
   if (!scope?.kind) return "";
-  if (scope.kind === "documents" || scope.kind === "conversation") return t("asked.documents", { n: scope.document_ids?.length ?? 0 });
-  return t(`asked.${scope.kind}`);
+  if (scope.kind === "documents" || scope.kind === "conversation") return t("answerScope.documents", { n: scope.document_ids?.length ?? 0 });
+  return t(`answerScope.${scope.kind}`);
 }
 
 const note = (name, words) => el("p", { class: "note" }, icon(name), words);

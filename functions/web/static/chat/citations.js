@@ -11,10 +11,10 @@ export const nameOf = ({ source, file_name: name }) => name || (source === "note
 
 /** "page 3", "pages 3–4", "part 2"; a note is its own place. */
 export function placeOf({ source, file_type: type, page_start: from, page_end: to }) {
-  if (source === "note") return t("place.note");
+  if (source === "note") return t("location.note");
   if (!from) return "";
   const kind = type === "pdf" ? "page" : "part";
-  return to && to !== from ? t(`place.${kind}s`, { from, to }) : t(`place.${kind}`, { page: from });
+  return to && to !== from ? t(`location.${kind}s`, { from, to }) : t(`location.${kind}`, { page: from });
 }
 
 /** The `[n]` in the text, as a button. */

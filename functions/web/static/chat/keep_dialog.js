@@ -24,7 +24,7 @@ export function openKeepDialog({ api, notebooks, address }) {
       }
       yes.disabled = false;
     };
-    const yes = el("button", { type: "button", class: "button primary", "data-testid": "keep-yes", on: { click: keep } }, t("keep.yes"));
+    const yes = el("button", { type: "button", class: "button primary", "data-testid": "keep-yes", on: { click: keep } }, t("keep.save"));
     const dialog = openDialog({
       testid: "keep-dialog", kind: "small", title: t("keep.title"), body: [el("p", { class: "hint" }, t("keep.explain")), select, fault],
       actions: [yes], onClose: () => resolve(note),

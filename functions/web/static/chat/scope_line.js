@@ -31,7 +31,7 @@ export class ScopeLine {
     if (!place) return [];
     const { kind, id, name } = place;
     const attributes = { name: name || t(`${kind}.untitled`), "data-kind": kind, "data-place-id": id, symbol: kind };
-    return [isOwn ? this.#pill({ ...attributes, title: t("scope.own") }, null) : this.#pill(attributes, () => this.scope.setPlace(null))];
+    return [isOwn ? this.#pill({ ...attributes, title: t("scope.startedHere") }, null) : this.#pill(attributes, () => this.scope.setPlace(null))];
   }
 
   #pill({ name, symbol, title = name, ...attributes }, onRemove) {

@@ -14,7 +14,7 @@ const TYPING = 220;
 
 export function openAttachDialog({ api, scope }) {
   openDocumentPicker({
-    api, title: t("scope.dialog"), explain: t("scope.explain"), onlyAskable: true,
+    api, title: t("scope.chooseTitle"), explain: t("scope.chooseExplain"), onlyAskable: true,
     isChosen: (document) => scope.has(document.id),
     choose: (document) => scope.add(document),
     release: (document) => scope.remove(document.id),
@@ -70,7 +70,7 @@ class DocumentPicker {
       if (!next) this.list.replaceChildren();
       this.list.append(...items.map((document) => this.#choice(document)));
       this.more.hidden = !this.pager.hasMore;
-      setText(this.note, this.list.childElementCount ? "" : t(query.title ? "library.none" : "scope.nothing"));
+      setText(this.note, this.list.childElementCount ? "" : t(query.title ? "library.noMatch" : "scope.nothing"));
     } catch (error) {
       setText(this.note, inWords(error));
     }

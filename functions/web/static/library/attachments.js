@@ -28,7 +28,7 @@ export class Attachments {
       this.input.value = "";
     });
     const button = (name, testid, words, click) => el("button", { type: "button", class: "button small", "data-testid": testid, on: { click } }, icon(name), words);
-    this.upload = button("upload", "attachment-upload", t("note.attachFile"), () => this.input.click());
+    this.upload = button("upload", "attachment-upload", t("note.attachFiles"), () => this.input.click());
     const fromLibrary = button("document", "attachment-choose", t("note.attachFromLibrary"), () => this.#choose());
     this.node = el("section", { class: "attachments", "data-testid": "attachments" },
       el("div", { class: "attachments-head" },

@@ -91,7 +91,7 @@ class DocumentDialog {
       this.dialog.close();
       this.openNote(id);
     };
-    const open = el("button", { type: "button", class: "link", "data-testid": "document-note", on: { click: show } }, t("document.itsNote"));
+    const open = el("button", { type: "button", class: "link", "data-testid": "document-note", on: { click: show } }, t("document.someNote"));
     const detach = async () => {
       if (await this.documents.move(this.document, { note_id: null })) line.remove();
     };

@@ -70,7 +70,7 @@ export class DocumentRow {
     this.attach.hidden = !canBeAsked(document);
     setAttribute(this.attach, "aria-pressed", attached);
     setAttribute(this.attach, "aria-label", t("document.attachNamed", named));
-    setAttribute(this.attach, "title", t(attached ? "document.attached" : "document.attach"));
+    setAttribute(this.attach, "title", t(attached ? "scope.included" : "document.attach"));
   }
 
   #drawProgress(document) {
@@ -91,7 +91,7 @@ export class DocumentRow {
 /** What is being done with it; what went wrong before, while it waits to be tried again. */
 function stageOf(document) {
   const { status, stage, error } = document;
-  if (stage === "waiting" && error) return t("stage.again", { why: failureText(document) });
+  if (stage === "waiting" && error) return t("stage.retry", { why: failureText(document) });
   if (stage) return known(`stage.${stage}`) ?? stage;
   return t(status === "uploaded" ? "stage.waiting" : "stage.reading");
 }

@@ -153,7 +153,7 @@ export class Library {
 
   #placeOf({ notebook_id: id, note_id: noteId }) {
     const notebook = id && !this.notebooks.chosen ? this.notebooks.nameOf(id) : "";
-    return [notebook, noteId ? t("document.ofNote") : ""].filter(Boolean).join(" · ");
+    return [notebook, noteId ? t("document.attachedToNote") : ""].filter(Boolean).join(" · ");
   }
 
   #listDocuments() {
@@ -205,7 +205,7 @@ export class Library {
     const { kind, name } = this.notebooks.place;
     for (const id of ["dropzone", "uploads"]) byId(id).hidden = kind === "trash";
     setText(byId("library-empty"), t(`library.empty.${kind}`));
-    setText(byId("drop-words"), kind === "notebook" ? t("library.releaseInto", { name }) : t("library.release"));
+    setText(byId("drop-words"), kind === "notebook" ? t("library.dropInto", { name }) : t("library.dropHere"));
   }
 
   #settle() {

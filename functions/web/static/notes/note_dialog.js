@@ -75,7 +75,7 @@ export class NoteDialog {
     });
     this.content = el("textarea", {
       class: "note-content", value: note.content, readonly: readOnly, "data-testid": "note-content", spellcheck: "true",
-      placeholder: t("note.content"), "aria-label": t("note.text"), "aria-describedby": "note-status",
+      placeholder: t("note.placeholder"), "aria-label": t("note.text"), "aria-describedby": "note-status",
     });
     this.reading = el("div", { class: "answer-text note-reading", "data-testid": "note-reading", tabIndex: 0, hidden: true });
     this.status = el("p", { class: "note-status", id: "note-status", role: "status", "data-testid": "note-status" });
@@ -84,7 +84,7 @@ export class NoteDialog {
       type: "button", class: "segment", "data-testid": testid, "aria-pressed": String(!reading), on: { click: () => this.#read(reading) },
     }, words);
     this.modes = el("div", { class: "segments note-modes", role: "group", "aria-label": t("note.modes") },
-      mode(t("note.write"), "note-write", false), mode(t("note.read"), "note-read", true));
+      mode(t("note.write"), "note-write", false), mode(t("note.preview"), "note-read", true));
   }
 
   #actions() {
@@ -140,7 +140,7 @@ export class NoteDialog {
         ["note-reload", "note.reload", () => this.#fill(this.autosave.reload())],
         ["note-overwrite", "note.overwrite", () => this.autosave.overwrite()],
       ],
-      gone: [["note-anew", "note.anew", () => this.autosave.createAnew()]],
+      gone: [["note-anew", "note.saveAsNew", () => this.autosave.createAnew()]],
       trashed: [["note-restore-here", "note.restore", () => this.autosave.restore()]],
     }[state];
     this.bar.hidden = !ways;

@@ -49,7 +49,7 @@ export class NoteRow {
     this.restore.hidden = this.remove.hidden = !trashed;
     const asked = this.actions.isAsked(note.id);
     setAttribute(this.ask, "aria-pressed", asked);
-    this.#name(this.ask, t("note.askNamed", named), t(asked ? "document.attached" : "note.ask"));
+    this.#name(this.ask, t("note.askNamed", named), t(asked ? "scope.included" : "note.ask"));
     this.#name(this.trash, t("note.trashNamed", named), t("note.trash"));
     this.#name(this.restore, t("note.restoreNamed", named), t("note.restore"));
     this.#name(this.remove, t("note.deleteNamed", named), t("note.delete"));

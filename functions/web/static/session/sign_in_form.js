@@ -6,12 +6,12 @@ import { t } from "../shared/i18n.js";
 import { inWords } from "../shared/notices.js";
 
 const OUR_WORDS = {
-  invalid_credentials: "signIn.wrong",
+  invalid_credentials: "signIn.wrongPassword",
   email_not_confirmed: "signIn.unconfirmed",
   otp_disabled: "signIn.unknown", // what Supabase says of an address that it does not know
   user_not_found: "signIn.unknown",
-  over_email_send_rate_limit: "signIn.later",
-  over_request_rate_limit: "signIn.later",
+  over_email_send_rate_limit: "signIn.tooManyAttempts",
+  over_request_rate_limit: "signIn.tooManyAttempts",
 };
 
 /** Asks until somebody has signed in; resolves to the session. `notice` is said first. */

@@ -148,7 +148,7 @@ export class PageView {
 
   #drawBar() {
     const kind = this.paged ? "page" : "part";
-    setText(this.place, this.#count ? t(`place.${kind}Of`, { page: this.#number, count: this.#count }) : t(`place.${kind}`, { page: this.#number }));
+    setText(this.place, this.#count ? t(`location.${kind}Of`, { page: this.#number, count: this.#count }) : t(`location.${kind}`, { page: this.#number }));
     this.previous.disabled = this.#number <= 1;
     this.next.disabled = this.#count !== null && this.#number >= this.#count;
     this.zooms.hidden = this.mode !== "image";
