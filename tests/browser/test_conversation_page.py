@@ -94,7 +94,9 @@ def test_one_question_is_asked_of_the_whole_library_and_the_next_one_is_not(page
     expect(page.get_by_test_id("scope-text")).to_have_text("Search scope: note")
     page.get_by_test_id("scope-once").press("Enter")
     expect(page.get_by_test_id("scope-once")).to_have_attribute("aria-pressed", "true")
-    expect(page.get_by_test_id("question")).to_have_accessible_description(re.compile("whole library, next question only"))
+    expect(page.get_by_test_id("question")).to_have_accessible_description(
+        re.compile("whole library, next question only")
+    )
     expect(ask(page, QUESTION).get_by_test_id("answer-scope")).to_have_text("Searched the whole library")
     expect(page.get_by_test_id("scope-once")).to_have_attribute("aria-pressed", "false")
     expect(ask(page, QUESTION).get_by_test_id("answer-scope")).to_have_text("Searched this note")

@@ -334,7 +334,7 @@ AUTOSAVE = """
     };
     const states = [];
     const saver = new m.Autosave({ api, note, read: () => fields, onState: (state) => states.push(state) });
-    const type = (text) => { fields.content = text; saver.touch(); };
+    const type = (text) => { fields.content = text; saver.scheduleSave(); };
 """
 
 

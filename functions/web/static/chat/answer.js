@@ -1,10 +1,10 @@
-// One turn of a conversation on the page: the question, and the answer in each of its states.
+// One turn of a conversation: the question, and the answer in each of its states.
 
 import { el } from "../shared/dom.js";
 import { t } from "../shared/i18n.js";
 import { icon } from "../shared/icons.js";
-import { inWords, toast } from "../shared/notices.js";
-import { citationMark, nameOf, placeOf, sourceList } from "./citations.js";
+import { errorText, toast } from "../shared/notices.js";
+import { citationMark, nameOf, locationOf, sourceList } from "./citations.js";
 import { renderMarkdown, renderVerbatim } from "./markdown.js";
 
 export class Turn {
@@ -14,11 +14,11 @@ export class Turn {
   #note = null;
 
   /**
-   * `verbatim`: the text is word for word from documents, so nothing in it is markup. `onKeep(id)` resolves to the note
-   * that the answer became, or to null.
+   * `verbatim`: the answer quotes documents word for word, so its text is not parsed as Markdown. `onKeep(messageId)`
+   * resolves to the note that the answer was saved as, or to null if cancelled.
    */
   constructor({ question, verbatim = false, onCite, onKeep, onOpenNote, onRetry = null }) {
-    Object.assign(this, { question, verbatim, onCite, onKeep, onOpenNote, onRetry, once: false });
+    Object.assign(this, { question, verbatim, onCite, onKeep, onOpenNote, onRetry, wholeLibraryOnce: false });
     this.text = el("div", { class: "answer-text", "data-testid": "answer-text" });
     this.status = el("p", { class: "answer-status", hidden: true });
     this.after = el("div", { class: "answer-after" });
@@ -31,17 +31,17 @@ export class Turn {
   }
 
   wait() {
-    this.#state("waiting");
+    this.#setState("waiting");
     this.answer.setAttribute("aria-busy", "true");
     this.status.hidden = false;
     this.status.replaceChildren(el("span", { class: "dots", "aria-hidden": "true" }), t("chat.searching"));
   }
 
-  /** Text as it arrives; drawn at most once a frame. */
+  /** Append streamed text; it is drawn at most once per animation frame. */
   stream(piece) {
     this.#streamed += piece;
     if (this.answer.dataset.state !== "streaming") {
-      this.#state("streaming");
+      this.#setState("streaming");
       this.status.hidden = true;
     }
     this.#frame ||= requestAnimationFrame(() => {
@@ -53,43 +53,43 @@ export class Turn {
   /** The final answer: `{answer, sources, scope, status, mode, usage}`. */
   finish(result) {
     this.#result = result;
-    this.#state(result.status === "interrupted" ? "stopped" : "done");
-    this.#over();
+    this.#setState(result.status === "interrupted" ? "stopped" : "done");
+    this.#endWaiting();
     this.answer.dataset.mode = result.mode ?? "model";
-    const sources = new Map((result.sources ?? []).map((citation) => [citation.number, citation]));
-    const drawMark = (number) => citationMark(sources.get(number), this.onCite);
+    const citations = new Map((result.sources ?? []).map((citation) => [citation.number, citation]));
+    const drawMark = (number) => citationMark(citations.get(number), this.onCite);
     const verbatim = ["extractive", "guard"].includes(result.mode);
     const render = verbatim ? renderVerbatim : renderMarkdown;
-    this.text.replaceChildren(render(result.answer ?? "", { known: new Set(sources.keys()), drawMark }));
-    if (result.mode === "guard") this.#warn(result);
+    this.text.replaceChildren(render(result.answer ?? "", { known: new Set(citations.keys()), drawMark }));
+    if (result.mode === "guard") this.#drawRefusal(result);
     this.after.replaceChildren(...[
       result.status === "interrupted" ? note("stop", t("chat.interrupted")) : null,
       result.status === "failed" ? note("alert", t("chat.notAnswered")) : null,
-      isUnfounded(result, sources) ? note("alert", t("chat.unsupportedSection")) : null,
-      this.#numbersNote(result),
-      sources.size ? sourceList([...sources.values()], { title: t(result.mode === "guard" ? "sources.nearest" : "sources.title"), onOpen: this.onCite }) : null,
-      result.answer ? this.#foot(result) : null,
+      hasUnsupportedSection(result, citations) ? note("alert", t("chat.unsupportedSection")) : null,
+      this.#unsupportedNumbersNote(result),
+      citations.size ? sourceList([...citations.values()], { title: t(result.mode === "guard" ? "sources.nearest" : "sources.title"), onOpen: this.onCite }) : null,
+      result.answer ? this.#footer(result) : null,
     ].filter(Boolean));
   }
 
-  /** The person stopped it: what was written stays. */
+  /** The user stopped the answer: the text received so far stays. */
   stop() {
-    this.#over();
-    this.#state("stopped");
+    this.#endWaiting();
+    this.#setState("stopped");
     this.text.replaceChildren(this.#render(this.#streamed));
     this.after.replaceChildren(note("stop", t("chat.stopped")), this.#retryRow());
   }
 
   fail(error) {
-    this.#over();
-    this.#state("failed");
+    this.#endWaiting();
+    this.#setState("failed");
     this.text.replaceChildren(this.#render(this.#streamed));
     this.after.replaceChildren(
-      el("div", { class: "fault-box", role: "alert", "data-testid": "answer-error" }, icon("alert"), el("p", {}, inWords(error))),
+      el("div", { class: "fault-box", role: "alert", "data-testid": "answer-error" }, icon("alert"), el("p", {}, errorText(error))),
       this.#retryRow());
   }
 
-  /** Draw again in another language. */
+  /** Redraw after the language has changed. */
   redraw() {
     if (this.#result) this.finish(this.#result);
   }
@@ -98,24 +98,24 @@ export class Turn {
     return this.verbatim ? renderVerbatim(text) : renderMarkdown(text);
   }
 
-  #state(state) {
+  #setState(state) {
     this.answer.dataset.state = state;
   }
 
-  #over() {
+  #endWaiting() {
     cancelAnimationFrame(this.#frame);
     this.status.hidden = true;
     this.answer.removeAttribute("aria-busy");
   }
 
-  /** A refusal says so before anything else. */
-  #warn(result) {
+  /** A refusal is shown above the text. */
+  #drawRefusal(result) {
     this.status.hidden = false;
     this.status.replaceChildren(icon("alert"), el("span", { "data-testid": "answer-mode" }, modeText(result)));
   }
 
-  /** Figures of the answer that none of its cited passages holds. */
-  #numbersNote({ sections }) {
+  /** A warning that lists the figures found in none of the passages cited for them; null when there are none. */
+  #unsupportedNumbersNote({ sections }) {
     const numbers = [...new Set((sections ?? []).flatMap(({ unsupported_numbers: found }) => found ?? []))];
     if (!numbers.length) return null;
     const shown = note("alert", t("chat.unsupportedNumbers", { n: numbers.length, numbers: numbers.join(" · ") }));
@@ -128,7 +128,7 @@ export class Turn {
     return el("p", {}, el("button", { type: "button", class: "button small", "data-testid": "answer-retry", on: { click: () => this.onRetry(this) } }, icon("retry"), t("chat.retry")));
   }
 
-  #foot(result) {
+  #footer(result) {
     const copy = el("button", { type: "button", class: "button quiet small", "data-testid": "answer-copy", on: { click: () => this.#copy(result) } }, icon("copy"), t("chat.copy"));
     const scope = scopeText(result.scope);
     return el("footer", { class: "answer-foot" },
@@ -136,11 +136,11 @@ export class Turn {
         result.mode === "guard" ? null : el("span", { "data-testid": "answer-mode" }, modeText(result)),
         scope ? el("span", { "data-testid": "answer-scope" }, scope) : null,
         result.search_query ? el("span", { "data-testid": "answer-searched" }, t("chat.searchedFor", { query: result.search_query })) : null),
-      el("div", { class: "answer-actions" }, result.message_id ? this.#keeping(result.message_id) : null, copy));
+      el("div", { class: "answer-actions" }, result.message_id ? this.#keepControl(result.message_id) : null, copy));
   }
 
-  /** The way to keep the answer as a note; once it is kept, the way to the note. */
-  #keeping(id) {
+  /** A button that saves the answer as a note; once saved, a link to the note. */
+  #keepControl(id) {
     if (this.#note) {
       const { title, id: noteId } = this.#note;
       return el("span", { class: "answer-kept" }, t("keep.saved"), " ",
@@ -150,7 +150,7 @@ export class Turn {
       const note = await this.onKeep(id);
       if (!note) return;
       this.#note = note;
-      const link = this.#keeping(id);
+      const link = this.#keepControl(id);
       button.replaceWith(link);
       link.querySelector("button").focus({ preventScroll: true });
     };
@@ -161,7 +161,7 @@ export class Turn {
   }
 
   async #copy({ answer, sources }) {
-    const list = (sources ?? []).map((source) => `[${source.number}] ${nameOf(source)}, ${placeOf(source)}: “${source.quote}”`);
+    const list = (sources ?? []).map((citation) => `[${citation.number}] ${nameOf(citation)}, ${locationOf(citation)}: “${citation.quote}”`);
     try {
       await navigator.clipboard.writeText([answer, ...list].join("\n"));
       toast(t("chat.copied"));
@@ -172,12 +172,12 @@ export class Turn {
 }
 
 /** Whether a model wrote a section that no verified passage supports. */
-function isUnfounded({ mode, sections }, sources) {
-  const supports = (number) => sources.has(number) && sources.get(number).check !== "unverified";
-  return mode === "model" && (sections ?? []).some(({ citations }) => !(citations ?? []).some(supports));
+function hasUnsupportedSection({ mode, sections }, citations) {
+  const supports = (number) => citations.has(number) && citations.get(number).check !== "unverified";
+  return mode === "model" && (sections ?? []).some(({ citations: numbers }) => !(numbers ?? []).some(supports));
 }
 
-/** What produced the text, said plainly. */
+/** How the text was produced: refusal, extract, or language model. */
 function modeText({ mode, usage }) {
   if (mode === "guard") return t("mode.guard");
   if (mode === "extractive") return t("mode.extractive");

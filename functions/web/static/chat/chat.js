@@ -1,9 +1,9 @@
-// The conversation: asking, the answer as it streams, stopping, and what went wrong.
+// The open conversation: asks questions, streams the answers, stops them, and shows errors.
 
 import { byId, el, setText } from "../shared/dom.js";
 import { ApiError } from "../shared/http.js";
 import { onLanguage, t } from "../shared/i18n.js";
-import { inWords, silence, speak } from "../shared/notices.js";
+import { errorText, clearAnnouncements, announce } from "../shared/notices.js";
 import { readEvents } from "../shared/sse.js";
 import { Turn } from "./answer.js";
 import { Speech } from "./speech.js";
@@ -19,14 +19,14 @@ export class Chat {
   #library = "loading";
 
   /**
-   * `onConversation(id)` when another becomes current, `onAnswered()` when the list of conversations has news;
-   * `onKeep(address)` resolves to the note that was made there of an answer, or to null.
+   * `onConversation(id)` is called when another conversation becomes current, `onAnswered()` when the list of conversations
+   * is out of date. `onKeep(address)` saves an answer by POST to `address` and resolves to the note, or to null if cancelled.
    */
   constructor({ api, scope, onCite, onConversation, onAnswered, onUpload, onKeep, onOpenNote }) {
     Object.assign(this, { api, scope, onCite, onConversation, onAnswered, onUpload, onKeep, onOpenNote });
     this.thread = byId("thread");
     this.messages = byId("messages");
-    this.question = byId("question");
+    this.questionBox = byId("question");
     this.extractive = false;
     this.address = "/chat";
     this.#listen();
@@ -36,7 +36,7 @@ export class Chat {
     return this.#conversation;
   }
 
-  /** The library's size decides what an empty conversation says. */
+  /** What an empty conversation shows depends on what the library contains. */
   setCounts(counts) {
     const state = libraryState(counts);
     if (state === this.#library) return;
@@ -52,128 +52,128 @@ export class Chat {
     document.title = shown ? `${shown} · Ibid` : "Ibid";
   }
 
-  /** Start afresh. */
+  /** Start a new conversation. */
   clear() {
-    this.#leave();
-    this.#become(null);
+    this.#discardTurns();
+    this.#setConversation(null);
     this.#drawWelcome();
-    this.question.focus({ preventScroll: true });
+    this.questionBox.focus({ preventScroll: true });
   }
 
-  /** Show an earlier conversation from its first message to its last. */
+  /** Show all messages of an earlier conversation. */
   async open(id) {
-    this.#leave();
-    this.#become(id);
+    this.#discardTurns();
+    this.#setConversation(id);
     const opening = (this.#opening = Date.now() + Math.random());
-    this.#forgetEnd();
+    this.#unwatchLastAnswer();
     this.thread.replaceChildren(el("p", { class: "hint loading", role: "status" }, t("loading")));
     try {
       const messages = await this.#allMessages(id);
       if (this.#opening !== opening) return;
       this.#opening = 0;
       this.#drawHistory(messages);
-      this.#bind(messages.find(({ role }) => role === "user")?.scope);
+      this.#restoreScope(messages.find(({ role }) => role === "user")?.scope);
     } catch (error) {
       if (this.#opening !== opening) return;
       this.#opening = 0;
       if (error.status === 404) return this.clear();
-      this.thread.replaceChildren(el("p", { class: "fault", role: "alert" }, inWords(error)));
+      this.thread.replaceChildren(el("p", { class: "fault", role: "alert" }, errorText(error)));
     }
   }
 
-  async ask(query) {
-    if (!query.trim() || this.#running) return;
+  async ask(question) {
+    if (!question.trim() || this.#running) return;
     this.#opening = 0;
-    const turn = this.#newTurn({ question: query, verbatim: this.extractive, onRetry: (it) => this.#retry(it) });
+    const turn = this.#createTurn({ question, verbatim: this.extractive, onRetry: (it) => this.#retry(it) });
     const run = { turn, stop: new AbortController(), speech: new Speech() };
-    this.#show(turn);
-    this.question.value = "";
-    this.#fit();
+    this.#appendTurn(turn);
+    this.questionBox.value = "";
+    this.#fitQuestionBox();
     this.#setRunning(run);
-    silence();
-    speak(t("chat.searching"));
+    clearAnnouncements();
+    announce(t("chat.searching"));
     try {
-      await this.#stream(query, run);
+      await this.#stream(question, run);
     } catch (error) {
-      this.#failed(error, query, run);
+      this.#showFailure(error, question, run);
     }
     if (this.#running === run) this.#setRunning(null);
   }
 
-  async #stream(query, run) {
+  async #stream(question, run) {
     const conversation = this.#conversation ?? undefined;
-    await this.scope.settled;
-    const body = { query, stream: true, conversation_id: conversation, ...this.scope.query };
-    run.place = this.scope.place;
-    run.turn.once = this.scope.once;
-    if (this.#running === run) this.scope.once = false;
+    await this.scope.synced;
+    const body = { query: question, stream: true, conversation_id: conversation, ...this.scope.requestFields };
+    run.target = this.scope.target;
+    run.turn.wholeLibraryOnce = this.scope.wholeLibraryOnce;
+    if (this.#running === run) this.scope.wholeLibraryOnce = false;
     const response = await this.api.call("POST", this.address, { body, signal: run.stop.signal, accept: "text/event-stream" });
     if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return this.#finish(await response.json(), run);
     for await (const { data } of readEvents(response.body)) {
       const event = JSON.parse(data);
       if (event.error) throw new ApiError(event.error);
-      if (event.meta?.conversation_id) this.#join(event.meta.conversation_id, run);
+      if (event.meta?.conversation_id) this.#adoptConversation(event.meta.conversation_id, run);
       if (event.text) {
         run.turn.stream(event.text);
-        run.speech.take(event.text);
+        run.speech.add(event.text);
       }
       if (event.done) return this.#finish(event, run);
     }
     throw new ApiError({ code: "cut_off" });
   }
 
-  #join(id, run) {
+  #adoptConversation(id, run) {
     if (this.#running !== run || this.#conversation === id) return;
     this.#conversation = id;
-    this.scope.begin(id, run.place);
+    this.scope.startConversation(id, run.target);
     this.onConversation(id);
   }
 
   #finish(result, run) {
-    this.#join(result.conversation_id, run);
+    this.#adoptConversation(result.conversation_id, run);
     run.turn.finish(result);
-    run.speech.end(t("chat.complete", { n: result.sources?.length ?? 0 }));
+    run.speech.finish(t("chat.complete", { n: result.sources?.length ?? 0 }));
     this.onAnswered();
   }
 
-  #failed(error, query, run) {
+  #showFailure(error, question, run) {
     if (error.name === "AbortError") {
       run.turn.stop();
-      run.speech.end(t("chat.stopped"));
+      run.speech.finish(t("chat.stopped"));
       this.onAnswered();
       return;
     }
     const shown = error instanceof ApiError ? error : new ApiError({ code: error instanceof SyntaxError ? "garbled" : "network" });
     run.turn.fail(shown);
-    if (this.#running === run && !this.question.value) {
-      this.question.value = query;
-      if (run.turn.once) this.scope.once = true;
-      this.#fit();
+    if (this.#running === run && !this.questionBox.value) {
+      this.questionBox.value = question;
+      if (run.turn.wholeLibraryOnce) this.scope.wholeLibraryOnce = true;
+      this.#fitQuestionBox();
     }
   }
 
-  /** Ask the same again in place of the turn that failed. */
+  /** Ask the question again, replacing the turn that failed. */
   #retry(turn) {
     if (this.#running) return;
     this.#turns = this.#turns.filter((other) => other !== turn);
     turn.node.remove();
-    if (this.question.value === turn.question) this.question.value = "";
-    if (turn.once) this.scope.once = true;
+    if (this.questionBox.value === turn.question) this.questionBox.value = "";
+    if (turn.wholeLibraryOnce) this.scope.wholeLibraryOnce = true;
     this.ask(turn.question);
-    this.question.focus({ preventScroll: true });
+    this.questionBox.focus({ preventScroll: true });
   }
 
-  #newTurn(fields) {
+  #createTurn(fields) {
     const onKeep = (id) => this.onKeep(`/conversations/${this.#conversation}/messages/${id}/note`);
     return new Turn({ ...fields, onKeep, onCite: this.onCite, onOpenNote: this.onOpenNote });
   }
 
-  #show(turn) {
+  #appendTurn(turn) {
     if (!this.#turns.length) this.thread.replaceChildren();
     this.#turns.push(turn);
     turn.node.classList.add("asked");
     this.thread.append(turn.node);
-    this.#watchEnd();
+    this.#watchLastAnswer();
     turn.node.scrollIntoView({ block: "start", behavior: "instant" });
   }
 
@@ -182,34 +182,34 @@ export class Chat {
     this.#running = run;
     byId("send").hidden = Boolean(run);
     byId("stop").hidden = !run;
-    if (hadFocus) this.question.focus({ preventScroll: true });
+    if (hadFocus) this.questionBox.focus({ preventScroll: true });
   }
 
-  #leave() {
+  #discardTurns() {
     const run = this.#running;
     this.#setRunning(null);
     run?.stop.abort();
     this.#turns = [];
     this.#opening = 0;
-    silence();
+    clearAnnouncements();
   }
 
-  #become(id) {
+  #setConversation(id) {
     this.#conversation = id;
-    this.scope.enter(id);
+    this.scope.openConversation(id);
     this.onConversation(id);
   }
 
-  /** A conversation that began in a notebook or a note goes on there. */
-  async #bind(scope) {
+  /** A conversation that started in a notebook or a note keeps searching there. */
+  async #restoreScope(scope) {
     const conversation = this.#conversation;
     const id = scope?.[`${scope.kind}_id`];
     if (!["notebook", "note"].includes(scope?.kind) || !id) return;
     try {
       const { title } = await this.api.get(`/${scope.kind}s/${id}`);
-      if (this.#conversation === conversation) this.scope.bind({ kind: scope.kind, id, name: title });
+      if (this.#conversation === conversation) this.scope.setOrigin({ kind: scope.kind, id, name: title });
     } catch {
-      // It is gone: then the conversation goes on in the whole library.
+      // It was deleted, so the conversation searches the whole library.
     }
   }
 
@@ -225,51 +225,51 @@ export class Chat {
   }
 
   #drawHistory(messages) {
-    this.#turns = pairs(messages).map(({ question, answer }) => {
-      const turn = this.#newTurn({ question });
+    this.#turns = groupIntoTurns(messages).map(({ question, answer }) => {
+      const turn = this.#createTurn({ question });
       turn.finish(answer ?? { answer: "", status: "failed" });
       return turn;
     });
     if (!this.#turns.length) return this.#drawWelcome();
     this.thread.replaceChildren(...this.#turns.map((turn) => turn.node));
-    this.#watchEnd();
+    this.#watchLastAnswer();
     this.#turns.at(-1).node.scrollIntoView({ block: "start", behavior: "instant" });
   }
 
   #drawWelcome() {
-    this.#forgetEnd();
+    this.#unwatchLastAnswer();
     this.thread.replaceChildren(welcome(this.#library, { onUpload: this.onUpload }));
   }
 
-  /** A button leads to the end of the last answer whenever that is out of sight. */
-  #watchEnd() {
-    this.#forgetEnd();
+  /** Show the "Latest" button while the end of the last answer is below the visible area. */
+  #watchLastAnswer() {
+    this.#unwatchLastAnswer();
     this.observer = new IntersectionObserver(([entry]) => {
       byId("jump-latest").hidden = entry.isIntersecting || entry.boundingClientRect.top < entry.rootBounds.bottom;
     }, { root: this.messages, rootMargin: "0px 0px 40px 0px" });
     this.observer.observe(this.#turns.at(-1).end);
   }
 
-  #forgetEnd() {
+  #unwatchLastAnswer() {
     this.observer?.disconnect();
     byId("jump-latest").hidden = true;
   }
 
-  #fit() {
-    this.question.style.height = "auto";
-    this.question.style.height = `${this.question.scrollHeight}px`;
+  #fitQuestionBox() {
+    this.questionBox.style.height = "auto";
+    this.questionBox.style.height = `${this.questionBox.scrollHeight}px`;
   }
 
   #listen() {
     byId("composer").addEventListener("submit", (event) => {
       event.preventDefault();
-      this.ask(this.question.value);
+      this.ask(this.questionBox.value);
     });
-    this.question.addEventListener("input", () => this.#fit());
-    this.question.addEventListener("keydown", (event) => {
+    this.questionBox.addEventListener("input", () => this.#fitQuestionBox());
+    this.questionBox.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
       event.preventDefault();
-      this.ask(this.question.value);
+      this.ask(this.questionBox.value);
     });
     byId("stop").addEventListener("click", () => this.#running?.stop.abort());
     byId("jump-latest").addEventListener("click", () => this.#turns.at(-1)?.end.scrollIntoView({ block: "end" }));
@@ -280,8 +280,8 @@ export class Chat {
   }
 }
 
-/** Messages as turns: a question with the answer that follows it, either of which may be missing. */
-function pairs(messages) {
+/** Pair each question with the answer that follows it; either may be missing. */
+function groupIntoTurns(messages) {
   const turns = [];
   for (const message of messages) {
     if (message.role === "user") turns.push({ question: message.content, answer: null });

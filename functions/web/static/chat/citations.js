@@ -1,4 +1,4 @@
-// Citations as people see them: the mark in the text, the row under the answer, the badge that says how sure we are.
+// How citations are shown: the mark in the text, the row under the answer, the badge with the result of the quote check.
 
 import { el } from "../shared/dom.js";
 import { formatPercent, t } from "../shared/i18n.js";
@@ -9,8 +9,8 @@ const CHECK_ICONS = { exact: "check", fuzzy: "approximately", unverified: "unver
 /** The file's name, or the title of the note. */
 export const nameOf = ({ source, file_name: name }) => name || (source === "note" ? t("note.untitled") : "");
 
-/** "page 3", "pages 3–4", "part 2"; a note is its own place. */
-export function placeOf({ source, file_type: type, page_start: from, page_end: to }) {
+/** "page 3", "pages 3–4" or "part 2"; "note" for notes, which have no pages. */
+export function locationOf({ source, file_type: type, page_start: from, page_end: to }) {
   if (source === "note") return t("location.note");
   if (!from) return "";
   const kind = type === "pdf" ? "page" : "part";
@@ -21,8 +21,8 @@ export function placeOf({ source, file_type: type, page_start: from, page_end: t
 export function citationMark(citation, onOpen) {
   const mark = el("button", {
     type: "button", class: "citation", "data-testid": "citation", "data-number": citation.number, "data-check": citation.check,
-    "aria-label": t("citation.mark", { number: citation.number, file: nameOf(citation), place: placeOf(citation) }),
-    title: [nameOf(citation), placeOf(citation)].filter(Boolean).join(", "),
+    "aria-label": t("citation.mark", { number: citation.number, file: nameOf(citation), place: locationOf(citation) }),
+    title: [nameOf(citation), locationOf(citation)].filter(Boolean).join(", "),
     on: { click: () => onOpen(citation, mark) },
   }, String(citation.number));
   return mark;
@@ -34,27 +34,27 @@ export function checkBadge({ check }) {
     icon(CHECK_ICONS[kind]), t(`check.${kind}`));
 }
 
-/** What has become of the source since it was cited; null where nothing has. A fresh answer does not say. */
+/** How the source has changed since it was cited; null if it has not. Answers that were just given have no state. */
 export function stateBadge(citation) {
-  const news = newsOf(citation);
-  return news ? el("span", { class: "state-badge", "data-testid": "state-badge", "data-state": news, title: t(`state.${news}.why`) }, icon("alert"), t(`state.${news}`)) : null;
+  const change = changeOf(citation);
+  return change ? el("span", { class: "state-badge", "data-testid": "state-badge", "data-state": change, title: t(`state.${change}.why`) }, icon("alert"), t(`state.${change}`)) : null;
 }
 
-function newsOf({ source, state, place }) {
+function changeOf({ source, state, place }) {
   if (state === "deleted") return source === "note" ? "noteDeleted" : "deleted";
   if (place === "lost") return "lost";
   return state === "superseded" ? "superseded" : null;
 }
 
-/** The score as a percentage, where it is a share. */
+/** The score as a percentage; null unless it lies between 0 and 1. */
 export function scoreText({ score }) {
   return typeof score === "number" && score >= 0 && score <= 1 ? t("score", { percent: formatPercent(score) }) : null;
 }
 
 /** The list of sources under an answer. */
-export function sourceList(sources, { title, onOpen }) {
+export function sourceList(citations, { title, onOpen }) {
   const heading = el("h3", { class: "section-title" }, title);
-  return el("section", { class: "sources" }, heading, el("ol", {}, sources.map((citation) => el("li", {}, sourceRow(citation, onOpen)))));
+  return el("section", { class: "sources" }, heading, el("ol", {}, citations.map((citation) => el("li", {}, sourceRow(citation, onOpen)))));
 }
 
 function sourceRow(citation, onOpen) {
@@ -66,7 +66,7 @@ function sourceRow(citation, onOpen) {
     el("span", { class: "source-body" },
       el("span", { class: "source-line" },
         el("span", { class: "source-name" }, nameOf(citation)),
-        el("span", { class: "source-place" }, placeOf(citation))),
+        el("span", { class: "source-place" }, locationOf(citation))),
       el("span", { class: "source-snippet" }, oneLine(citation.snippet_preview || citation.quote || "")),
       el("span", { class: "source-facts" }, checkBadge(citation), stateBadge(citation), score ? el("span", { class: "score", "data-testid": "source-score" }, score) : null)));
   return row;

@@ -1,12 +1,11 @@
 // The sidebar: earlier conversations, newest first; open, rename, delete.
 
 import { confirm } from "../shared/dialogs.js";
-import { byId, el, focusIfLost, setAttribute } from "../shared/dom.js";
+import { byId, el, focusIfLost, onScrolledIntoView, setAttribute } from "../shared/dom.js";
 import { formatAge, onLanguage, t } from "../shared/i18n.js";
 import { icon } from "../shared/icons.js";
-import { writeTitle } from "../shared/inline_title.js";
-import { inWords, toast } from "../shared/notices.js";
-import { onReached } from "../shared/reached.js";
+import { editTitle } from "../shared/inline_title.js";
+import { errorText, toast } from "../shared/notices.js";
 
 const PAGE = 30;
 
@@ -16,14 +15,14 @@ export class Conversations {
   #current = null;
   #loads = 0;
 
-  /** `onOpen(id)`, `onNew()`, `onTitle(title)` when the current one is named or renamed. */
+  /** `onTitle(title)` is called when the current conversation gets a title or another one. */
   constructor({ api, onOpen, onNew, onTitle }) {
     Object.assign(this, { api, onOpen, onNew, onTitle });
     this.list = byId("conversation-list");
     this.more = byId("conversations-more");
     byId("new-conversation").addEventListener("click", () => onNew());
     this.more.addEventListener("click", () => this.load({ next: true }));
-    onReached(this.more, () => this.load({ next: true }));
+    onScrolledIntoView(this.more, () => this.load({ next: true }));
     onLanguage(() => this.#draw());
   }
 
@@ -47,7 +46,7 @@ export class Conversations {
       this.#draw();
       if (this.#current) this.onTitle(this.titleOf(this.#current));
     } catch (error) {
-      toast(inWords(error), { kind: "bad" });
+      toast(errorText(error), { kind: "bad" });
     } finally {
       this.more.disabled = false;
     }
@@ -77,7 +76,7 @@ export class Conversations {
   }
 
   async #rename(item, row) {
-    const title = await writeTitle(row, { value: item.title ?? "", label: t("conversations.title"), testid: "conversation-title-input" });
+    const title = await editTitle(row, { value: item.title ?? "", label: t("conversations.title"), testid: "conversation-title-input" });
     if (title) await this.#saveTitle(item, title);
     row.replaceChildren();
     this.#draw();
@@ -90,7 +89,7 @@ export class Conversations {
       item.title = title;
       if (item.id === this.#current) this.onTitle(title);
     } catch (error) {
-      toast(inWords(error), { kind: "bad" });
+      toast(errorText(error), { kind: "bad" });
     }
   }
 
@@ -100,7 +99,7 @@ export class Conversations {
     try {
       await this.api.delete(`/conversations/${item.id}`);
     } catch (error) {
-      if (error.status !== 404) return toast(inWords(error), { kind: "bad" });
+      if (error.status !== 404) return toast(errorText(error), { kind: "bad" });
     }
     this.#items = this.#items.filter((other) => other !== item);
     this.#draw();

@@ -1,31 +1,31 @@
-// The conversation as a Markdown file of the browser's downloads.
+// Downloads the conversation as a Markdown file.
 
 import { el } from "../shared/dom.js";
 import { language } from "../shared/i18n.js";
-import { inWords, toast } from "../shared/notices.js";
+import { errorText, toast } from "../shared/notices.js";
 
-const NAME = /filename\*=UTF-8''([^;]+)/i;
-const KEPT_FOR = 60000;
+const FILE_NAME = /filename\*=UTF-8''([^;]+)/i;
+const URL_LIFETIME = 60000;
 
 export async function exportConversation(api, id) {
   try {
     const response = await api.call("GET", `/conversations/${id}/export`, { query: { lang: language() }, accept: "text/markdown" });
     save(await response.blob(), nameIn(response.headers.get("content-disposition") ?? ""));
   } catch (error) {
-    toast(inWords(error), { kind: "bad" });
+    toast(errorText(error), { kind: "bad" });
   }
 }
 
-/** The bytes came with a token, so there is no address to send the browser to. */
+/** The request needs a token, so the browser cannot download from the URL itself. */
 function save(blob, name) {
   const url = URL.createObjectURL(blob);
   el("a", { href: url, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(url), KEPT_FOR);
+  setTimeout(() => URL.revokeObjectURL(url), URL_LIFETIME);
 }
 
 function nameIn(disposition) {
   try {
-    return decodeURIComponent(NAME.exec(disposition)[1]);
+    return decodeURIComponent(FILE_NAME.exec(disposition)[1]);
   } catch {
     return "conversation.md";
   }

@@ -1,12 +1,12 @@
-// Keeping an answer as a note: in which notebook, if in any.
+// Saving an answer as a note, in a notebook or in none.
 
 import { openDialog } from "../shared/dialogs.js";
 import { el } from "../shared/dom.js";
 import { t } from "../shared/i18n.js";
 import { notebookSelect } from "../shared/notebook_select.js";
-import { inWords } from "../shared/notices.js";
+import { errorText } from "../shared/notices.js";
 
-/** `address` is where the API makes the note; resolves to it, or to null when the person thinks better of it. */
+/** `address` is the API path that creates the note. Resolves to the note, or to null if cancelled. */
 export function openKeepDialog({ api, notebooks, address }) {
   return new Promise((resolve) => {
     let notebookId = notebooks.chosen;
@@ -20,7 +20,7 @@ export function openKeepDialog({ api, notebooks, address }) {
         note = await api.post(address, notebookId ? { notebook_id: notebookId } : {});
         dialog.close();
       } catch (error) {
-        fault.textContent = inWords(error);
+        fault.textContent = errorText(error);
       }
       yes.disabled = false;
     };

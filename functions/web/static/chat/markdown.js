@@ -1,5 +1,5 @@
-// The little Markdown that answers and notes use, built as DOM nodes. No images, no HTML, and no links but to places of
-// this page, in notes: what a document says must not become something to click that leads elsewhere.
+// The subset of Markdown that answers and notes use, built as DOM nodes. Images, HTML and external links are left out, so that
+// text from a document cannot become an active link. Only notes may link, and only to passages and conversations on this page.
 
 import { el } from "../shared/dom.js";
 import { splitMarks } from "./marks.js";
@@ -12,18 +12,18 @@ const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
 const TABLE_LINE = /^[\s:|-]+$/;
 const DEEPEST = 4;
 const ESCAPED = /^\\([!-/:-@[-`{-~]|$)/;
-const PLACE = /^\[((?:\\.|[^\\[\]]){1,400})\]\(\/?(#[dnc]=[\w&=-]{1,200})\)/;
+const PAGE_LINK = /^\[((?:\\.|[^\\[\]]){1,400})\]\(\/?(#[dnc]=[\w&=-]{1,200})\)/;
 
 /**
- * Answer text as a fragment. `drawMark(number)` gives the node for a citation mark of a number in `known`. In what a person
- * has `written` or kept, backslashes escape and links to places of this page lead there.
+ * Answer or note text as a fragment. `drawMark(number)` returns the node for a citation mark whose number is in `known`.
+ * With `written` (notes), backslashes escape and links within this page work.
  */
 export function renderMarkdown(text, { known = new Set(), drawMark = null, written = false } = {}) {
   const inline = (line) => inlineNodes(line, { known, drawMark, written });
   return blocks(text.replace(/\r\n?/g, "\n").split("\n"), inline, 0);
 }
 
-/** Text word for word: only line breaks and citation marks mean something. */
+/** Text without Markdown: only line breaks and citation marks are interpreted. */
 export function renderVerbatim(text, { known = new Set(), drawMark = null } = {}) {
   const fragment = document.createDocumentFragment();
   for (const paragraph of text.replace(/\r\n?/g, "\n").split(/\n{2,}/)) {
@@ -76,7 +76,7 @@ function quote(lines, at, inline, depth, into) {
   return end;
 }
 
-/** Items of one indent; deeper lines belong to the item above them. */
+/** A list of items with the same indent; lines indented deeper belong to the item above them. */
 function list(lines, at, inline, depth, into) {
   const first = ITEM.exec(lines[at]);
   const indent = first[1].length;
@@ -163,7 +163,7 @@ function inlineNodes(text, options, depth = 0) {
       at += escaped[0].length;
       continue;
     }
-    const link = options.written && text[at] === "[" ? PLACE.exec(text.slice(at, at + 640)) : null;
+    const link = options.written && text[at] === "[" ? PAGE_LINK.exec(text.slice(at, at + 640)) : null;
     if (link) {
       flush();
       nodes.push(el("a", { class: "link", href: link[2] }, inlineNodes(link[1], options, DEEPEST)));
@@ -184,7 +184,7 @@ function inlineNodes(text, options, depth = 0) {
   return nodes;
 }
 
-/** The code or emphasis that opens at `at`; `unclosed` remembers marks with no partner, so that a line costs linear time. */
+/** The code or emphasis that opens at `at`. `unclosed` collects marks that have no closing mark, which keeps the time linear. */
 function spanAt(text, at, unclosed) {
   if (text[at] === "`") {
     const ticks = /^`+/.exec(text.slice(at, at + 8))[0];
@@ -224,7 +224,7 @@ function withMarks(text, { known, drawMark }) {
   return nodes;
 }
 
-/** Marks stay on the line of the word they stand after: all go into one span that does not wrap. */
+/** Keep citation marks on the same line as the word before them: all go into one span that does not wrap. */
 function keptTogether(nodes, marks) {
   const last = nodes.at(-1);
   if (last instanceof HTMLElement && last.className === "unbroken") {

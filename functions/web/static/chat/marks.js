@@ -1,8 +1,8 @@
-// Citation marks: `[1]`, `[1, 2]` in an answer's text.
+// Finds citation marks like `[1]` and `[1, 2]` in the text of an answer.
 
 const MARK = /\[(\d{1,4}(?:\s*,\s*\d{1,4})*)\]/g;
 
-/** Split text into strings and `{numbers: [n]}` marks; only numbers in `known` count, anything else stays text. */
+/** Split text into strings and `{numbers: [n]}` marks. Brackets with a number outside `known` stay text. */
 export function splitMarks(text, known) {
   const pieces = [];
   let from = 0;

@@ -1,78 +1,79 @@
-// What the next question is asked of: once the whole library, else a notebook or a note chosen by hand, else the documents
-// attached to the conversation, else what it began with. Documents chosen for a new conversation are attached when it begins.
+// The search scope of the next question. In order of precedence: the whole library, if chosen for one question; the target (a
+// notebook or a note), unless documents were attached after it; the attached documents; the conversation's first target.
+// Documents chosen for a new conversation are attached when its first question gives it an id.
 
-import { inWords, toast } from "../shared/notices.js";
+import { errorText, toast } from "../shared/notices.js";
 
 export class Scope extends EventTarget {
   #conversation = null;
   #documents = new Map();
   #attached = new Set();
-  #home = null;
-  #place = null;
-  #own = null;
-  #placeFirst = false;
-  #once = false;
-  #unread = null;
-  #told = Promise.resolve();
+  #defaultTarget = null;
+  #target = null;
+  #origin = null;
+  #targetChosenLast = false;
+  #wholeLibraryOnce = false;
+  #loadState = null;
+  #syncing = Promise.resolve();
 
   constructor({ api }) {
     super();
     this.api = api;
   }
 
-  /** What a question says of it; what the server has attached needs no words. */
-  get query() {
-    if (this.#once) return { scope: "library" };
-    if (this.place) return { [`${this.place.kind}_id`]: this.place.id };
+  /** The scope as fields of a question; empty where the server already knows it, as with attached documents. */
+  get requestFields() {
+    if (this.#wholeLibraryOnce) return { scope: "library" };
+    if (this.target) return { [`${this.target.kind}_id`]: this.target.id };
     const ids = [...this.#documents.keys()];
     return ids.every((id) => this.#attached.has(id)) ? {} : { document_ids: ids };
   }
 
-  /** The notebook or note that a question names, `{kind, id, name}`, or null. */
-  get place() {
-    const hidden = this.#once || (this.#documents.size && !this.#placeFirst);
-    return hidden ? null : this.#place;
+  /** The notebook or note that the next question names, `{kind, id, name}`, or null. */
+  get target() {
+    const hidden = this.#wholeLibraryOnce || (this.#documents.size && !this.#targetChosenLast);
+    return hidden ? null : this.#target;
   }
 
-  /** What is asked when it is not the whole library once: `documents`, `notebook`, `note`, `library`; `loading`, or `unknown`. */
-  get standing() {
-    if (this.#place && (this.#placeFirst || !this.#documents.size)) return { kind: this.#place.kind, place: this.#place };
+  /** The scope without `wholeLibraryOnce`; its `kind` is `documents`, `notebook`, `note`, `library`, `loading` or `unknown`. */
+  get current() {
+    if (this.#target && (this.#targetChosenLast || !this.#documents.size)) return { kind: this.#target.kind, target: this.#target };
     if (this.#documents.size) return { kind: "documents", documents: [...this.#documents] };
-    if (this.#unread) return { kind: this.#unread };
-    return this.#own ? { kind: this.#own.kind, place: this.#own, isOwn: true } : { kind: "library" };
+    if (this.#loadState) return { kind: this.#loadState };
+    return this.#origin ? { kind: this.#origin.kind, target: this.#origin, isOrigin: true } : { kind: "library" };
   }
 
-  /** Whether the next question leaves aside what the conversation is about. */
-  get once() {
-    return this.#once;
+  /** Whether the next question, and only that, searches the whole library. */
+  get wholeLibraryOnce() {
+    return this.#wholeLibraryOnce;
   }
 
-  set once(once) {
-    if (this.#once === once) return;
-    this.#once = once;
+  set wholeLibraryOnce(enabled) {
+    if (this.#wholeLibraryOnce === enabled) return;
+    this.#wholeLibraryOnce = enabled;
     this.#changed();
   }
 
-  /** Resolves when the server knows what has been attached and detached. */
-  get settled() {
-    return this.#told;
+  /** Resolves once the server knows every document that was attached or detached. */
+  get synced() {
+    return this.#syncing;
   }
 
   has(id) {
     return this.#documents.has(id);
   }
 
-  isPlace(id) {
-    return this.#place?.id === id;
+  isTarget(id) {
+    return this.#target?.id === id;
   }
 
-  /** Resolves to whether it was done. */
+  /** Attach a document; resolves to whether the server accepted it. */
   add({ id, title, file_name: fileName }) {
     this.#documents.set(id, title || fileName);
-    this.#placeFirst = false;
-    this.#once = false;
+    this.#targetChosenLast = false;
+    this.#wholeLibraryOnce = false;
     this.#changed();
-    return this.#tell((address) => this.api.post(address, { document_ids: [id] }), {
+    return this.#sync((address) => this.api.post(address, { document_ids: [id] }), {
       done: () => this.#attached.add(id), undo: () => this.#documents.delete(id),
     });
   }
@@ -81,7 +82,7 @@ export class Scope extends EventTarget {
     const name = this.#documents.get(id);
     if (!this.#documents.delete(id)) return true;
     this.#changed();
-    return this.#tell((address) => this.api.delete(`${address}/${id}`), {
+    return this.#sync((address) => this.api.delete(`${address}/${id}`), {
       done: () => this.#attached.delete(id), undo: () => this.#documents.set(id, name),
     });
   }
@@ -94,71 +95,71 @@ export class Scope extends EventTarget {
     const before = new Map(this.#documents);
     this.#documents.clear();
     this.#changed();
-    return this.#tell((address) => this.api.put(address, { document_ids: [] }), {
+    return this.#sync((address) => this.api.put(address, { document_ids: [] }), {
       done: () => this.#attached.clear(), undo: () => (this.#documents = before),
     });
   }
 
-  /** The document is gone from the library. */
-  forget(id) {
+  /** The document was deleted from the library. */
+  forgetDocument(id) {
     this.#attached.delete(id);
     if (this.#documents.delete(id)) this.#changed();
   }
 
-  /** Ask a notebook or a note, `{kind, id, name}`; null asks what is asked without it. */
-  setPlace(place) {
-    this.#place = place;
-    this.#placeFirst = place !== null;
-    this.#once = false;
+  /** Search a notebook or a note, `{kind, id, name}`; null returns to the scope that applies without one. */
+  setTarget(target) {
+    this.#target = target;
+    this.#targetChosenLast = target !== null;
+    this.#wholeLibraryOnce = false;
     if (!this.#conversation) this.#documents.clear();
     this.#changed();
   }
 
-  /** The place that new conversations begin with. */
-  setHome(place) {
-    this.#home = place;
-    this.setPlace(place);
+  /** The target of new conversations. */
+  setDefaultTarget(target) {
+    this.#defaultTarget = target;
+    this.setTarget(target);
   }
 
-  /** A notebook or a note has another name. */
-  rename(id, name) {
-    for (const place of [this.#home, this.#place, this.#own]) if (place?.id === id) place.name = name;
+  /** A notebook or a note was renamed. */
+  renameTarget(id, name) {
+    for (const target of [this.#defaultTarget, this.#target, this.#origin]) if (target?.id === id) target.name = name;
     this.dispatchEvent(new Event("renamed"));
   }
 
-  /** A notebook or a note is gone. */
-  release(id) {
-    if (![this.#home, this.#place, this.#own].some((place) => place?.id === id)) return;
-    const kept = (place) => (place?.id === id ? null : place);
-    [this.#home, this.#place, this.#own] = [this.#home, this.#place, this.#own].map(kept);
+  /** A notebook or a note was deleted or moved to the trash. */
+  forgetTarget(id) {
+    if (![this.#defaultTarget, this.#target, this.#origin].some((target) => target?.id === id)) return;
+    const kept = (target) => (target?.id === id ? null : target);
+    [this.#defaultTarget, this.#target, this.#origin] = [this.#defaultTarget, this.#target, this.#origin].map(kept);
     this.#changed();
   }
 
-  /** The new conversation has an id; it began with `place`. */
-  begin(id, place) {
+  /** The new conversation has received its id; its first question searched `target`. */
+  startConversation(id, target) {
     this.#conversation = id;
-    this.bind(place);
+    this.setOrigin(target);
     const ids = [...this.#documents.keys()];
-    // What cannot be attached is asked by name.
-    if (ids.length) this.#tell((address) => this.api.put(address, { document_ids: ids }), { done: () => ids.forEach((it) => this.#attached.add(it)) });
+    // Documents that cannot be attached are named in each question instead.
+    if (ids.length) this.#sync((address) => this.api.put(address, { document_ids: ids }), { done: () => ids.forEach((it) => this.#attached.add(it)) });
   }
 
-  /** What the current conversation began with: its questions go there when nothing else is chosen. */
-  bind(place) {
-    this.#own = place;
+  /** The target that the conversation started with: it applies when nothing else is chosen. */
+  setOrigin(target) {
+    this.#origin = target;
     this.#changed();
   }
 
-  /** Another conversation: a new one, without an id, begins where the library is open, an earlier one goes on as it was. */
-  enter(id) {
+  /** Switch to a conversation. A new one, whose id is null, starts with the default target; an earlier one keeps its scope. */
+  openConversation(id) {
     this.#conversation = id;
     this.#documents.clear();
     this.#attached.clear();
-    this.#own = null;
-    this.#place = id ? null : this.#home;
-    this.#placeFirst = false;
-    this.#once = false;
-    this.#unread = id ? "loading" : null;
+    this.#origin = null;
+    this.#target = id ? null : this.#defaultTarget;
+    this.#targetChosenLast = false;
+    this.#wholeLibraryOnce = false;
+    this.#loadState = id ? "loading" : null;
     this.#changed();
     if (id) this.#load(id);
   }
@@ -167,34 +168,34 @@ export class Scope extends EventTarget {
     try {
       const { items } = await this.api.get(`/conversations/${id}/documents`);
       if (this.#conversation !== id) return;
-      this.#unread = null;
+      this.#loadState = null;
       for (const item of items) {
         this.#documents.set(item.id, item.title || item.file_name);
         this.#attached.add(item.id);
       }
     } catch (error) {
       if (this.#conversation !== id) return;
-      this.#unread = "unknown"; // the server asks what is attached all the same
-      if (error.status !== 404) toast(inWords(error), { kind: "bad" });
+      this.#loadState = "unknown"; // the server searches the attached documents all the same
+      if (error.status !== 404) toast(errorText(error), { kind: "bad" });
     }
     this.#changed();
   }
 
-  /** Changes reach the server one after the other; one that it refuses is undone, and said. Resolves to whether it was done. */
-  #tell(send, { done, undo = () => {} }) {
+  /** Send one change after the other; a rejected one is undone and reported. Resolves to whether it was accepted. */
+  #sync(send, { done, undo = () => {} }) {
     const conversation = this.#conversation;
     if (!conversation) return Promise.resolve(true);
     const refused = (error) => {
-      toast(inWords(error), { kind: "bad" });
+      toast(errorText(error), { kind: "bad" });
       return false;
     };
-    const told = this.#told.then(() => send(`/conversations/${conversation}/documents`)).then(() => true, refused);
-    this.#told = told.then((isDone) => {
+    const accepted = this.#syncing.then(() => send(`/conversations/${conversation}/documents`)).then(() => true, refused);
+    this.#syncing = accepted.then((isDone) => {
       if (this.#conversation !== conversation) return;
       (isDone ? done : undo)();
       if (!isDone) this.#changed();
     });
-    return told;
+    return accepted;
   }
 
   #changed() {

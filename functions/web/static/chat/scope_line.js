@@ -1,4 +1,4 @@
-// The line above the question: what it is asked of, in words and as pills, and the way to ask the whole library once.
+// The line above the question box: the current search scope as text and pills, and the button for the whole library once.
 
 import { byId, el, setAttribute, setText } from "../shared/dom.js";
 import { onLanguage, t } from "../shared/i18n.js";
@@ -9,29 +9,29 @@ export class ScopeLine {
     this.scope = scope;
     this.text = byId("scope-text");
     this.pills = byId("scope-pills");
-    this.once = byId("scope-once");
-    this.once.addEventListener("click", () => (scope.once = !scope.once));
+    this.onceButton = byId("scope-once");
+    this.onceButton.addEventListener("click", () => (scope.wholeLibraryOnce = !scope.wholeLibraryOnce));
     for (const event of ["change", "renamed"]) scope.addEventListener(event, () => this.#draw());
     onLanguage(() => this.#draw());
     this.#draw();
   }
 
   #draw() {
-    const { once, standing } = this.scope;
-    setText(this.text, once ? t("scope.line.once") : standing.kind === "loading" ? t("loading") : t(`scope.line.${standing.kind}`));
-    const pills = once ? [] : this.#pillsOf(standing);
+    const { wholeLibraryOnce, current } = this.scope;
+    setText(this.text, wholeLibraryOnce ? t("scope.line.once") : current.kind === "loading" ? t("loading") : t(`scope.line.${current.kind}`));
+    const pills = wholeLibraryOnce ? [] : this.#pillsOf(current);
     this.pills.hidden = pills.length === 0;
     this.pills.replaceChildren(...pills);
-    this.once.hidden = ["library", "loading"].includes(standing.kind);
-    setAttribute(this.once, "aria-pressed", once);
+    this.onceButton.hidden = ["library", "loading"].includes(current.kind);
+    setAttribute(this.onceButton, "aria-pressed", wholeLibraryOnce);
   }
 
-  #pillsOf({ documents, place, isOwn }) {
+  #pillsOf({ documents, target, isOrigin }) {
     if (documents) return documents.map(([id, name]) => this.#pill({ name, "data-document-id": id }, () => this.scope.remove(id)));
-    if (!place) return [];
-    const { kind, id, name } = place;
+    if (!target) return [];
+    const { kind, id, name } = target;
     const attributes = { name: name || t(`${kind}.untitled`), "data-kind": kind, "data-place-id": id, symbol: kind };
-    return [isOwn ? this.#pill({ ...attributes, title: t("scope.startedHere") }, null) : this.#pill(attributes, () => this.scope.setPlace(null))];
+    return [isOrigin ? this.#pill({ ...attributes, title: t("scope.startedHere") }, null) : this.#pill(attributes, () => this.scope.setTarget(null))];
   }
 
   #pill({ name, symbol, title = name, ...attributes }, onRemove) {

@@ -1,6 +1,6 @@
-// A streaming answer for screen readers: whole sentences, each said once.
+// Announces a streaming answer to screen readers, one whole sentence at a time.
 
-import { speak } from "../shared/notices.js";
+import { announce } from "../shared/notices.js";
 import { renderMarkdown } from "./markdown.js";
 
 const SENTENCE_END = /[.!?…:]["»”)]?\s+|\n+/g;
@@ -8,22 +8,22 @@ const SENTENCE_END = /[.!?…:]["»”)]?\s+|\n+/g;
 export class Speech {
   #pending = "";
 
-  take(piece) {
+  add(piece) {
     this.#pending += piece;
     let said = 0;
     for (const end of this.#pending.matchAll(SENTENCE_END)) said = end.index + end[0].length;
-    if (said) this.#say(this.#pending.slice(0, said));
+    if (said) this.#announce(this.#pending.slice(0, said));
     this.#pending = this.#pending.slice(said);
   }
 
-  end(words) {
-    this.#say(this.#pending);
+  finish(words) {
+    this.#announce(this.#pending);
     this.#pending = "";
-    if (words) speak(words);
+    if (words) announce(words);
   }
 
-  #say(text) {
+  #announce(text) {
     const words = renderMarkdown(text).textContent.replaceAll("|", " ").trim();
-    if (/[\p{L}\p{N}]/u.test(words)) speak(words);
+    if (/[\p{L}\p{N}]/u.test(words)) announce(words);
   }
 }

@@ -1,10 +1,10 @@
-// What an empty conversation says: the way in, depending on what the library holds.
+// What an empty conversation shows: a first step that depends on what the library contains.
 
 import { el } from "../shared/dom.js";
 import { t } from "../shared/i18n.js";
 import { icon } from "../shared/icons.js";
 
-/** What the library is to the chat: `loading`, `empty`, `reading` its first documents, or `ready`. */
+/** `loading`, `empty`, `reading` (documents, but none indexed yet) or `ready`. */
 export function libraryState({ all, indexed, complete }) {
   if (!complete) return "loading";
   return indexed ? "ready" : all ? "reading" : "empty";
@@ -21,7 +21,7 @@ export function welcome(state, { onUpload }) {
     example());
 }
 
-/** A picture of the idea: a sentence with a mark, and the place the mark leads to. */
+/** An illustration: a sentence with a citation mark, and the cited passage on its page. */
 function example() {
   return el("figure", { class: "example", "aria-hidden": "true" },
     el("p", { class: "example-answer" }, t("example.answer"), " ", el("span", { class: "citation still" }, "1")),

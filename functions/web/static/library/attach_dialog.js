@@ -1,20 +1,20 @@
-// Choosing documents from the library: those that a question is asked of, those that a note has attached.
+// A dialog to choose documents from the library, for the search scope or as attachments of a note.
 
 import { openDialog } from "../shared/dialogs.js";
 import { el, setText } from "../shared/dom.js";
 import { t } from "../shared/i18n.js";
-import { inWords } from "../shared/notices.js";
+import { errorText } from "../shared/notices.js";
 import { Pager } from "../shared/pager.js";
 import { drawBadge } from "../shared/status.js";
 import { metaOf } from "./document_row.js";
-import { canBeAsked, titleOf } from "./documents.js";
+import { isSearchable, titleOf } from "./documents.js";
 
 const PAGE = 50;
-const TYPING = 220;
+const FILTER_DELAY = 220;
 
 export function openAttachDialog({ api, scope }) {
   openDocumentPicker({
-    api, title: t("scope.chooseTitle"), explain: t("scope.chooseExplain"), onlyAskable: true,
+    api, title: t("scope.chooseTitle"), explain: t("scope.chooseExplain"), onlySearchable: true,
     isChosen: (document) => scope.has(document.id),
     choose: (document) => scope.add(document),
     release: (document) => scope.remove(document.id),
@@ -22,7 +22,7 @@ export function openAttachDialog({ api, scope }) {
   });
 }
 
-/** `choose(document)` and `release(document)` may take a while; what they resolve to says whether it was done. */
+/** `choose(document)` and `release(document)` resolve to whether the server accepted the change. */
 export function openDocumentPicker(options) {
   new DocumentPicker(options).load();
 }
@@ -30,8 +30,8 @@ export function openDocumentPicker(options) {
 class DocumentPicker {
   #timer = null;
 
-  constructor({ api, title, explain, onlyAskable, isChosen, choose, release, clear = null }) {
-    Object.assign(this, { onlyAskable, isChosen, choose, release });
+  constructor({ api, title, explain, onlySearchable, isChosen, choose, release, clear = null }) {
+    Object.assign(this, { onlySearchable, isChosen, choose, release });
     this.pager = new Pager({ api, path: "/documents" });
     this.filter = el("input", {
       type: "search", class: "input", "data-testid": "attach-filter", placeholder: t("library.filter"), "aria-label": t("library.filter"),
@@ -42,7 +42,7 @@ class DocumentPicker {
     this.note = el("p", { class: "hint", role: "status" });
     this.more = el("button", { type: "button", class: "button quiet wide", hidden: true, "data-testid": "attach-more", on: { click: () => this.load({ next: true }) } }, t("more"));
     const done = el("button", { type: "button", class: "button primary", "data-testid": "attach-done", on: { click: () => this.dialog.close() } }, t("done"));
-    const none = async () => {
+    const clearSelection = async () => {
       const chosen = [...this.list.querySelectorAll("input:checked")];
       for (const box of chosen) box.checked = false;
       if (!(await clear())) for (const box of chosen) box.checked = true;
@@ -55,7 +55,7 @@ class DocumentPicker {
         this.list, this.note, this.more,
       ],
       actions: [
-        clear ? el("button", { type: "button", class: "button quiet", on: { click: none } }, t("scope.clear")) : null,
+        clear ? el("button", { type: "button", class: "button quiet", on: { click: clearSelection } }, t("scope.clear")) : null,
         el("span", { class: "spacer" }), done,
       ],
     });
@@ -72,7 +72,7 @@ class DocumentPicker {
       this.more.hidden = !this.pager.hasMore;
       setText(this.note, this.list.childElementCount ? "" : t(query.title ? "library.noMatch" : "scope.nothing"));
     } catch (error) {
-      setText(this.note, inWords(error));
+      setText(this.note, errorText(error));
     }
   }
 
@@ -82,7 +82,7 @@ class DocumentPicker {
       if (!(await (wanted ? this.choose(document) : this.release(document)))) box.checked = !wanted;
     };
     const box = el("input", {
-      type: "checkbox", checked: this.isChosen(document), disabled: this.onlyAskable && !canBeAsked(document), on: { change },
+      type: "checkbox", checked: this.isChosen(document), disabled: this.onlySearchable && !isSearchable(document), on: { change },
     });
     const badge = el("span", { class: "badge" });
     drawBadge(badge, document);
@@ -96,6 +96,6 @@ class DocumentPicker {
 
   #filterSoon() {
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.load(), TYPING);
+    this.#timer = setTimeout(() => this.load(), FILTER_DELAY);
   }
 }

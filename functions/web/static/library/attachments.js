@@ -1,9 +1,9 @@
-// The files of a note: listed, added, taken from the library, and given back to it.
+// The attachments of a note: listed, uploaded, chosen from the library, and detached.
 
 import { el } from "../shared/dom.js";
 import { t } from "../shared/i18n.js";
 import { icon } from "../shared/icons.js";
-import { inWords, toast } from "../shared/notices.js";
+import { errorText, toast } from "../shared/notices.js";
 import { openDocumentPicker } from "./attach_dialog.js";
 import { DocumentRow } from "./document_row.js";
 import { RowList } from "./row_list.js";
@@ -13,9 +13,9 @@ export class Attachments {
   #noteId;
   touched = false;
 
-  /** `ensurePlace()` saves a note that is still new and resolves to its `{note_id, notebook_id}`, or to null where saving failed. */
-  constructor({ noteId, documents, uploads, scope, ensurePlace, openDocument, readOnly }) {
-    Object.assign(this, { documents, uploads, ensurePlace });
+  /** `ensureDestination()` saves a note that is still new and resolves to its `{note_id, notebook_id}`, or to null where saving failed. */
+  constructor({ noteId, documents, uploads, scope, ensureDestination, openDocument, readOnly }) {
+    Object.assign(this, { documents, uploads, ensureDestination });
     this.#noteId = noteId;
     this.arriving = el("ul", { class: "uploads" });
     this.list = el("ul", { class: "documents", "aria-label": t("note.attachmentsTitle") });
@@ -38,10 +38,10 @@ export class Attachments {
     this.rows = this.#listRows({ scope, openDocument });
   }
 
-  /** Take in files. */
+  /** Upload files as attachments. */
   async add(files) {
-    const place = await this.#ready();
-    if (place) this.uploads.add(files, { place, list: this.arriving });
+    const destination = await this.#saveNoteFirst();
+    if (destination) this.uploads.add(files, { destination, list: this.arriving });
   }
 
   async load() {
@@ -50,11 +50,11 @@ export class Attachments {
       const items = await this.rows.fetch({ note_id: this.#noteId });
       if (items) this.rows.show(items);
     } catch (error) {
-      toast(inWords(error), { kind: "bad" });
+      toast(errorText(error), { kind: "bad" });
     }
   }
 
-  /** Its uploads go on in the library's list. */
+  /** Running uploads continue in the library's list. */
   close() {
     this.uploads.adopt(this.arriving);
     this.rows.close();
@@ -64,12 +64,12 @@ export class Attachments {
     return this.rows.items.length;
   }
 
-  async #ready() {
-    const place = await this.ensurePlace();
-    if (!place) return null;
-    this.#noteId = place.note_id;
+  async #saveNoteFirst() {
+    const destination = await this.ensureDestination();
+    if (!destination) return null;
+    this.#noteId = destination.note_id;
     this.touched = true;
-    return place;
+    return destination;
   }
 
   #holds(document) {
@@ -80,30 +80,30 @@ export class Attachments {
     const actions = {
       open: openDocument,
       attach: (it) => scope.toggle(it),
-      retry: (it) => this.documents.again(it, "retry"),
+      retry: (it) => this.documents.reprocess(it, "retry"),
       remove: (it) => {
         this.touched = true;
         this.documents.move(it, { note_id: null });
       },
       isAttached: (id) => scope.has(id),
-      placeOf: () => "",
+      locationText: () => "",
     };
     const rows = new RowList({
-      feed: this.documents, path: "/documents", list: this.list, more: this.more, order: "created_at", fallback: this.upload,
+      feed: this.documents, path: "/documents", list: this.list, more: this.more, order: "created_at", focusFallback: this.upload,
       drawRow: (it) => new DocumentRow(it, actions, { removal: "detach" }), belongs: (it) => this.#noteId !== null && this.#holds(it),
-      onSettle: () => {}, onFault: (error) => toast(inWords(error), { kind: "bad" }),
+      onChange: () => {}, onError: (error) => toast(errorText(error), { kind: "bad" }),
     });
     scope.addEventListener("change", () => rows.redraw(), { signal: rows.stop.signal });
     return rows;
   }
 
   async #choose() {
-    const place = await this.#ready();
-    if (!place) return;
+    const destination = await this.#saveNoteFirst();
+    if (!destination) return;
     openDocumentPicker({
-      api: this.documents.api, title: t("note.attachFromLibrary"), explain: t("note.attachExplain"), onlyAskable: false,
-      isChosen: (it) => it.note_id === place.note_id,
-      choose: (it) => this.documents.move(it, it.notebook_id ? { note_id: place.note_id } : place),
+      api: this.documents.api, title: t("note.attachFromLibrary"), explain: t("note.attachExplain"), onlySearchable: false,
+      isChosen: (it) => it.note_id === destination.note_id,
+      choose: (it) => this.documents.move(it, it.notebook_id ? { note_id: destination.note_id } : destination),
       release: (it) => this.documents.move(it, { note_id: null }),
     });
   }

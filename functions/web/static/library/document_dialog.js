@@ -1,12 +1,12 @@
-// What is known of one document: facts, health report, older versions, where it is kept, and the rarer actions.
+// The details of one document: facts, health report, older versions, notebook or note, and the less frequent actions.
 
 import { titleOf as titleOfNote } from "../notes/notes.js";
 import { openDialog } from "../shared/dialogs.js";
 import { el } from "../shared/dom.js";
-import { formatDate, formatNumber, formatSize, known, t } from "../shared/i18n.js";
+import { formatDate, formatNumber, formatSize, textOrNull, t } from "../shared/i18n.js";
 import { icon } from "../shared/icons.js";
 import { notebookSelect } from "../shared/notebook_select.js";
-import { inWords, toast } from "../shared/notices.js";
+import { errorText, toast } from "../shared/notices.js";
 import { Pager } from "../shared/pager.js";
 import { drawBadge, failureText } from "../shared/status.js";
 import { metaOf } from "./document_row.js";
@@ -20,15 +20,15 @@ export function openDocumentDialog(options) {
 }
 
 class DocumentDialog {
-  /** `openNote(id)` shows the note that the document is attached to. */
+  /** `openNote(id)` opens the note that the document is attached to. */
   constructor({ api, documents, notebooks, document, openNote }) {
     Object.assign(this, { api, documents, notebooks, document, openNote });
     this.body = el("div", { class: "document-details" });
-    this.place = el("div", { class: "document-place" }, document.superseded_by ? null : this.#chooseNotebook(), this.#noteLine(document));
+    this.location = el("div", { class: "document-place" }, document.superseded_by ? null : this.#chooseNotebook(), this.#noteLine(document));
     this.versions = el("div", {});
     this.draw(document);
     this.dialog = openDialog({
-      testid: "document-dialog", title: titleOf(document), body: [this.body, this.place, this.versions], actions: this.#actions(document),
+      testid: "document-dialog", title: titleOf(document), body: [this.body, this.location, this.versions], actions: this.#actions(document),
     });
     const stop = new AbortController();
     documents.addEventListener("change", ({ detail }) => detail.id === document.id && this.draw(detail), { signal: stop.signal });
@@ -47,7 +47,7 @@ class DocumentDialog {
     ].filter(Boolean));
   }
 
-  /** The list may be a moment old: self-retrieval, for one, is measured when everything else is done. */
+  /** Reload, as the list may be out of date: self-retrieval is measured after everything else. */
   async #refresh() {
     try {
       const now = await this.api.get(`/documents/${this.document.id}`);
@@ -72,7 +72,7 @@ class DocumentDialog {
     return [
       action("delete", "document-dialog-delete", t("document.delete"), then((it) => this.documents.remove(it)), "button quiet danger-text"),
       el("span", { class: "spacer" }),
-      again ? action("retry", testid, t(`document.${again}`), then((it) => this.documents.again(it, again))) : null,
+      again ? action("retry", testid, t(`document.${again}`), then((it) => this.documents.reprocess(it, again))) : null,
       document.status === "awaiting_upload" ? null : action("download", "document-download", t("document.download"), () => download(this.api, this.document)),
     ];
   }
@@ -84,7 +84,7 @@ class DocumentDialog {
     });
   }
 
-  /** "Attached to the note …", which can be opened or left. */
+  /** "Attached to …", with a link to the note and a button to detach. */
   #noteLine({ note_id: id }) {
     if (!id) return null;
     const show = () => {
@@ -130,7 +130,7 @@ function facts(document) {
     ["file", document.file_name],
     ["size", document.size_bytes ? formatSize(document.size_bytes) : null],
     [document.file_type === "pdf" ? "pages" : "parts", number(document.page_count)],
-    ["language", document.lang ? known(`lang.${document.lang}`) ?? document.lang : null],
+    ["language", document.lang ? textOrNull(`lang.${document.lang}`) ?? document.lang : null],
     ["version", document.superseded_by ? t("versions.older", { n: document.version }) : document.version > 1 ? number(document.version) : null],
     ["added", formatDate(document.created_at)],
     ["indexed", formatDate(document.indexed_at)],
@@ -168,6 +168,6 @@ async function download(api, document) {
     if (!["http:", "https:"].includes(target.protocol)) throw new Error(t("error.unknown"));
     el("a", { href: target.href, download: document.file_name, rel: "noopener", target: "_blank" }).click();
   } catch (error) {
-    toast(inWords(error), { kind: "bad" });
+    toast(errorText(error), { kind: "bad" });
   }
 }

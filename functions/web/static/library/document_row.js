@@ -1,14 +1,14 @@
-// One document in the library: its name, how far it is, and what can be done with it.
+// One document in the library: its title, progress and actions.
 
 import { el, setAttribute, setText } from "../shared/dom.js";
-import { formatSize, known, t } from "../shared/i18n.js";
+import { formatSize, textOrNull, t } from "../shared/i18n.js";
 import { icon } from "../shared/icons.js";
 import { drawBadge, failureText } from "../shared/status.js";
-import { canBeAsked, titleOf } from "./documents.js";
+import { isSearchable, titleOf } from "./documents.js";
 
 export class DocumentRow {
   /**
-   * `actions`: open, attach, retry, remove, each called with the document; `isAttached(id)`; `placeOf(document)` in words.
+   * `actions`: open, attach, retry, remove, each called with the document; `isAttached(id)`; `locationText(document)`.
    * `removal`: `delete`, or `detach` where the row is an attachment.
    */
   constructor(document, actions, { removal = "delete" } = {}) {
@@ -47,7 +47,7 @@ export class DocumentRow {
     setAttribute(this.title, "title", document.file_name);
     this.version.hidden = !(document.version > 1);
     setText(this.version, t("document.version", { n: document.version }));
-    setText(this.meta, [metaOf(document), this.actions.placeOf(document)].filter(Boolean).join(" · "));
+    setText(this.meta, [metaOf(document), this.actions.locationText(document)].filter(Boolean).join(" · "));
     drawBadge(this.badge, document);
     this.#drawProgress(document);
     this.error.hidden = status !== "failed";
@@ -67,7 +67,7 @@ export class DocumentRow {
 
   #drawAttach(document, named) {
     const attached = this.actions.isAttached(document.id);
-    this.attach.hidden = !canBeAsked(document);
+    this.attach.hidden = !isSearchable(document);
     setAttribute(this.attach, "aria-pressed", attached);
     setAttribute(this.attach, "aria-label", t("document.attachNamed", named));
     setAttribute(this.attach, "title", t(attached ? "scope.included" : "document.attach"));
@@ -88,15 +88,15 @@ export class DocumentRow {
   }
 }
 
-/** What is being done with it; what went wrong before, while it waits to be tried again. */
+/** The current processing stage; while a retry is pending, the error of the last attempt. */
 function stageOf(document) {
   const { status, stage, error } = document;
   if (stage === "waiting" && error) return t("stage.retry", { why: failureText(document) });
-  if (stage) return known(`stage.${stage}`) ?? stage;
+  if (stage) return textOrNull(`stage.${stage}`) ?? stage;
   return t(status === "uploaded" ? "stage.waiting" : "stage.reading");
 }
 
-/** How long a document is: pages where they are known, else bytes. */
+/** The length of a document: its pages if known, else its size. */
 export function metaOf({ file_type: type, page_count: pages, size_bytes: size }) {
   if (pages) return t(type === "pdf" ? "document.pages" : "document.parts", { n: pages });
   return size ? formatSize(size) : "";

@@ -1,4 +1,4 @@
-// Files dropped anywhere on the page go to the library.
+// Accepts files that are dropped anywhere on the page.
 
 import { byId } from "../shared/dom.js";
 

@@ -1,4 +1,4 @@
-// The library panel: notebooks, and the notes and documents of the one that is open, kept live.
+// The library panel: the notebooks, and the notes and documents of the open one, kept up to date.
 
 import { openKeepDialog } from "../chat/keep_dialog.js";
 import { NoteDialog } from "../notes/note_dialog.js";
@@ -6,11 +6,11 @@ import { NoteRow } from "../notes/note_row.js";
 import { Notes, titleOf } from "../notes/notes.js";
 import { byId, setText } from "../shared/dom.js";
 import { onLanguage, t } from "../shared/i18n.js";
-import { inWords, toast } from "../shared/notices.js";
+import { errorText, toast } from "../shared/notices.js";
 import { Attachments } from "./attachments.js";
 import { openDocumentDialog } from "./document_dialog.js";
 import { DocumentRow } from "./document_row.js";
-import { Documents, canBeAsked } from "./documents.js";
+import { Documents, isSearchable } from "./documents.js";
 import { NotebookList } from "./notebook_list.js";
 import { EVERYTHING, Notebooks } from "./notebooks.js";
 import { RowList } from "./row_list.js";
@@ -20,8 +20,8 @@ const NOTES_AT_FIRST = 3;
 const NOTES_IN_TRASH = 50;
 const PAGE = 50;
 const STALE_AFTER = 30000;
-const TYPING = 220;
-const NAMED_BY = ["file_name", "notebook_id", "note_id"];
+const FILTER_DELAY = 220;
+const VERSION_KEYS = ["file_name", "notebook_id", "note_id"];
 
 export class Library {
   #loads = 0;
@@ -30,14 +30,14 @@ export class Library {
   #filterTimer = null;
   #note = null;
 
-  /** `onCounts` hears how much there is to ask, `onAsk()` that the next question is to be asked of something here. */
+  /** `onCounts(counts)` is called when the number of items changes, `onAsk()` when the user wants to ask about a note. */
   constructor({ api, scope, onCounts, onAsk }) {
     Object.assign(this, { api, scope, onCounts, onAsk });
     this.filter = byId("title-filter");
     this.documents = new Documents({ api, scope });
     this.notes = new Notes({ api, scope });
     this.notebooks = new Notebooks({ api });
-    this.uploads = new Uploads({ documents: this.documents, list: byId("uploads"), onSettle: () => this.#settle() });
+    this.uploads = new Uploads({ documents: this.documents, list: byId("uploads"), onChange: () => this.#updateVisibility() });
     this.notebookList = new NotebookList({ notebooks: this.notebooks });
     this.noteList = this.#listNotes();
     this.documentList = this.#listDocuments();
@@ -45,13 +45,13 @@ export class Library {
     this.#drawPlace();
   }
 
-  /** Read the notebooks, and what the open one holds. */
+  /** Load the notebooks and the contents of the open one. */
   start() {
     this.notebookList.load().then(() => this.redraw());
     this.load();
   }
 
-  /** Read the lists anew; they change together, so that nothing jumps. */
+  /** Reload both lists. They are shown together so that the layout does not jump. */
   async load() {
     const load = ++this.#loads;
     const { kind, id } = this.notebooks.place;
@@ -70,26 +70,26 @@ export class Library {
       if (documents && !trash) this.documentList.show(documents);
       this.#drawPlace();
     } catch (error) {
-      if (load === this.#loads) toast(inWords(error), { kind: "bad" });
+      if (load === this.#loads) toast(errorText(error), { kind: "bad" });
     }
     if (load === this.#loads) byId("shelves").removeAttribute("aria-busy");
-    this.#settle();
+    this.#updateVisibility();
   }
 
-  /** Take in files: into the note that is open, else into the open notebook. */
+  /** Upload files: as attachments if a note is open, else into the open notebook. */
   add(files) {
     if (this.#note?.takeFiles(files)) return;
     this.#leaveTrash();
     const notebookId = this.notebooks.chosen;
-    this.uploads.add(files, { place: notebookId ? { notebook_id: notebookId } : {} });
+    this.uploads.add(files, { destination: notebookId ? { notebook_id: notebookId } : {} });
   }
 
-  /** Nothing new goes into the trash. */
+  /** New items cannot be added to the trash, so show everything instead. */
   #leaveTrash() {
     if (this.notebooks.place.kind === "trash") this.notebooks.choose(EVERYTHING);
   }
 
-  #write() {
+  #createNote() {
     this.#leaveTrash();
     this.#openNote({ id: null, title: "", content: "", notebook_id: this.notebooks.chosen });
   }
@@ -100,7 +100,7 @@ export class Library {
       this.#openNote(await this.api.get(`/notes/${id}`));
     } catch (error) {
       if (error.status === 404) this.notes.gone({ id });
-      toast(inWords(error), { kind: "bad" });
+      toast(errorText(error), { kind: "bad" });
     }
   }
 
@@ -108,11 +108,11 @@ export class Library {
     try {
       this.#openDocument(await this.api.get(`/documents/${id}`));
     } catch (error) {
-      toast(inWords(error), { kind: "bad" });
+      toast(errorText(error), { kind: "bad" });
     }
   }
 
-  /** Keep an answer as a note, which the API makes at `address`; resolves to it, or to null. */
+  /** Save an answer as a note by POST to `address`; resolves to the note, or to null if cancelled. */
   async keepAnswer(address) {
     const note = await openKeepDialog({ api: this.api, notebooks: this.notebooks, address });
     if (!note) return null;
@@ -121,12 +121,12 @@ export class Library {
     return note;
   }
 
-  /** Resolves to whether no note is open any more: one that cannot be saved may stay. */
+  /** Resolves to whether the open note was closed; the user may keep one open that cannot be saved. */
   async closeNote() {
     return this.#note ? this.#note.close() : true;
   }
 
-  /** Redraw what depends on the scope or the language. */
+  /** Redraw what depends on the search scope or the language. */
   redraw() {
     this.documentList.redraw();
     this.noteList.redraw();
@@ -148,10 +148,10 @@ export class Library {
   }
 
   #ask(note) {
-    this.scope.setPlace({ kind: "note", id: note.id, name: titleOf(note) });
+    this.scope.setTarget({ kind: "note", id: note.id, name: titleOf(note) });
   }
 
-  #placeOf({ notebook_id: id, note_id: noteId }) {
+  #locationText({ notebook_id: id, note_id: noteId }) {
     const notebook = id && !this.notebooks.chosen ? this.notebooks.nameOf(id) : "";
     return [notebook, noteId ? t("document.attachedToNote") : ""].filter(Boolean).join(" · ");
   }
@@ -160,16 +160,16 @@ export class Library {
     const actions = {
       open: (it) => this.#openDocument(it),
       attach: (it) => this.scope.toggle(it),
-      retry: (it) => this.documents.again(it, "retry"),
+      retry: (it) => this.documents.reprocess(it, "retry"),
       remove: (it) => this.documents.remove(it),
       isAttached: (id) => this.scope.has(id),
-      placeOf: (it) => this.#placeOf(it),
+      locationText: (it) => this.#locationText(it),
     };
     return new RowList({
-      feed: this.documents, path: "/documents", list: byId("documents"), more: byId("library-more"), order: "created_at", endless: true,
-      fallback: byId("upload-button"), drawRow: (it) => new DocumentRow(it, actions),
+      feed: this.documents, path: "/documents", list: byId("documents"), more: byId("library-more"), order: "created_at", loadsOnScroll: true,
+      focusFallback: byId("upload-button"), drawRow: (it) => new DocumentRow(it, actions),
       belongs: (it) => this.#shows(it),
-      onSettle: () => this.#settle(), onFault: (error) => toast(inWords(error), { kind: "bad" }),
+      onChange: () => this.#updateVisibility(), onError: (error) => toast(errorText(error), { kind: "bad" }),
     });
   }
 
@@ -182,25 +182,25 @@ export class Library {
   #listNotes() {
     const actions = {
       open: (it) => this.openNote(it.id),
-      ask: (it) => (this.scope.isPlace(it.id) ? this.scope.setPlace(null) : this.#ask(it)),
+      ask: (it) => (this.scope.isTarget(it.id) ? this.scope.setTarget(null) : this.#ask(it)),
       trash: (it) => this.notes.trash(it),
       restore: (it) => this.notes.restore(it),
       remove: (it) => this.notes.remove(it),
-      isAsked: (id) => this.scope.isPlace(id),
-      placeOf: (it) => this.#placeOf(it),
+      isTarget: (id) => this.scope.isTarget(id),
+      locationText: (it) => this.#locationText(it),
     };
     const belongs = (it) => {
       const { kind, id } = this.notebooks.place;
       return (it.trashed_at !== null) === (kind === "trash") && (!id || it.notebook_id === id);
     };
     return new RowList({
-      feed: this.notes, path: "/notes", list: byId("notes"), more: byId("notes-more"), order: "updated_at", restless: true, fallback: byId("note-new"),
+      feed: this.notes, path: "/notes", list: byId("notes"), more: byId("notes-more"), order: "updated_at", reorders: true, focusFallback: byId("note-new"),
       drawRow: (it) => new NoteRow(it, actions), belongs,
-      onSettle: () => this.#settle(), onFault: (error) => toast(inWords(error), { kind: "bad" }),
+      onChange: () => this.#updateVisibility(), onError: (error) => toast(errorText(error), { kind: "bad" }),
     });
   }
 
-  /** What the panel says of the place that is open. */
+  /** Update the texts that depend on the open place: everything, a notebook, or the trash. */
   #drawPlace() {
     const { kind, name } = this.notebooks.place;
     for (const id of ["dropzone", "uploads"]) byId(id).hidden = kind === "trash";
@@ -208,7 +208,7 @@ export class Library {
     setText(byId("drop-words"), kind === "notebook" ? t("library.dropInto", { name }) : t("library.dropHere"));
   }
 
-  #settle() {
+  #updateVisibility() {
     const { kind } = this.notebooks.place;
     const [notes, documents] = [this.noteList?.items ?? [], this.documentList?.items ?? []];
     const filtering = this.filter.value.trim() !== "";
@@ -223,11 +223,11 @@ export class Library {
     this.#count(notes, documents, filtering);
   }
 
-  /** A notebook or a filter shows a part of the library: what else there is was counted before. */
+  /** A notebook or a filter shows only part of the library, so the counts never fall below those of the whole. */
   #count(notes, documents, filtering) {
     const now = {
       all: notes.length + documents.length + this.uploads.waiting,
-      indexed: documents.filter(canBeAsked).length + notes.filter(({ chunk_count: chunks }) => chunks > 0).length,
+      indexed: documents.filter(isSearchable).length + notes.filter(({ chunk_count: chunks }) => chunks > 0).length,
     };
     const whole = this.notebooks.place.kind === "all" && !filtering;
     const least = whole ? { all: 0, indexed: 0 } : this.#counts;
@@ -235,15 +235,15 @@ export class Library {
     this.onCounts(this.#counts);
   }
 
-  /** Files may come in elsewhere; a list someone is working in, or has paged through, is left alone. */
+  /** Whether to reload, as files may have been added elsewhere. A list that has the focus or was paged through is left alone. */
   #isStale() {
     const inUse = this.documentList.items.length > PAGE || byId("shelves").contains(document.activeElement);
     return this.#loadedAt > 0 && !inUse && Date.now() - this.#loadedAt > STALE_AFTER;
   }
 
-  #chosen() {
+  #showPlace() {
     const { place } = this.notebooks;
-    this.scope.setHome(place.kind === "notebook" ? { ...place } : null);
+    this.scope.setDefaultTarget(place.kind === "notebook" ? { ...place } : null);
     this.filter.value = "";
     this.#drawPlace();
     this.load();
@@ -256,10 +256,10 @@ export class Library {
       this.add([...input.files]);
       input.value = "";
     });
-    byId("note-new").addEventListener("click", () => this.#write());
+    byId("note-new").addEventListener("click", () => this.#createNote());
     this.filter.addEventListener("input", () => {
       clearTimeout(this.#filterTimer);
-      this.#filterTimer = setTimeout(() => this.load(), TYPING);
+      this.#filterTimer = setTimeout(() => this.load(), FILTER_DELAY);
     });
     onLanguage(() => (this.#drawPlace(), this.redraw()));
     document.addEventListener("visibilitychange", () => !document.hidden && this.#isStale() && this.load());
@@ -269,11 +269,11 @@ export class Library {
   #listenToFeeds() {
     const { documents, notes, notebooks, scope } = this;
     for (const feed of [documents, notes]) feed.addEventListener("moved", ({ detail }) => notebooks.count(detail));
-    notebooks.addEventListener("choose", () => this.#chosen());
+    notebooks.addEventListener("choose", () => this.#showPlace());
     notebooks.addEventListener("emptied", () => this.load());
-    notebooks.addEventListener("gone", ({ detail }) => scope.release(detail.id));
-    notebooks.addEventListener("change", ({ detail: { id, title } }) => (scope.rename(id, title), this.#renamed(id, title)));
-    notes.addEventListener("change", ({ detail }) => scope.rename(detail.id, titleOf(detail)));
+    notebooks.addEventListener("gone", ({ detail }) => scope.forgetTarget(detail.id));
+    notebooks.addEventListener("change", ({ detail: { id, title } }) => (scope.renameTarget(id, title), this.#renamed(id, title)));
+    notes.addEventListener("change", ({ detail }) => scope.renameTarget(detail.id, titleOf(detail)));
     notes.addEventListener("attachments", () => this.load());
     documents.addEventListener("change", ({ detail }) => this.#supersede(detail));
     scope.addEventListener("change", () => this.redraw());
@@ -285,10 +285,10 @@ export class Library {
     this.redraw();
   }
 
-  /** A new version takes the place of the older ones when it is indexed. */
+  /** A new version replaces the older ones once it is indexed. */
   #supersede(document) {
-    if (!canBeAsked(document) || document.version < 2) return;
-    const isOlder = (it) => it.version < document.version && NAMED_BY.every((key) => it[key] === document[key]);
+    if (!isSearchable(document) || document.version < 2) return;
+    const isOlder = (it) => it.version < document.version && VERSION_KEYS.every((key) => it[key] === document[key]);
     for (const older of this.documentList.items.filter(isOlder)) this.documents.changed({ ...older, superseded_by: document.id });
   }
 }

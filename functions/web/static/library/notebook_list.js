@@ -1,10 +1,10 @@
-// The places of the library as a list: everything, each notebook, the trash.
+// The list of places in the library: everything, each notebook, the trash.
 
 import { byId, el, focusIfLost, setAttribute, setText } from "../shared/dom.js";
 import { formatNumber, onLanguage, t } from "../shared/i18n.js";
 import { icon } from "../shared/icons.js";
-import { writeTitle } from "../shared/inline_title.js";
-import { inWords, toast } from "../shared/notices.js";
+import { editTitle } from "../shared/inline_title.js";
+import { errorText, toast } from "../shared/notices.js";
 import { EVERYTHING, TRASH } from "./notebooks.js";
 import { RowList } from "./row_list.js";
 
@@ -14,9 +14,9 @@ export class NotebookList {
     this.list = byId("notebooks");
     this.add = byId("notebook-new");
     this.rows = new RowList({
-      feed: notebooks, path: "/notebooks", list: this.list, more: byId("notebooks-more"), order: "updated_at", endless: true, fallback: this.add,
+      feed: notebooks, path: "/notebooks", list: this.list, more: byId("notebooks-more"), order: "updated_at", loadsOnScroll: true, focusFallback: this.add,
       drawRow: (item) => new NotebookRow(item, notebooks), belongs: () => true,
-      onSettle: () => this.#mark(), onFault: (error) => toast(inWords(error), { kind: "bad" }),
+      onChange: () => this.#mark(), onError: (error) => toast(errorText(error), { kind: "bad" }),
     });
     byId("place-all").addEventListener("click", () => notebooks.choose(EVERYTHING));
     byId("place-trash").addEventListener("click", () => notebooks.choose(TRASH));
@@ -30,17 +30,17 @@ export class NotebookList {
       const items = await this.rows.fetch({}, { limit: 100 });
       if (items) this.rows.show(items);
     } catch (error) {
-      toast(inWords(error), { kind: "bad" });
+      toast(errorText(error), { kind: "bad" });
     }
   }
 
-  /** A new row with a field for the title, which becomes a notebook once it has one. */
+  /** Add a row with a title field; the notebook is created once the title is entered. */
   async #create() {
     if (this.list.querySelector(".place.new")) return;
     const row = el("li", { class: "place new" });
     this.list.prepend(row);
     this.list.scrollTop = 0;
-    const title = await writeTitle(row, { label: t("notebook.title"), testid: "notebook-title-input" });
+    const title = await editTitle(row, { label: t("notebook.title"), testid: "notebook-title-input" });
     if (title) await this.notebooks.create(title);
     row.remove();
     focusIfLost(this.list.querySelector(".place-open[aria-current]") ?? this.add);
@@ -89,7 +89,7 @@ class NotebookRow {
   }
 
   async #rename() {
-    const title = await writeTitle(this.node, { value: this.item.title, label: t("notebook.title"), testid: "notebook-title-input" });
+    const title = await editTitle(this.node, { value: this.item.title, label: t("notebook.title"), testid: "notebook-title-input" });
     this.node.replaceChildren(...this.parts);
     focusIfLost(this.edit);
     if (title) await this.notebooks.rename(this.item, title);

@@ -1,9 +1,9 @@
-// The notebooks of the library, which of them is chosen, and what can be done with one; see Feed for who hears of it.
+// The notebooks of the library, the open one, and the actions on them; every change is an event of Feed.
 
 import { choose, confirm } from "../shared/dialogs.js";
 import { Feed } from "../shared/feed.js";
 import { t } from "../shared/i18n.js";
-import { inWords, toast } from "../shared/notices.js";
+import { errorText, toast } from "../shared/notices.js";
 import { Pager } from "../shared/pager.js";
 
 const PAGE = 100;
@@ -11,21 +11,21 @@ const PAGE = 100;
 export const EVERYTHING = { kind: "all" };
 export const TRASH = { kind: "trash" };
 
-/** Beside the events of a feed: `choose` when another place of the library is. */
+/** Events in addition to those of Feed: `choose` when another place is opened, `emptied` when a deleted notebook released its contents. */
 export class Notebooks extends Feed {
   #names = new Map();
 
   constructor({ api }) {
-    super({ api, path: "/notebooks", slots: 0, isMoving: () => false });
+    super({ api, path: "/notebooks", maxPolls: 0, isInProgress: () => false });
     this.place = EVERYTHING;
   }
 
-  /** The chosen notebook's id, or null. */
+  /** The id of the open notebook, or null. */
   get chosen() {
     return this.place.id ?? null;
   }
 
-  /** The title of a notebook that has been seen on this page. */
+  /** The title of a notebook that was listed before, or "". */
   nameOf(id) {
     return this.#names.get(id) ?? "";
   }
@@ -43,7 +43,7 @@ export class Notebooks extends Feed {
     this.choose({ kind: "notebook", id, name: title });
   }
 
-  /** Every notebook, for a choice among them. */
+  /** Every notebook, for a select box. */
   async all() {
     const pager = new Pager({ api: this.api, path: "/notebooks" });
     const items = await pager.load({ limit: PAGE });
@@ -51,7 +51,7 @@ export class Notebooks extends Feed {
     return items;
   }
 
-  /** Count again what these notebooks hold. */
+  /** Reload these notebooks, whose number of items has changed. */
   async count(ids) {
     for (const id of ids) {
       try {
@@ -68,7 +68,7 @@ export class Notebooks extends Feed {
       this.changed(made);
       this.chooseNotebook(made);
     } catch (error) {
-      toast(inWords(error), { kind: "bad" });
+      toast(errorText(error), { kind: "bad" });
     }
   }
 
@@ -76,18 +76,18 @@ export class Notebooks extends Feed {
     try {
       this.changed(await this.api.patch(`/notebooks/${id}`, { title }));
     } catch (error) {
-      toast(inWords(error), { kind: "bad" });
+      toast(errorText(error), { kind: "bad" });
     }
   }
 
   async remove(notebook) {
-    const contents = await askWhatToRemove(notebook);
+    const contents = await confirmRemoval(notebook);
     if (!contents) return;
     try {
       await this.api.delete(`/notebooks/${notebook.id}?contents=${contents}`);
       toast(t("notebook.deleted", { name: notebook.title }));
     } catch (error) {
-      if (error.status !== 404) return toast(inWords(error), { kind: "bad" });
+      if (error.status !== 404) return toast(errorText(error), { kind: "bad" });
     }
     this.gone(notebook);
     if (this.chosen === notebook.id) this.choose(EVERYTHING);
@@ -95,7 +95,7 @@ export class Notebooks extends Feed {
   }
 }
 
-async function askWhatToRemove({ title: name, note_count: notes, document_count: documents }) {
+async function confirmRemoval({ title: name, note_count: notes, document_count: documents }) {
   const title = t("delete.notebookTitle", { name });
   if (!notes && !documents) return (await confirm({ title, text: t("delete.notebookEmpty"), yes: t("delete.yes") })) ? "keep" : null;
   return choose({

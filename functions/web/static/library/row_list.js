@@ -1,45 +1,44 @@
-// A list of rows, read page by page and kept in step with a feed of changes.
+// A list of rows that is loaded page by page and follows the events of a feed.
 
-import { keepFocus } from "../shared/dom.js";
+import { keepFocus, onScrolledIntoView } from "../shared/dom.js";
 import { Pager } from "../shared/pager.js";
-import { onReached } from "../shared/reached.js";
 
 const PAGE = 50;
 
 export class RowList {
   #rows = new Map();
   #query = {};
-  #since = new Map();
+  #changedSinceFetch = new Map();
 
   /**
-   * `drawRow(item)` gives `{node, item, update(item)}`; `belongs(item)` says whether a changed item is of this list.
-   * The latest `order` is on top; with `restless`, a row whose `order` changes takes its new place. `fallback` takes the focus
-   * when the last row goes. `endless`: the button for more presses itself.
+   * `drawRow(item)` returns `{node, item, update(item)}`; `belongs(item)` says whether a changed item belongs to this list.
+   * The row with the latest date in the field `order` is on top; with `reorders`, a row moves when that date changes.
+   * `focusFallback` receives the focus when the last row is removed. With `loadsOnScroll`, `more` is pressed by scrolling to it.
    */
-  constructor({ feed, path, list, more, drawRow, belongs, order, onSettle, onFault, fallback, endless = false, restless = false }) {
-    Object.assign(this, { feed, list, more, drawRow, belongs, order, onSettle, onFault, fallback, restless });
+  constructor({ feed, path, list, more, drawRow, belongs, order, onChange, onError, focusFallback, loadsOnScroll = false, reorders = false }) {
+    Object.assign(this, { feed, list, more, drawRow, belongs, order, onChange, onError, focusFallback, reorders });
     this.pager = new Pager({ api: feed.api, path });
     this.stop = new AbortController();
     feed.addEventListener("change", ({ detail }) => this.#put(detail), { signal: this.stop.signal });
-    feed.addEventListener("gone", ({ detail }) => (this.#since.set(detail.id, null), this.#drop(detail.id)), { signal: this.stop.signal });
+    feed.addEventListener("gone", ({ detail }) => (this.#changedSinceFetch.set(detail.id, null), this.#remove(detail.id)), { signal: this.stop.signal });
     more.addEventListener("click", () => this.loadMore());
-    if (endless) onReached(more, () => this.loadMore());
+    if (loadsOnScroll) onScrolledIntoView(more, () => this.loadMore());
   }
 
   get items() {
     return [...this.#rows.values()].map((row) => row.item);
   }
 
-  /** Read the first page anew; nothing is shown before `show` is given the result. */
+  /** Load the first page without showing it: pass the result to `show`. */
   fetch(query, { limit = PAGE } = {}) {
     this.#query = query;
-    this.#since.clear();
+    this.#changedSinceFetch.clear();
     return this.pager.load({ ...query, limit });
   }
 
-  /** Show these items and no others, but for what has happened since they were asked for; rows that stay keep the focus. */
+  /** Replace the rows by these items, updated by changes that arrived since the request; rows that remain keep the focus. */
   show(fetched) {
-    const items = fetched.map((item) => this.#newest(item)).filter((item) => item && this.belongs(item));
+    const items = fetched.map((item) => this.#newestOf(item)).filter((item) => item && this.belongs(item));
     const kept = new Set(items.map(({ id }) => id));
     for (const [id, row] of this.#rows) {
       if (kept.has(id)) continue;
@@ -47,8 +46,8 @@ export class RowList {
       this.#forget(id, row);
     }
     keepFocus(this.list, () => this.list.append(...items.map((item) => this.#rowFor(item).node)));
-    for (const [id, item] of this.#since) if (item && !kept.has(id)) this.#put(item);
-    this.#settle();
+    for (const [id, item] of this.#changedSinceFetch) if (item && !kept.has(id)) this.#put(item);
+    this.#drawMore();
   }
 
   async loadMore() {
@@ -57,24 +56,24 @@ export class RowList {
       const items = await this.pager.load({ ...this.#query, limit: PAGE }, { next: true });
       for (const item of items ?? []) if (!this.#rows.has(item.id)) this.list.append(this.#rowFor(item).node);
     } catch (error) {
-      this.onFault(error);
+      this.onError(error);
     }
     this.more.disabled = false;
-    this.#settle();
+    this.#drawMore();
   }
 
   clear() {
     this.pager.reset();
-    this.#since.clear();
+    this.#changedSinceFetch.clear();
     this.show([]);
   }
 
-  /** Draw again what depends on the scope or the language. */
+  /** Redraw what depends on the search scope or the language. */
   redraw() {
     for (const row of this.#rows.values()) row.update(row.item);
   }
 
-  /** Listen no longer. */
+  /** Stop listening to the feed. */
   close() {
     this.stop.abort();
     this.pager.reset();
@@ -88,41 +87,41 @@ export class RowList {
     return row;
   }
 
-  #newest(item) {
-    if (!this.#since.has(item.id)) return item;
-    const later = this.#since.get(item.id);
+  #newestOf(item) {
+    if (!this.#changedSinceFetch.has(item.id)) return item;
+    const later = this.#changedSinceFetch.get(item.id);
     return later && Date.parse(later.updated_at) < Date.parse(item.updated_at) ? item : later;
   }
 
   #put(item) {
     const row = this.#rows.get(item.id);
-    this.#since.set(item.id, item);
-    if (!this.belongs(item)) return this.#drop(item.id);
+    this.#changedSinceFetch.set(item.id, item);
+    if (!this.belongs(item)) return this.#remove(item.id);
     if (row && Date.parse(item.updated_at) < Date.parse(row.item.updated_at)) return;
-    if (!row) this.#place(item);
-    else if (this.restless && item[this.order] !== row.item[this.order]) this.#place(item);
+    if (!row) this.#insert(item);
+    else if (this.reorders && item[this.order] !== row.item[this.order]) this.#insert(item);
     else this.#rowFor(item);
-    this.#settle();
+    this.#drawMore();
   }
 
-  /** Where its date puts it; what would be below the last row is shown when that page is read. */
-  #place(item) {
+  /** Insert by date. An item below the last loaded row appears when its page is loaded. */
+  #insert(item) {
     const timeOf = (it) => Date.parse(it[this.order]);
     const [below] = this.items.filter((it) => it.id !== item.id && timeOf(it) <= timeOf(item)).sort((one, other) => timeOf(other) - timeOf(one));
-    if (!below && this.pager.hasMore) return this.#drop(item.id);
+    if (!below && this.pager.hasMore) return this.#remove(item.id);
     const { node } = this.#rowFor(item);
     keepFocus(this.list, () => this.list.insertBefore(node, below ? this.#rows.get(below.id).node : null));
   }
 
-  /** The focus of a row that goes passes to its neighbour. */
-  #drop(id) {
+  /** Remove a row; if it has the focus, its neighbour receives it. */
+  #remove(id) {
     const row = this.#rows.get(id);
     if (!row) return;
     const focused = row.node.contains(document.activeElement);
     const neighbour = row.node.nextElementSibling ?? row.node.previousElementSibling;
     this.#forget(id, row);
-    this.#settle();
-    if (focused) (neighbour?.querySelector("button") ?? this.fallback).focus({ preventScroll: true });
+    this.#drawMore();
+    if (focused) (neighbour?.querySelector("button") ?? this.focusFallback).focus({ preventScroll: true });
   }
 
   #forget(id, row) {
@@ -130,8 +129,8 @@ export class RowList {
     this.#rows.delete(id);
   }
 
-  #settle() {
+  #drawMore() {
     this.more.hidden = !this.pager.hasMore;
-    this.onSettle();
+    this.onChange();
   }
 }

@@ -1,4 +1,4 @@
-// One file on its way into the library: announce it, put its bytes into storage, finalize.
+// Uploads one file: announces it to the API, sends its bytes to storage, finalizes it.
 
 import { ApiError } from "../shared/http.js";
 
@@ -9,23 +9,24 @@ const TYPES = {
   md: "text/markdown",
   markdown: "text/markdown",
 };
-/** For file inputs. */
+/** The `accept` attribute of file inputs. */
 export const ACCEPTED = `${Object.keys(TYPES).map((ending) => `.${ending}`)},application/pdf,text/plain,text/markdown`;
 
 const LARGEST_HASHED = 128 * 1024 * 1024;
 
 /**
- * Send one file to its place, `{notebook_id?, note_id?}`. `onStep({state, share?, document?})` hears of `checking`, then `sending` with the share of bytes sent.
+ * Upload to `destination`, `{notebook_id?, note_id?}`. `onStep({state, share?, document?})` is called with `checking`, then
+ * `sending` and the share of bytes sent (0 to 1).
  * Resolves to `{document, duplicate}`; rejects with an ApiError, or an AbortError once `signal` fires.
  */
-export async function sendFile(api, file, { place, onStep, signal }) {
+export async function sendFile(api, file, { destination, onStep, signal }) {
   onStep({ state: "checking" });
   const announced = await api.post("/documents", {
     file_name: file.name,
     size: file.size,
     mime_type: mimeType(file),
     sha256: await sha256(file),
-    ...place,
+    ...destination,
   }, { signal });
   if (announced.duplicate || !announced.upload) return { document: announced.document, duplicate: true };
   onStep({ state: "sending", share: 0, document: announced.document });
@@ -35,12 +36,12 @@ export async function sendFile(api, file, { place, onStep, signal }) {
   return { document, duplicate: document.id !== announced.document.id };
 }
 
-/** Browsers often know no type for Markdown, and some call a text file by another name. */
+/** Browsers often have no type for Markdown, and some have unusual ones for text files. */
 function mimeType(file) {
   return TYPES[file.name.split(".").pop().toLowerCase()] ?? (file.type || "application/octet-stream");
 }
 
-/** The digest lets the server see a duplicate before any byte is sent; it is left out where the browser cannot. */
+/** The digest lets the server recognize a duplicate before it is sent; undefined where it cannot be computed. */
 async function sha256(file) {
   if (!globalThis.crypto?.subtle || file.size > LARGEST_HASHED) return undefined;
   try {
@@ -59,7 +60,7 @@ function putBytes({ url, method = "PUT", headers = {} }, file, { onShare, signal
     request.open(method, url);
     for (const [name, value] of Object.entries(headers)) request.setRequestHeader(name, value);
     request.upload.onprogress = (event) => event.lengthComputable && onShare(event.loaded / event.total);
-    request.onload = () => (request.status < 300 ? resolve() : reject(refusal(request)));
+    request.onload = () => (request.status < 300 ? resolve() : reject(storageError(request)));
     request.onerror = () => reject(new ApiError());
     request.onabort = () => reject(new DOMException("The upload was stopped.", "AbortError"));
     request.onloadend = () => signal.removeEventListener("abort", abort);
@@ -68,12 +69,12 @@ function putBytes({ url, method = "PUT", headers = {} }, file, { onShare, signal
   });
 }
 
-function refusal(request) {
+function storageError(request) {
   let problem = {};
   try {
     problem = JSON.parse(request.responseText);
   } catch {
-    // Storage hosts answer in XML or plain text; the status is what we have.
+    // Some storage hosts answer in XML or plain text, so only the status is known.
   }
   return new ApiError({ code: "storage_refused", ...problem, status: request.status });
 }

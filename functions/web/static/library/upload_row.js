@@ -1,11 +1,11 @@
-// One file being added, until the library's own row takes over.
+// One upload, shown until the row of its document replaces it.
 
 import { el, setText } from "../shared/dom.js";
 import { formatPercent, formatSize, t } from "../shared/i18n.js";
 import { icon } from "../shared/icons.js";
 
 export class UploadRow {
-  /** `onDismiss` stops a running upload or takes a finished row away. */
+  /** `onDismiss` stops a running upload, or removes a finished row. */
   constructor(file, { onDismiss }) {
     this.bar = el("progress", { class: "bar", max: "1", "data-testid": "upload-progress", "aria-label": t("upload.progress", { name: file.name }) });
     this.text = el("span", { class: "progress-text", role: "status" });
@@ -24,7 +24,7 @@ export class UploadRow {
     this.show("queued");
   }
 
-  /** `queued`, `checking`, `sending` (with the share sent), `failed` or `duplicate` (with words, and what can be done). */
+  /** `state` is `queued`, `checking`, `sending` (with `share`), `failed` (with `words`) or `duplicate` (with `words` and `action`). */
   show(state, { share, words, action } = {}) {
     this.node.dataset.state = state;
     const over = state === "failed" || state === "duplicate";

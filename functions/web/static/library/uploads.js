@@ -1,7 +1,7 @@
-// Files on their way into the library, a few at a time.
+// The queue of uploads, a few at a time.
 
 import { t } from "../shared/i18n.js";
-import { inWords } from "../shared/notices.js";
+import { errorText } from "../shared/notices.js";
 import { titleOf } from "./documents.js";
 import { sendFile } from "./upload.js";
 import { UploadRow } from "./upload_row.js";
@@ -13,10 +13,10 @@ export class Uploads {
   #queue = [];
   #running = 0;
 
-  /** `list` shows them where no other is given; `onSettle()` when one more or one less is under way. */
-  constructor({ documents, list, onSettle }) {
-    Object.assign(this, { documents, list, onSettle });
-    documents.addEventListener("duplicate", ({ detail: { document, twin } }) => this.#showTwin(document, twin));
+  /** `list` is the default list for the rows; `onChange()` is called when an upload starts or ends. */
+  constructor({ documents, list, onChange }) {
+    Object.assign(this, { documents, list, onChange });
+    documents.addEventListener("duplicate", ({ detail: { document, existing } }) => this.#showLateDuplicate(document, existing));
   }
 
   get waiting() {
@@ -28,30 +28,30 @@ export class Uploads {
     return this.#arriving.has(id);
   }
 
-  /** Take in files; `place` is where they are kept: `{notebook_id?, note_id?}`. */
-  add(files, { place = {}, list = this.list } = {}) {
+  /** Queue files for upload to `destination`, `{notebook_id?, note_id?}`. */
+  add(files, { destination = {}, list = this.list } = {}) {
     for (const file of files) {
       const stop = new AbortController();
       const row = new UploadRow(file, { onDismiss: () => this.#dismiss(upload) });
-      const upload = { file, place, row, stop };
+      const upload = { file, destination, row, stop };
       this.#queue.push(upload);
       list.append(row.node);
     }
     this.#pump();
-    this.onSettle();
+    this.onChange();
   }
 
-  /** Their rows go on in the library's own list. */
+  /** Move the rows of `list` to the default list. */
   adopt(list) {
     this.list.append(...list.children);
-    this.onSettle();
+    this.onChange();
   }
 
   #dismiss(upload) {
     upload.stop.abort();
     upload.row.node.remove();
     this.#queue = this.#queue.filter((waiting) => waiting !== upload);
-    this.onSettle();
+    this.onChange();
   }
 
   #pump() {
@@ -60,55 +60,55 @@ export class Uploads {
       this.#send(this.#queue.shift()).finally(() => {
         this.#running -= 1;
         this.#pump();
-        this.onSettle();
+        this.onChange();
       });
     }
   }
 
-  async #send({ file, place, row, stop }) {
+  async #send({ file, destination, row, stop }) {
     let arriving = null;
     const onStep = ({ state, share, document }) => {
       if (document) this.#arriving.add((arriving = document.id));
       row.show(state, { share });
     };
     try {
-      const { document, duplicate } = await sendFile(this.documents.api, file, { place, onStep, signal: stop.signal });
+      const { document, duplicate } = await sendFile(this.documents.api, file, { destination, onStep, signal: stop.signal });
       this.#arriving.delete(arriving);
-      if (duplicate) this.#showDuplicate(row, document, place);
+      if (duplicate) this.#showDuplicate(row, document, destination);
       else row.node.remove();
       this.documents.changed(document);
       this.documents.moved(document.notebook_id);
     } catch (error) {
       this.#arriving.delete(arriving);
-      if (error.name === "AbortError") await this.#abandon(arriving);
-      else row.show("failed", { words: inWords(error) });
+      if (error.name === "AbortError") await this.#deleteStopped(arriving);
+      else row.show("failed", { words: errorText(error) });
     }
   }
 
-  /** A stopped upload leaves nothing behind. */
-  async #abandon(id) {
+  /** Delete the document that a stopped upload had announced. */
+  async #deleteStopped(id) {
     if (id) await this.documents.api.delete(`/documents/${id}`).catch(() => {});
   }
 
-  /** The bytes are here already; where they are kept elsewhere, they can be moved to where they were wanted. */
-  #showDuplicate(row, document, place) {
-    const elsewhere = Object.entries(place).some(([key, id]) => id && document[key] !== id);
+  /** The library already has this file; offer to move it if it is stored elsewhere. */
+  #showDuplicate(row, document, destination) {
+    const elsewhere = Object.entries(destination).some(([key, id]) => id && document[key] !== id);
     const move = async () => {
-      if (await this.documents.move(document, place)) row.node.remove();
-      this.onSettle();
+      if (await this.documents.move(document, destination)) row.node.remove();
+      this.onChange();
     };
     row.show("duplicate", {
       words: t("upload.duplicate", { name: titleOf(document) }),
-      action: elsewhere ? { words: t(place.note_id ? "upload.attachHere" : "upload.moveHere"), click: move } : null,
+      action: elsewhere ? { words: t(destination.note_id ? "upload.attachHere" : "upload.moveHere"), click: move } : null,
     });
   }
 
-  /** Found to be a duplicate only when its bytes were read. */
-  #showTwin(document, twin) {
-    const row = new UploadRow({ name: document.file_name, size: document.size_bytes }, { onDismiss: () => (row.node.remove(), this.onSettle()) });
+  /** The worker found the duplicate after the upload, when it read the bytes. */
+  #showLateDuplicate(document, existing) {
+    const row = new UploadRow({ name: document.file_name, size: document.size_bytes }, { onDismiss: () => (row.node.remove(), this.onChange()) });
     this.list.append(row.node);
     const { notebook_id, note_id } = document;
-    this.#showDuplicate(row, twin, { notebook_id, note_id });
-    this.onSettle();
+    this.#showDuplicate(row, existing, { notebook_id, note_id });
+    this.onChange();
   }
 }

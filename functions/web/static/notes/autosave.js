@@ -1,4 +1,4 @@
-// Keeps a note in step with what is typed: saved after a pause, one request at a time, never over another's change unasked.
+// Saves a note after a pause in typing, one request at a time. Never overwrites a change from elsewhere without asking.
 
 const PAUSE = 1000;
 const RETRIES = [2000, 5000, 15000, 30000];
@@ -13,16 +13,16 @@ export class Autosave {
   #state = "saved";
 
   /**
-   * `note` is the one as it was read, its `id` null for one that is not there yet; `read()` gives the fields as they stand.
-   * `onState(state, {note, error})` hears `changed`, `saving`, `saved`, `failed`, and three that stop the saving:
-   * `conflict` (`note` is theirs), `trashed`, `gone`.
+   * `note` is the saved note; the `id` of a new one is null. `read()` returns the fields as currently typed.
+   * `onState(state, {note, error})` receives `changed`, `saving`, `saved`, `failed`, and three states that stop saving:
+   * `conflict` (`note` is the version on the server), `trashed` and `gone`.
    */
   constructor({ api, note, read, onState }) {
     Object.assign(this, { api, read, onState });
-    this.#saved = asTyped(note);
+    this.#saved = withLineFeeds(note);
   }
 
-  /** The note as the server last gave it, with the fields as they were sent. */
+  /** The note as last returned by the server, with the fields as they were sent. */
   get note() {
     return this.#saved;
   }
@@ -35,15 +35,15 @@ export class Autosave {
     return ["conflict", "trashed", "gone"].includes(this.#state);
   }
 
-  /** Something was typed. */
-  touch() {
+  /** Call after every input. */
+  scheduleSave() {
     if (this.isStopped) return;
     clearTimeout(this.#timer);
-    if (!this.#running) this.#become(this.isDirty ? "changed" : "saved");
+    if (!this.#running) this.#setState(this.isDirty ? "changed" : "saved");
     if (this.isDirty) this.#timer = setTimeout(() => this.flush(), PAUSE);
   }
 
-  /** Save what is unsaved now; resolves to whether everything is saved. */
+  /** Save now; resolves to whether everything is saved. */
   async flush() {
     clearTimeout(this.#timer);
     if (!this.isStopped) {
@@ -53,8 +53,8 @@ export class Autosave {
     return !this.isDirty;
   }
 
-  /** Resolves to the note's id, made for the purpose where it is not there yet; null where that failed. */
-  async ensure() {
+  /** Create the note if it is new; resolves to its id, or to null where that failed. */
+  async ensureSaved() {
     if (!this.#saved.id) {
       await this.flush();
       if (!this.#saved.id && !this.isDirty) await this.#attempt(() => this.#create());
@@ -62,49 +62,49 @@ export class Autosave {
     return this.#saved.id;
   }
 
-  /** After a conflict: what is written here wins. */
+  /** Resolve a conflict in favour of the text typed here. */
   overwrite() {
     this.#saved = this.#theirs;
-    this.#become("changed");
+    this.#setState("changed");
     return this.flush();
   }
 
-  /** After a conflict: what is there wins. */
+  /** Resolve a conflict in favour of the version on the server. */
   reload() {
     this.#saved = this.#theirs;
-    this.#become("saved");
+    this.#setState("saved");
     return this.#saved;
   }
 
-  /** After it was put into the trash elsewhere: take it out, and go on. */
+  /** Restore a note that was moved to the trash elsewhere, and save. */
   async restore() {
     try {
-      const theirs = asTyped(await this.api.post(`/notes/${this.#saved.id}/restore`));
+      const theirs = withLineFeeds(await this.api.post(`/notes/${this.#saved.id}/restore`));
       if (FIELDS.every((key) => theirs[key] === this.#saved[key])) {
         this.#saved = theirs;
-        this.#become("changed");
+        this.#setState("changed");
         return await this.flush();
       }
       this.#theirs = theirs;
-      this.#become("conflict", { note: theirs });
+      this.#setState("conflict", { note: theirs });
     } catch (error) {
-      this.#tryLater(error);
+      this.#retryLater(error);
     }
     return false;
   }
 
-  /** After it was deleted elsewhere: what is written here becomes a note of its own. */
-  createAnew() {
+  /** Save the text of a note that was deleted elsewhere as a new note. */
+  saveAsNew() {
     this.#saved = { ...this.#saved, id: null, title: "", content: "", notebook_id: null };
-    this.#become("changed");
+    this.#setState("changed");
     return this.flush();
   }
 
-  /** News of its indexing, when it is about the text that was saved last. */
-  hear(note) {
+  /** Take over the indexing status if it is about the text that was saved last. */
+  acceptIndexing(note) {
     if (note.id !== this.#saved.id || note.updated_at !== this.#saved.updated_at) return;
     this.#saved = { ...note, ...this.#fields() };
-    if (this.#state === "saved") this.#become("saved");
+    if (this.#state === "saved") this.#setState("saved");
   }
 
   close() {
@@ -127,14 +127,14 @@ export class Autosave {
   }
 
   async #attempt(save) {
-    this.#become("saving");
+    this.#setState("saving");
     try {
       await save();
       this.#failures = 0;
-      this.#become("saved");
+      this.#setState("saved");
       return true;
     } catch (error) {
-      await this.#failed(error).catch((later) => (later.status === 404 ? this.#become("gone") : this.#tryLater(later)));
+      await this.#failed(error).catch((cause) => (cause.status === 404 ? this.#setState("gone") : this.#retryLater(cause)));
       return this.#state === "saved";
     }
   }
@@ -144,7 +144,7 @@ export class Autosave {
     this.#saved = { ...(await this.api.post("/notes", fields)), ...fields };
   }
 
-  // The server evens out blanks in titles and the like: what was sent is what the fields are compared with.
+  // The server normalizes fields, such as spaces in titles, so later input is compared with what was sent.
   async #update() {
     const changes = this.#changes();
     const { id, updated_at: expected } = this.#saved;
@@ -153,39 +153,39 @@ export class Autosave {
   }
 
   async #failed(error) {
-    if (this.#saved.id && [404, 409].includes(error.status)) await this.#compare(error);
-    else this.#tryLater(error);
+    if (this.#saved.id && [404, 409].includes(error.status)) await this.#resolveRefusal(error);
+    else this.#retryLater(error);
   }
 
-  /** Refused: it is gone, or in the trash, or another's change came first, or our own did and only its answer was lost. */
-  async #compare(error) {
-    const theirs = asTyped(await this.api.get(`/notes/${this.#saved.id}`));
+  /** Find out why saving was refused: deleted, trashed, changed elsewhere, or saved by us with the response lost. */
+  async #resolveRefusal(error) {
+    const theirs = withLineFeeds(await this.api.get(`/notes/${this.#saved.id}`));
     const now = this.read();
     if (theirs.trashed_at) {
-      this.#become("trashed", { note: theirs });
+      this.#setState("trashed", { note: theirs });
     } else if (FIELDS.every((key) => theirs[key] === now[key])) {
       this.#saved = theirs;
-      this.#become("saved");
+      this.#setState("saved");
     } else if (error.status === 404) {
-      this.#tryLater(error); // the notebook is what is not there
+      this.#retryLater(error); // the notebook is missing, not the note
     } else {
       this.#theirs = theirs;
-      this.#become("conflict", { note: theirs });
+      this.#setState("conflict", { note: theirs });
     }
   }
 
-  /** What may go better by itself is tried again; what the server does not take waits for another change. */
-  #tryLater(error) {
-    this.#become("failed", { error });
-    const passing = !error.status || error.status === 429 || error.status >= 500;
-    if (passing) this.#timer = setTimeout(() => this.flush(), RETRIES[Math.min(this.#failures++, RETRIES.length - 1)]);
+  /** Retry temporary errors; after any other error, wait for the next change. */
+  #retryLater(error) {
+    this.#setState("failed", { error });
+    const isTemporary = !error.status || error.status === 429 || error.status >= 500;
+    if (isTemporary) this.#timer = setTimeout(() => this.flush(), RETRIES[Math.min(this.#failures++, RETRIES.length - 1)]);
   }
 
-  #become(state, { note = this.#saved, error = null } = {}) {
+  #setState(state, { note = this.#saved, error = null } = {}) {
     this.#state = state;
     this.onState(state, { note, error });
   }
 }
 
-/** Text fields know one kind of line end: to show a note is not to change it. */
-const asTyped = (note) => ({ ...note, content: note.content.replace(/\r\n?/g, "\n") });
+/** Text fields convert all line endings to LF, which must not count as a change. */
+const withLineFeeds = (note) => ({ ...note, content: note.content.replace(/\r\n?/g, "\n") });

@@ -1,34 +1,34 @@
-// A note: written in Markdown, saved by itself, with its files, its notebook, and what can be done with it.
+// The note editor: Markdown text that is saved automatically, attachments, notebook and actions.
 
 import { renderMarkdown } from "../chat/markdown.js";
-import { confirm, leave, openDialog } from "../shared/dialogs.js";
+import { confirm, forceClose, openDialog } from "../shared/dialogs.js";
 import { el, setAttribute, setText } from "../shared/dom.js";
 import { t } from "../shared/i18n.js";
 import { icon } from "../shared/icons.js";
 import { LONGEST_TITLE } from "../shared/inline_title.js";
 import { notebookSelect } from "../shared/notebook_select.js";
-import { inWords } from "../shared/notices.js";
+import { errorText } from "../shared/notices.js";
 import { failureText } from "../shared/status.js";
 import { Autosave } from "./autosave.js";
 import { titleOf } from "./notes.js";
 
-const RISKY = "button quiet danger-text";
+const DANGER_BUTTON = "button quiet danger-text";
 
 export class NoteDialog {
   #notebook;
-  #over = new AbortController();
+  #closing = new AbortController();
 
   /**
-   * `note` comes from the server, or is a new one whose `id` is null. `drawAttachments({noteId, readOnly, ensurePlace})`
-   * gives the list of its files as `Attachments`: this room does not import the library's.
+   * `note` comes from the server, or is a new one whose `id` is null. `drawAttachments({noteId, readOnly, ensureDestination})`
+   * returns its `Attachments`, which belong to the library: notes/ must not import library/.
    */
   constructor({ api, notes, notebooks, note, drawAttachments, onAsk, onClose }) {
-    Object.assign(this, { notes, onAsk, onClose, told: note.id ? note : null, readOnly: Boolean(note.trashed_at) });
+    Object.assign(this, { notes, onAsk, onClose, listed: note.id ? note : null, readOnly: Boolean(note.trashed_at) });
     this.#notebook = note.notebook_id;
     this.#drawFields(note);
     const read = () => ({ title: this.title.value, content: this.content.value, notebook_id: this.#notebook });
-    this.autosave = new Autosave({ api, note, read, onState: (state, told) => this.#show(state, told) });
-    this.attachments = drawAttachments({ noteId: note.id, readOnly: this.readOnly, ensurePlace: () => this.#ensurePlace() });
+    this.autosave = new Autosave({ api, note, read, onState: (state, details) => this.#show(state, details) });
+    this.attachments = drawAttachments({ noteId: note.id, readOnly: this.readOnly, ensureDestination: () => this.#ensureDestination() });
     this.select = notebookSelect({
       notebooks, chosen: note.notebook_id, testid: "note-notebook",
       onChoose: (id) => {
@@ -40,28 +40,28 @@ export class NoteDialog {
       testid: "note-dialog", kind: "note-editor", title: t("note.heading"),
       body: [this.bar, this.title, this.modes, this.content, this.reading, this.status, this.attachments.node],
       actions: this.readOnly ? this.#trashActions() : this.#actions(),
-      mayClose: () => this.#settle(), onClose: () => this.#closed(),
+      mayClose: () => this.#mayClose(), onClose: () => this.#closed(),
     });
     this.#listen();
     this.attachments.load();
     if (note.id) this.#show("saved", { note });
     this.content.setSelectionRange(0, 0);
     if (!note.id) this.title.focus();
-    else if (matchMedia("(hover: hover)").matches) this.content.focus(); // elsewhere a keyboard would come up
+    else if (matchMedia("(hover: hover)").matches) this.content.focus(); // on touch screens this would open the keyboard
   }
 
   get id() {
     return this.autosave.note.id;
   }
 
-  /** Resolves to whether it is closed: the person may keep what could not be saved. */
+  /** Resolves to whether the dialog was closed; the user may keep it open when saving fails. */
   async close() {
-    if (!(await this.#settle())) return false;
-    leave(this.dialog);
+    if (!(await this.#mayClose())) return false;
+    forceClose(this.dialog);
     return true;
   }
 
-  /** Files dropped while the note is open are its attachments. */
+  /** Attach files dropped while the note is open; returns whether they were taken. */
   takeFiles(files) {
     if (!this.readOnly) this.attachments.add(files);
     return !this.readOnly;
@@ -81,7 +81,7 @@ export class NoteDialog {
     this.status = el("p", { class: "note-status", id: "note-status", role: "status", "data-testid": "note-status" });
     this.bar = el("div", { class: "fault-box", role: "alert", "data-testid": "note-conflict", hidden: true });
     const mode = (words, testid, reading) => el("button", {
-      type: "button", class: "segment", "data-testid": testid, "aria-pressed": String(!reading), on: { click: () => this.#read(reading) },
+      type: "button", class: "segment", "data-testid": testid, "aria-pressed": String(!reading), on: { click: () => this.#setPreview(reading) },
     }, words);
     this.modes = el("div", { class: "segments note-modes", role: "group", "aria-label": t("note.modes") },
       mode(t("note.write"), "note-write", false), mode(t("note.preview"), "note-read", true));
@@ -89,13 +89,13 @@ export class NoteDialog {
 
   #actions() {
     const ask = this.#button("search", "note-ask-this", t("note.askThis"), () => this.#ask(), "button primary");
-    const trash = this.#button("delete", "note-to-trash", t("note.trash"), () => this.#leaveWith((it) => this.notes.trash(it)), RISKY);
+    const trash = this.#button("delete", "note-to-trash", t("note.trash"), () => this.#closeThen((it) => this.notes.trash(it)), DANGER_BUTTON);
     return [this.select, el("span", { class: "spacer" }), trash, ask];
   }
 
   #trashActions() {
-    const restore = this.#button("restore", "note-restore-this", t("note.restore"), () => this.#leaveWith((it) => this.notes.restore(it)));
-    const remove = this.#button("delete", "note-delete-this", t("note.delete"), () => this.#leaveWith((it) => this.notes.remove(it)), RISKY);
+    const restore = this.#button("restore", "note-restore-this", t("note.restore"), () => this.#closeThen((it) => this.notes.restore(it)));
+    const remove = this.#button("delete", "note-delete-this", t("note.delete"), () => this.#closeThen((it) => this.notes.remove(it)), DANGER_BUTTON);
     return [remove, el("span", { class: "spacer" }), restore];
   }
 
@@ -104,9 +104,9 @@ export class NoteDialog {
   }
 
   #listen() {
-    const { signal } = this.#over;
+    const { signal } = this.#closing;
     for (const field of [this.title, this.content]) {
-      field.addEventListener("input", () => this.autosave.touch());
+      field.addEventListener("input", () => this.autosave.scheduleSave());
       field.addEventListener("blur", () => this.autosave.flush());
     }
     this.title.addEventListener("keydown", (event) => event.key === "Enter" && !event.isComposing && (event.preventDefault(), this.content.focus()));
@@ -115,12 +115,12 @@ export class NoteDialog {
       event.preventDefault();
       this.autosave.flush();
     });
-    this.notes.addEventListener("change", ({ detail }) => this.autosave.hear(detail), { signal });
+    this.notes.addEventListener("change", ({ detail }) => this.autosave.acceptIndexing(detail), { signal });
     addEventListener("beforeunload", (event) => this.autosave.isDirty && event.preventDefault(), { signal });
     document.addEventListener("visibilitychange", () => document.hidden && this.autosave.flush(), { signal });
   }
 
-  #read(reading) {
+  #setPreview(reading) {
     if (reading) this.reading.replaceChildren(renderMarkdown(this.content.value, { written: true }));
     this.reading.hidden = !reading;
     this.content.hidden = reading;
@@ -129,31 +129,31 @@ export class NoteDialog {
     setAttribute(read, "aria-pressed", reading);
   }
 
-  /** What became of the last change, said under the text; what stops the saving is said above it, with the ways on. */
+  /** Show the save status under the text; a problem that stops saving is shown above it with the actions that resolve it. */
   #show(state, { note, error }) {
     this.status.dataset.state = state;
     setText(this.status, this.readOnly ? t("note.state.trashed") : stateText(state, note, error));
-    if (state === "saved" && note.id) this.#tell(note);
+    if (state === "saved" && note.id) this.#updateLists(note);
     if (this.readOnly) return;
-    const ways = {
+    const actions = {
       conflict: [
         ["note-reload", "note.reload", () => this.#fill(this.autosave.reload())],
         ["note-overwrite", "note.overwrite", () => this.autosave.overwrite()],
       ],
-      gone: [["note-anew", "note.saveAsNew", () => this.autosave.createAnew()]],
+      gone: [["note-anew", "note.saveAsNew", () => this.autosave.saveAsNew()]],
       trashed: [["note-restore-here", "note.restore", () => this.autosave.restore()]],
     }[state];
-    this.bar.hidden = !ways;
-    if (!ways) return;
-    const buttons = ways.map(([testid, key, click]) => el("button", { type: "button", class: "button small", "data-testid": testid, on: { click } }, t(key)));
+    this.bar.hidden = !actions;
+    if (!actions) return;
+    const buttons = actions.map(([testid, key, click]) => el("button", { type: "button", class: "button small", "data-testid": testid, on: { click } }, t(key)));
     this.bar.replaceChildren(icon("alert"), el("p", {}, t(`note.${state}`, { name: titleOf(note) })), ...buttons);
   }
 
-  /** Let the lists know, once for each change: what comes from them comes back here. */
-  #tell(note) {
-    if (this.told?.updated_at === note.updated_at && this.told.status === note.status) return;
-    const before = this.told;
-    this.told = note;
+  /** Update the lists, once for each change: their events are also received here. */
+  #updateLists(note) {
+    if (this.listed?.updated_at === note.updated_at && this.listed.status === note.status) return;
+    const before = this.listed;
+    this.listed = note;
     this.notes.changed(note);
     if (before?.notebook_id !== note.notebook_id) this.notes.moved(before?.notebook_id, note.notebook_id);
   }
@@ -166,49 +166,49 @@ export class NoteDialog {
     this.content.focus();
   }
 
-  async #ensurePlace() {
-    const id = await this.autosave.ensure();
+  async #ensureDestination() {
+    const id = await this.autosave.ensureSaved();
     return id ? { note_id: id, ...(this.#notebook ? { notebook_id: this.#notebook } : {}) } : null;
   }
 
-  /** Whether the dialog may close: everything is saved, or the person gives up what is not. */
-  async #settle() {
+  /** Whether the dialog may close: everything is saved, or the user discards the rest. */
+  async #mayClose() {
     if (this.readOnly || (await this.autosave.flush())) return true;
     return confirm({ title: t("note.discardTitle"), text: t("note.discardText"), yes: t("note.discard") });
   }
 
-  async #leaveWith(act) {
-    if (!(await this.#settle())) return;
+  async #closeThen(act) {
+    if (!(await this.#mayClose())) return;
     const { note } = this.autosave;
-    leave(this.dialog);
+    forceClose(this.dialog);
     if (note.id) await act({ ...note, attachment_count: this.attachments.count || note.attachment_count });
   }
 
   async #ask() {
-    if ((await this.autosave.flush()) && this.autosave.note.id) this.#leaveWith((note) => this.onAsk(note));
+    if ((await this.autosave.flush()) && this.autosave.note.id) this.#closeThen((note) => this.onAsk(note));
   }
 
-  /** The list says how many files a note has. */
-  async #recount() {
+  /** Reload the note, as the list shows its number of attachments. */
+  async #reloadNote() {
     try {
       this.notes.changed(await this.notes.api.get(`/notes/${this.id}`));
     } catch {
-      // The next reading of the list says it.
+      // The list shows the right number when it is loaded again.
     }
   }
 
   #closed() {
-    this.#over.abort();
+    this.#closing.abort();
     this.autosave.close();
     this.attachments.close();
-    if (this.id && this.attachments.touched) this.#recount();
+    if (this.id && this.attachments.touched) this.#reloadNote();
     this.onClose();
   }
 }
 
 /** "Saved · indexed (3 chunks)", "Not saved: …". */
 function stateText(state, note, error) {
-  if (state === "failed") return t("note.state.failed", { why: inWords(error) });
+  if (state === "failed") return t("note.state.failed", { why: errorText(error) });
   if (state !== "saved") return t(`note.state.${state}`);
   if (!note.id) return "";
   return [t("note.state.saved"), indexText(note)].filter(Boolean).join(" · ");

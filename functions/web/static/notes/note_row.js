@@ -1,4 +1,4 @@
-// One note in the library: its name, how it begins, and what can be done with it.
+// One note in the library: its title, first words and actions.
 
 import { el, setAttribute, setText } from "../shared/dom.js";
 import { formatAge, t } from "../shared/i18n.js";
@@ -10,7 +10,7 @@ const SNIPPET = 200;
 const BLOCK_MARKS = /(?:^|(?<=\s))(?:#{1,6}|[-*+>])\s+/g;
 
 export class NoteRow {
-  /** `actions`: open, ask, trash, restore, remove, each called with the note; `isAsked(id)`; `placeOf(note)` in words. */
+  /** `actions`: open, ask, trash, restore, remove, each called with the note; `isTarget(id)`; `locationText(note)`. */
   constructor(note, actions) {
     this.actions = actions;
     this.title = el("span", { class: "document-title" });
@@ -43,13 +43,13 @@ export class NoteRow {
     drawBadge(this.badge, note);
     setAttribute(this.badge, "title", note.status === "failed" ? failureText(note) : null);
     const attachments = note.attachment_count ? t("note.attachments", { n: note.attachment_count }) : null;
-    setText(this.meta, [formatAge(note.updated_at), attachments, this.actions.placeOf(note)].filter(Boolean).join(" · "));
+    setText(this.meta, [formatAge(note.updated_at), attachments, this.actions.locationText(note)].filter(Boolean).join(" · "));
     this.ask.hidden = trashed || !note.chunk_count;
     this.trash.hidden = trashed;
     this.restore.hidden = this.remove.hidden = !trashed;
-    const asked = this.actions.isAsked(note.id);
-    setAttribute(this.ask, "aria-pressed", asked);
-    this.#name(this.ask, t("note.askNamed", named), t(asked ? "scope.included" : "note.ask"));
+    const isTarget = this.actions.isTarget(note.id);
+    setAttribute(this.ask, "aria-pressed", isTarget);
+    this.#name(this.ask, t("note.askNamed", named), t(isTarget ? "scope.included" : "note.ask"));
     this.#name(this.trash, t("note.trashNamed", named), t("note.trash"));
     this.#name(this.restore, t("note.restoreNamed", named), t("note.restore"));
     this.#name(this.remove, t("note.deleteNamed", named), t("note.delete"));
@@ -66,7 +66,7 @@ export class NoteRow {
   }
 }
 
-/** How a note begins, in one line, without the marks of headings and lists. */
+/** The first words of a note on one line, without heading and list marks. */
 function snippetOf({ snippet, content }) {
   const line = snippet ?? [...(content ?? "").slice(0, 4 * SNIPPET).replace(/\s+/g, " ").trim()].slice(0, SNIPPET).join("");
   return line.replace(BLOCK_MARKS, "");

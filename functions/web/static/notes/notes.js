@@ -1,27 +1,27 @@
-// The notes of the library and what can be done with one; see Feed for who hears of it.
+// The notes of the library and the actions on them; every change is an event of Feed.
 
 import { choose, confirm } from "../shared/dialogs.js";
 import { Feed } from "../shared/feed.js";
 import { t } from "../shared/i18n.js";
-import { inWords, toast } from "../shared/notices.js";
+import { errorText, toast } from "../shared/notices.js";
 
 export const titleOf = (note) => note.title || t("note.untitled");
 
-/** Beside the events of a feed: `attachments` when those of a note come or go with it. */
+/** Events in addition to those of Feed: `attachments` when attachments are hidden, restored or deleted with their note. */
 export class Notes extends Feed {
   constructor({ api, scope }) {
-    super({ api, path: "/notes", slots: 1, isMoving: ({ status }) => status === "queued" });
+    super({ api, path: "/notes", maxPolls: 1, isInProgress: ({ status }) => status === "queued" });
     this.scope = scope;
   }
 
   gone(note) {
-    this.scope.release(note.id);
+    this.scope.forgetTarget(note.id);
     super.gone(note);
   }
 
-  /** Out of sight and out of every search, with its attachments, until it is restored. Resolves to whether it is. */
+  /** Hide a note and its attachments from lists and searches until it is restored. Resolves to whether that succeeded. */
   trash(note) {
-    this.scope.release(note.id);
+    this.scope.forgetTarget(note.id);
     return this.#put(note, "trash", "note.trashed");
   }
 
@@ -33,29 +33,29 @@ export class Notes extends Feed {
     try {
       this.changed(await this.api.post(`/notes/${note.id}/reindex`));
     } catch (error) {
-      toast(inWords(error), { kind: "bad" });
+      toast(errorText(error), { kind: "bad" });
     }
   }
 
-  /** For good; asks first, and what is to become of its attachments. Resolves to whether it is gone. */
+  /** Delete permanently after asking, also about the attachments. Resolves to whether the note was deleted. */
   async remove(note) {
-    const attachments = await this.#askWhetherToRemove(note);
+    const attachments = await this.#confirmRemoval(note);
     if (!attachments) return false;
     try {
       await this.api.delete(`/notes/${note.id}?attachments=${attachments}`);
       toast(t("note.deleted", { name: titleOf(note) }));
     } catch (error) {
       if (error.status !== 404) {
-        toast(inWords(error), { kind: "bad" });
+        toast(errorText(error), { kind: "bad" });
         return false;
       }
     }
     this.gone(note);
-    this.#placed(note);
+    this.#tellLists(note);
     return true;
   }
 
-  async #askWhetherToRemove(note) {
+  async #confirmRemoval(note) {
     const title = t("delete.noteTitle", { name: titleOf(note) });
     if (!note.attachment_count) return (await confirm({ title, text: t("delete.noteText"), yes: t("delete.yes") })) ? "delete" : null;
     return choose({
@@ -68,17 +68,17 @@ export class Notes extends Feed {
     try {
       const now = await this.api.post(`/notes/${note.id}/${action}`);
       this.changed(now);
-      this.#placed(now);
+      this.#tellLists(now);
       toast(t(words, { name: titleOf(now) }));
       return true;
     } catch (error) {
       if (error.status === 404) this.gone(note);
-      toast(inWords(error), { kind: "bad" });
+      toast(errorText(error), { kind: "bad" });
       return false;
     }
   }
 
-  #placed(note) {
+  #tellLists(note) {
     this.moved(note.notebook_id);
     if (note.attachment_count) this.dispatchEvent(new Event("attachments"));
   }

@@ -1,9 +1,9 @@
-// The settings form for administrators, drawn from the schema the server publishes.
+// The settings form for administrators, built from the schema that the server publishes.
 
 import { openDialog } from "../shared/dialogs.js";
 import { el, setAttribute, setText } from "../shared/dom.js";
 import { t } from "../shared/i18n.js";
-import { inWords, toast } from "../shared/notices.js";
+import { errorText, toast } from "../shared/notices.js";
 
 const LONG_TEXT = 120;
 
@@ -12,7 +12,7 @@ export async function openSettings({ api }) {
     const [{ settings: schema }, values] = await Promise.all([api.get("/settings/schema"), api.get("/settings")]);
     new SettingsForm(api, schema, values);
   } catch (error) {
-    toast(inWords(error), { kind: "bad" });
+    toast(errorText(error), { kind: "bad" });
   }
 }
 
@@ -44,7 +44,7 @@ class SettingsForm {
       this.dialog.close();
       toast(t("settings.saved", { n: changed.length }));
     } catch (error) {
-      setText(this.message, inWords(error));
+      setText(this.message, errorText(error));
       this.#showFaults(error.faults ?? []);
     } finally {
       this.save.disabled = false;
@@ -74,7 +74,7 @@ class Field {
       this.faultText);
   }
 
-  /** What is in the field, in the setting's own type; text that is no number stays text, for the server to name the fault. */
+  /** The value in the setting's type. Text that is not a number stays text, so that the server reports the error. */
   get value() {
     const { type } = this.setting;
     if (type === "boolean") return this.input.checked;

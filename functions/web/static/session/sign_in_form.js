@@ -1,20 +1,20 @@
-// The form for Supabase Auth: a password, or a link by e-mail.
+// The form for Supabase Auth: a password, or a sign-in link by email.
 
 import { openDialog } from "../shared/dialogs.js";
 import { el, setText } from "../shared/dom.js";
 import { t } from "../shared/i18n.js";
-import { inWords } from "../shared/notices.js";
+import { errorText } from "../shared/notices.js";
 
-const OUR_WORDS = {
+const ERROR_KEYS = {
   invalid_credentials: "signIn.wrongPassword",
   email_not_confirmed: "signIn.unconfirmed",
-  otp_disabled: "signIn.unknown", // what Supabase says of an address that it does not know
+  otp_disabled: "signIn.unknown", // what Supabase returns for an unknown address
   user_not_found: "signIn.unknown",
   over_email_send_rate_limit: "signIn.tooManyAttempts",
   over_request_rate_limit: "signIn.tooManyAttempts",
 };
 
-/** Asks until somebody has signed in; resolves to the session. `notice` is said first. */
+/** Shows the form until sign-in succeeds; resolves to the session. `notice` is shown first. */
 export function askToSignIn(session, notice = "") {
   return new Promise((resolve) => {
     let signedIn = null;
@@ -36,8 +36,8 @@ export function askToSignIn(session, notice = "") {
       try {
         await work();
       } catch (error) {
-        const ours = OUR_WORDS[error.code];
-        setText(fault, ours ? t(ours) : inWords(error));
+        const key = ERROR_KEYS[error.code];
+        setText(fault, key ? t(key) : errorText(error));
       } finally {
         submit.disabled = link.disabled = false;
       }
@@ -59,7 +59,7 @@ export function askToSignIn(session, notice = "") {
     });
     const dialog = openDialog({
       testid: "sign-in-dialog", kind: "small", title: t("signIn.title"), body: form, closable: false,
-      // A browser lets a second Escape through; there is nothing behind the form, so it comes back.
+      // Browsers close a dialog on the second Escape; the page cannot be used without signing in, so the form reopens.
       onClose: () => resolve(signedIn ?? askToSignIn(session)),
     });
     email.focus();

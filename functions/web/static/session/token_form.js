@@ -1,10 +1,10 @@
-// The form for installations without local sign-in: the person pastes an access token.
+// The form for installations without local sign-in, where the user pastes an access token.
 
 import { openDialog } from "../shared/dialogs.js";
 import { el } from "../shared/dom.js";
 import { t } from "../shared/i18n.js";
 
-/** Resolves to the pasted token. `refused` says that the one before was not accepted. */
+/** Resolves to the pasted token. `refused` tells the user that the previous one was not accepted. */
 export function askForToken(refused) {
   return new Promise((resolve) => {
     const input = el("input", {
@@ -24,7 +24,7 @@ export function askForToken(refused) {
     });
     const dialog = openDialog({
       testid: "token-dialog", kind: "small", title: t("token.title"), body: form, closable: false,
-      // A browser lets a second Escape through; there is nothing behind the form, so it comes back.
+      // Browsers close a dialog on the second Escape; the page cannot be used without signing in, so the form reopens.
       onClose: (token) => resolve(token || askForToken(refused)),
     });
     input.focus();

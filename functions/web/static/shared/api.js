@@ -1,6 +1,6 @@
-// The API of this installation, asked as whoever is signed in.
+// Calls the API of this installation as the signed-in user.
 
-import { problemOf, reach } from "./http.js";
+import { readError, request } from "./http.js";
 
 const ROOT = "/api/rag";
 const ABSOLUTE = /^https?:\/\//;
@@ -9,7 +9,7 @@ export class Api {
   #session = null;
   #token = null;
 
-  /** `openSession()` resolves to a session (see session.js); `language()` is the page's language. */
+  /** `openSession()` resolves to a session (see session/session.js); `language()` returns the language of the page. */
   constructor({ openSession, language }) {
     this.openSession = openSession;
     this.language = language;
@@ -36,16 +36,19 @@ export class Api {
     return response.status === 204 ? null : response.json();
   }
 
-  /** A successful response, or an ApiError. `path` is below /api/rag, or a whole URL. A refused token is renewed once; a pasted one is asked for again. */
+  /**
+   * Resolves to a successful response, or rejects with an ApiError. `path` is below /api/rag, or an absolute URL.
+   * A rejected token is renewed once; a pasted one is asked for again.
+   */
   async call(method, path, { body, query, signal, accept } = {}) {
     for (let attempt = 0; ; attempt += 1) {
       const token = await this.#obtainToken();
       const response = await this.#send(method, path, { token, body, query, signal, accept });
       if (response.ok) return response;
-      if (response.status !== 401 || (attempt > 0 && !this.#session.asksAgain)) throw await problemOf(response);
+      if (response.status !== 401 || (attempt > 0 && !this.#session.canAskAgain)) throw await readError(response);
       if (this.#token === token) {
         this.#token = null;
-        this.#session.refuse(token);
+        this.#session.reject(token);
       }
     }
   }
@@ -58,7 +61,7 @@ export class Api {
     await this.#session.signOut();
   }
 
-  /** One sign-in at a time, whatever is asked for meanwhile. */
+  /** Only one sign-in runs at a time; other requests wait for it. */
   #obtainToken() {
     this.signingIn ??= this.#signIn().finally(() => (this.signingIn = null));
     return this.signingIn;
@@ -81,6 +84,6 @@ export class Api {
       "Accept-Language": this.language(),
     };
     if (body !== undefined) headers["Content-Type"] = "application/json";
-    return reach(url, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
+    return request(url, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
   }
 }

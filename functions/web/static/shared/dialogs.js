@@ -1,19 +1,19 @@
-// Modal dialogs on the browser's own <dialog>: Escape, focus trap and focus return come with it.
+// Modal dialogs based on <dialog>, which brings Escape, the focus trap and the return of the focus.
 
 import { el } from "./dom.js";
 import { t } from "./i18n.js";
 import { icon } from "./icons.js";
 
-const SURE = "sure";
+const FORCED = "forced";
 
 /**
- * Show a modal; it leaves the document when closed. Returns the dialog node.
- * `mayClose()` resolves to whether it may; a dialog that has it is closed by `leave(dialog)`.
+ * Show a modal dialog and return its node, which is removed from the document when it is closed.
+ * `mayClose()` resolves to whether the user may close it; `forceClose(dialog)` does not ask.
  */
 export function openDialog({ testid, title, body, actions = [], kind = "", onClose = () => {}, closable = true, mayClose = null }) {
   const heading = el("h2", { id: `${testid}-title`, tabindex: "-1" }, title);
   const request = async () => {
-    if (closable && (!mayClose || (await mayClose()))) leave(dialog);
+    if (closable && (!mayClose || (await mayClose()))) forceClose(dialog);
   };
   const close = el("button", {
     type: "button", class: "button quiet icon-only", "aria-label": t("close"), title: t("close"),
@@ -31,8 +31,8 @@ export function openDialog({ testid, title, body, actions = [], kind = "", onClo
     request();
   });
   dialog.addEventListener("close", () => {
-    // A browser lets a second Escape through.
-    if (mayClose && dialog.returnValue !== SURE) {
+    // Browsers close a dialog on the second Escape without asking.
+    if (mayClose && dialog.returnValue !== FORCED) {
       dialog.showModal();
       request();
       return;
@@ -45,17 +45,17 @@ export function openDialog({ testid, title, body, actions = [], kind = "", onClo
   return dialog;
 }
 
-/** Close a dialog that has `mayClose` without asking it again. */
-export function leave(dialog) {
-  if (dialog.open) dialog.close(SURE);
+/** Close a dialog without calling its `mayClose`. */
+export function forceClose(dialog) {
+  if (dialog.open) dialog.close(FORCED);
 }
 
-/** Ask before something that cannot be undone; the safe answer has the focus. */
+/** Ask before an action that cannot be undone; the cancel button has the focus. */
 export async function confirm({ title, text, yes }) {
   return (await choose({ title, text, options: [{ value: "yes", words: yes, danger: true }] })) === "yes";
 }
 
-/** Ask which of several ways; resolves to the chosen option's value, or null. */
+/** Ask the user to choose one of several options; resolves to its value, or to null if cancelled. */
 export function choose({ title, text, options }) {
   return new Promise((resolve) => {
     const button = (value, words, look, testid) =>

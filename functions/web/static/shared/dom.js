@@ -1,4 +1,4 @@
-// DOM nodes by hand. Text goes in as text: nothing here, or anywhere on the page, parses HTML from data.
+// Creates and changes DOM nodes. Data is inserted as text: nothing on the page parses HTML from data.
 
 const PROPERTIES = new Set(["value", "checked", "disabled", "hidden", "textContent", "htmlFor", "id", "type", "tabIndex", "open", "selected"]);
 
@@ -22,19 +22,28 @@ export function setAttribute(node, name, value) {
   else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
 }
 
-/** Write text only when it changes, so that screen readers and selections are left in peace. */
+/** Write text only when it changes, so that screen readers and selections are not disturbed. */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** Make a change that may move nodes about, and leave the focus where it was. */
+/** Run a change that may move nodes, and keep the focus where it was. */
 export function keepFocus(container, change) {
   const focused = container.contains(document.activeElement) ? document.activeElement : null;
   change();
   if (focused?.isConnected && document.activeElement !== focused) focused.focus({ preventScroll: true });
 }
 
-/** Give the focus to a node when the one that had it is gone, and to nobody who has taken it since. */
+/** Focus a node if the focused one was removed and nothing else has taken the focus. */
 export function focusIfLost(node) {
   if (document.activeElement === document.body) node?.focus({ preventScroll: true });
+}
+
+/** Call back whenever an enabled button scrolls into view, so that lists load more by themselves. */
+export function onScrolledIntoView(button, callback) {
+  if (!("IntersectionObserver" in window)) return;
+  const observer = new IntersectionObserver((entries) => {
+    if (entries.some((entry) => entry.isIntersecting) && !button.hidden && !button.disabled) callback();
+  });
+  observer.observe(button);
 }

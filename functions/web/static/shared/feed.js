@@ -1,21 +1,21 @@
-// Every change of a document, or of a note, passes through one feed, so that all lists that show it agree.
+// Every change of a document, note or notebook is an event of one feed, so that all lists agree.
 
 import { StatusWatch } from "./watch.js";
 
-/** Events: `change` and `gone` with the item as `detail`; `moved` with the ids of the notebooks that hold more or less. */
+/** Events: `change` and `gone` with the item as `detail`; `moved` with the ids of the notebooks whose contents changed. */
 export class Feed extends EventTarget {
-  constructor({ api, path, isMoving, slots }) {
+  constructor({ api, path, isInProgress, maxPolls }) {
     super();
     this.api = api;
     this.watch = new StatusWatch({
-      api, path, isMoving, slots,
+      api, path, isInProgress, maxPolls,
       onChange: (item) => this.changed(item),
       onGone: (item) => this.gone(item),
-      onReplaced: (item, twin) => this.replaced(item, twin),
+      onReplaced: (item, existing) => this.replaced(item, existing),
     });
   }
 
-  /** Tell the newest state of an item. */
+  /** Publish the new state of an item. */
   changed(item) {
     this.watch.follow(item);
     this.dispatchEvent(new CustomEvent("change", { detail: item }));
@@ -26,10 +26,10 @@ export class Feed extends EventTarget {
     this.dispatchEvent(new CustomEvent("gone", { detail: item }));
   }
 
-  /** Another item answers in its place. */
-  replaced(item, twin) {
+  /** The item is a duplicate of `existing`, which the server returns instead. */
+  replaced(item, existing) {
     this.gone(item);
-    this.changed(twin);
+    this.changed(existing);
   }
 
   moved(...notebookIds) {

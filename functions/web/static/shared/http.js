@@ -1,6 +1,6 @@
-// Requests, and errors as `ApiError`.
+// Sends requests and turns failures into `ApiError`.
 
-/** A refusal in the server's own words (`detail`), or `code: "network"` when nothing answered. */
+/** An error response with the server's message in `detail`; `code` is "network" if there was no response. */
 export class ApiError extends Error {
   constructor({ status = 0, code = "network", title = "", detail = "", faults = [], request_id: requestId = null } = {}) {
     super(detail || title || code);
@@ -8,7 +8,7 @@ export class ApiError extends Error {
   }
 }
 
-export async function reach(url, options) {
+export async function request(url, options) {
   try {
     return await fetch(url, options);
   } catch (error) {
@@ -17,8 +17,8 @@ export async function reach(url, options) {
   }
 }
 
-/** The error a response carries, also when it is not problem+json (a gateway's own page, say). */
-export async function problemOf(response) {
+/** The error in a response, even if it is not problem+json (for example the error page of a gateway). */
+export async function readError(response) {
   const problem = await response.json().catch(() => ({}));
   return new ApiError({ code: "error", detail: problem.message, ...problem, status: response.status });
 }

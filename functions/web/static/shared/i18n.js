@@ -1,42 +1,42 @@
-// The page's words in English and French, and numbers and dates written the way each language does.
+// The texts of the page in English and French, and numbers and dates in the format of each language.
 
 import { en } from "./words_en.js";
 import { fr } from "./words_fr.js";
 
 const WORDS = { en, fr };
-const KEPT_LANGUAGE = "ibid.language";
+const LANGUAGE_KEY = "ibid.language";
 const listeners = new Set();
 let current = "en";
 
 export const LANGUAGES = Object.keys(WORDS);
 export const language = () => current;
 
-/** The words for a key; `{name}` is filled from `values`, and `values.n` chooses between `one` and `other`. */
+/** The text for a key; `{name}` is filled from `values`, and `values.n` chooses between `one` and `other`. */
 export function t(key, values = {}) {
   let words = WORDS[current][key] ?? WORDS.en[key] ?? key;
   if (typeof words === "object") words = words[new Intl.PluralRules(current).select(values.n)] ?? words.other;
-  return unbroken(words).replace(/\{(\w+)\}/g, (whole, name) => {
+  return joinPunctuation(words).replace(/\{(\w+)\}/g, (whole, name) => {
     const value = values[name];
     return value === undefined ? whole : typeof value === "number" ? formatNumber(value) : String(value);
   });
 }
 
-/** French keeps its double signs with the word beside them. */
-const unbroken = (words) => (current === "fr" ? words.replace(/(?<=«) | (?=[»:;!?])/g, "\u00a0") : words);
+/** French punctuation such as « » : ; ! ? is joined to the word beside it with a no-break space. */
+const joinPunctuation = (words) => (current === "fr" ? words.replace(/(?<=«) | (?=[»:;!?])/g, "\u00a0") : words);
 
-/** The words for a key, or null when the language has none. */
-export const known = (key) => (WORDS[current][key] === undefined ? null : t(key));
+/** The text for a key, or null if the current language has none. */
+export const textOrNull = (key) => (WORDS[current][key] === undefined ? null : t(key));
 
-/** The kept language, else the first of the browser's that we speak. */
+/** Use the stored language, else the first browser language that the page has. */
 export function chooseLanguage() {
-  const asked = [keptLanguage(), ...(navigator.languages ?? [navigator.language])];
+  const asked = [storedLanguage(), ...(navigator.languages ?? [navigator.language])];
   setLanguage(asked.map((tag) => (tag ?? "").slice(0, 2).toLowerCase()).find((tag) => tag in WORDS) ?? "en");
 }
 
 export function setLanguage(next, { keep = false } = {}) {
   current = next;
   document.documentElement.lang = next;
-  if (keep) keepLanguage(next);
+  if (keep) storeLanguage(next);
   applyWords(document);
   for (const listener of listeners) listener();
 }
@@ -87,18 +87,18 @@ export function formatAge(iso) {
   return formatDate(iso, { dateStyle: "medium" });
 }
 
-function keptLanguage() {
+function storedLanguage() {
   try {
-    return localStorage.getItem(KEPT_LANGUAGE);
+    return localStorage.getItem(LANGUAGE_KEY);
   } catch {
     return null;
   }
 }
 
-function keepLanguage(tag) {
+function storeLanguage(tag) {
   try {
-    localStorage.setItem(KEPT_LANGUAGE, tag);
+    localStorage.setItem(LANGUAGE_KEY, tag);
   } catch {
-    // A browser that keeps nothing still shows the page.
+    // Without storage the choice is not remembered.
   }
 }

@@ -1,9 +1,9 @@
-// The choice of the notebook that a note or a document is kept in.
+// A select box for the notebook of a note or a document.
 
 import { el } from "./dom.js";
 import { t } from "./i18n.js";
 
-/** A labelled `<select>`; `onChoose(id)` hears the notebook's id, or null for none, and resolves to null where that failed. */
+/** A labelled `<select>`. `onChoose(id)` receives the id, or null for no notebook; if it resolves to null, the choice is undone. */
 export function notebookSelect({ notebooks, chosen, testid, onChoose }) {
   let kept = chosen ?? "";
   const choose = async () => {

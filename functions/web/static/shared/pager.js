@@ -1,4 +1,4 @@
-// A list that the server gives page by page.
+// Loads a list from the server page by page.
 
 export class Pager {
   #loads = 0;
@@ -12,7 +12,7 @@ export class Pager {
     return this.#cursor !== null;
   }
 
-  /** The first page's items, or the next one's; null once a newer request has overtaken this one. */
+  /** The items of the first page, or of the next one; null if a newer request was made meanwhile. */
   async load(query, { next = false } = {}) {
     const load = ++this.#loads;
     try {
@@ -26,7 +26,7 @@ export class Pager {
     }
   }
 
-  /** Forget where the list was; what is still on its way counts no more. */
+  /** Start over; a request that is still running is ignored. */
   reset() {
     this.#loads += 1;
     this.#cursor = null;

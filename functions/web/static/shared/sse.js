@@ -1,4 +1,4 @@
-// Server-sent events out of a byte stream that may be cut anywhere: inside a line, or between CR and LF.
+// Reads server-sent events from a byte stream that may be split anywhere: inside a line, or between CR and LF.
 
 export class EventStreamParser {
   #line = "";

@@ -1,7 +1,7 @@
 // The status of a document or a note as a badge, and the reason for a failed one.
 
 import { setText } from "./dom.js";
-import { known, t } from "./i18n.js";
+import { textOrNull, t } from "./i18n.js";
 
 /** Fill the badge with the status in words; the style sheet colours it by `data-status`. */
 export function drawBadge(node, { status, chunk_count: chunks }) {
@@ -11,6 +11,6 @@ export function drawBadge(node, { status, chunk_count: chunks }) {
 
 /** Why indexing failed: the translated text of the error code where there is one, else the server's message. */
 export function failureText({ error_code: code, error }) {
-  const translated = code ? known(`failure.${code}`) ?? known(`error.${code}`) : null;
+  const translated = code ? textOrNull(`failure.${code}`) ?? textOrNull(`error.${code}`) : null;
   return translated ?? (error || t("error.unknown"));
 }

@@ -1,28 +1,28 @@
-// Follows what is being worked on, by long polls that never take all of the browser's connections.
+// Watches items that are being processed by long polling, without using all of the browser's connections.
 
-const PATIENT = 20;
-const BRIEF = 2;
-const SHORTEST_ROUND = 800;
-const LONGEST_PAUSE = 20000;
+const LONG_WAIT_SECONDS = 20;
+const SHORT_WAIT_SECONDS = 2;
+const SHORTEST_INTERVAL_MS = 800;
+const LONGEST_PAUSE_MS = 20000;
 
 export class StatusWatch {
   #items = new Map();
   #busy = new Set();
   #workers = 0;
 
-  /** Polls `path`/id at most `slots` at a time; `onReplaced(item, other)` when another one answers for it. */
-  constructor({ api, path, isMoving, slots, onChange, onGone, onReplaced }) {
-    Object.assign(this, { api, path, isMoving, slots, onChange, onGone, onReplaced });
+  /** Runs at most `maxPolls` polls of `path`/id at a time; `onReplaced(item, existing)` reports that an item is a duplicate. */
+  constructor({ api, path, isInProgress, maxPolls, onChange, onGone, onReplaced }) {
+    Object.assign(this, { api, path, isInProgress, maxPolls, onChange, onGone, onReplaced });
   }
 
-  /** Follow an item while it is moving; forget it once it rests. */
+  /** Watch an item while it is in progress, and forget it afterwards. */
   follow(item) {
-    if (!this.isMoving(item)) {
+    if (!this.isInProgress(item)) {
       this.#items.delete(item.id);
       return;
     }
     this.#items.set(item.id, item);
-    while (this.#workers < Math.min(this.slots, this.#items.size)) this.#work();
+    while (this.#workers < Math.min(this.maxPolls, this.#items.size)) this.#work();
   }
 
   forget(id) {
@@ -37,9 +37,9 @@ export class StatusWatch {
       this.#busy.add(next.id);
       failures = (await this.#poll(next)) ? 0 : failures + 1;
       this.#busy.delete(next.id);
-      const pause = failures ? Math.min(LONGEST_PAUSE, 1000 * 2 ** failures) : SHORTEST_ROUND - (performance.now() - started);
+      const pause = failures ? Math.min(LONGEST_PAUSE_MS, 1000 * 2 ** failures) : SHORTEST_INTERVAL_MS - (performance.now() - started);
       if (pause > 0 && this.#items.size) await new Promise((resolve) => setTimeout(resolve, pause));
-      await pageShown();
+      await untilPageIsVisible();
     }
     this.#workers -= 1;
   }
@@ -55,7 +55,7 @@ export class StatusWatch {
   }
 
   async #poll(item) {
-    const wait = this.#items.size > this.slots ? BRIEF : PATIENT;
+    const wait = this.#items.size > this.maxPolls ? SHORT_WAIT_SECONDS : LONG_WAIT_SECONDS;
     try {
       const now = await this.api.get(`${this.path}/${item.id}`, { wait, since: item.updated_at });
       if (this.#items.has(item.id)) this.#changed(item, now);
@@ -73,14 +73,14 @@ export class StatusWatch {
       this.onReplaced(item, now);
       return;
     }
-    if (this.isMoving(now)) this.#items.set(item.id, now);
+    if (this.isInProgress(now)) this.#items.set(item.id, now);
     else this.#items.delete(item.id);
     this.onChange(now);
   }
 }
 
-/** Nobody looks at a hidden page, so it asks for nothing. */
-function pageShown() {
+/** A hidden page does not poll. */
+function untilPageIsVisible() {
   if (!document.hidden) return null;
   return new Promise((resolve) => document.addEventListener("visibilitychange", resolve, { once: true }));
 }

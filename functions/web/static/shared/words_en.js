@@ -1,4 +1,4 @@
-// English. A key that counts has `one` and `other`.
+// English texts. A text that depends on a number has the forms `one` and `other`.
 
 export const en = {
   "skip": "Skip to the question box",

@@ -1,4 +1,4 @@
-// French. Error codes are translated here, since the server explains itself in English.
+// French texts. Error codes are translated here because the server writes its messages in English.
 
 export const fr = {
   "skip": "Aller au champ de question",

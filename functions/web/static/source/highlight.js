@@ -1,9 +1,9 @@
-// Where the highlight stands on a rendered page: the server paints it yellow, so it is looked for in the pixels.
+// Finds the highlight on a rendered page: the server paints it yellow, so the pixels are searched for yellow.
 
 const COARSE_WIDTH = 160;
 const LEAST_SHARE = 0.04;
 
-/** The share of the height at which the highlight begins, or null when there is none. */
+/** The top of the highlight as a share of the image height (0 to 1), or null when there is none. */
 export function findHighlight(image) {
   const canvas = document.createElement("canvas");
   canvas.width = COARSE_WIDTH;

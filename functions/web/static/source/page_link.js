@@ -1,18 +1,18 @@
-// Links to a passage, as notes of answers have them: `#d=<document>&page=<n>&start=<s>&end=<e>`, or `#n=` for a note.
+// Links to a passage, as used in notes made from answers: `#d=<document>&page=<n>&start=<s>&end=<e>`, or `#n=` for a note.
 
 import { cutAt } from "./offsets.js";
 
 const LINK = /^#([dn])=([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})(?:&page=(\d{1,7}))?(?:&start=(\d{1,9})&end=(\d{1,9}))?$/i;
 
-/** Where a link leads, or null when it is none: offsets count code points of the page, 0 where it names none. */
+/** The target of a link as `{source, document_id, page_start, start_offset, end_offset}`, or null; offsets count code points and default to 0. */
 export function readLink(hash) {
   const [, kind, id, page = 1, start = 0, end = 0] = LINK.exec(hash) ?? [];
   if (!kind) return null;
   return { source: kind.toLowerCase() === "d" ? "document" : "note", document_id: id, page_start: Math.max(1, page), start_offset: +start, end_offset: +end };
 }
 
-/** The place as a citation for the source panel, with the words that stand there now; `state: "deleted"` where it is gone. */
-export async function findPlace(api, link) {
+/** The target as a citation for the source panel, quoting the current text; its `state` is "deleted" if it no longer exists. */
+export async function resolveLink(api, link) {
   const address = `/${link.source}s/${link.document_id}`;
   try {
     const [found, quote] = await Promise.all([api.get(address), readQuote(api, address, link)]);
@@ -34,6 +34,6 @@ async function readQuote(api, address, { page_start: page, start_offset: start, 
     return cutAt(pages[0]?.text ?? "", start, end)[1];
   } catch (error) {
     if (error.status !== 404) throw error;
-    return ""; // the panel says that there is no such page
+    return ""; // the panel reports the missing page
   }
 }

@@ -1,14 +1,14 @@
-// A page of a document as it stands: the rendered image with the passage highlighted, or the text with it marked.
+// One page of a document: the rendered image with the passage highlighted, or the text with the passage marked.
 
 import { el, setAttribute, setText } from "../shared/dom.js";
 import { formatPercent, t } from "../shared/i18n.js";
 import { icon } from "../shared/icons.js";
-import { inWords } from "../shared/notices.js";
+import { errorText } from "../shared/notices.js";
 import { findHighlight } from "./highlight.js";
 import { cutAt } from "./offsets.js";
 
 const ZOOMS = [1, 1.25, 1.5, 2, 3];
-const ABOVE = 0.28;
+const SHARE_ABOVE_MARK = 0.28;
 
 export class PageView {
   #number;
@@ -23,8 +23,8 @@ export class PageView {
     this.#number = citation.page_start;
     this.mode = this.paged ? "image" : "text";
     this.scroller = el("div", { class: "page-scroll", tabindex: "0", role: "group" });
-    this.place = el("span", { class: "page-number", "data-testid": "page-number", "aria-live": "polite" });
-    this.level = el("span", { class: "zoom-level", "data-testid": "zoom-level" });
+    this.pageLabel = el("span", { class: "page-number", "data-testid": "page-number", "aria-live": "polite" });
+    this.zoomLabel = el("span", { class: "zoom-level", "data-testid": "zoom-level" });
     const button = (name, testid, label, click) => el("button", {
       type: "button", class: "button quiet icon-only small", "data-testid": testid, "aria-label": label, title: label, on: { click },
     }, icon(name));
@@ -35,10 +35,10 @@ export class PageView {
     const choice = (mode, testid, words) => el("button", { type: "button", class: "segment", "data-testid": testid, on: { click: () => this.#switch(mode) } }, words);
     this.asImage = choice("image", "show-image", t("view.page"));
     this.asText = choice("text", "show-text", t("view.text"));
-    this.zooms = el("div", { class: "zooms" }, this.zoomOut, this.level, this.zoomIn);
+    this.zooms = el("div", { class: "zooms" }, this.zoomOut, this.zoomLabel, this.zoomIn);
     this.node = el("div", { class: "page-view" },
       el("div", { class: "page-bar", role: "toolbar", "aria-label": t("page.bar") },
-        el("div", { class: "page-steps" }, this.previous, this.place, this.next),
+        el("div", { class: "page-steps" }, this.previous, this.pageLabel, this.next),
         this.paged ? el("div", { class: "segments" }, this.asImage, this.asText) : null,
         this.zooms),
       this.scroller);
@@ -49,7 +49,7 @@ export class PageView {
     this.#drawBar();
   }
 
-  /** Show the current page; resolves once it is there or has failed in words. */
+  /** Show the current page; resolves once it is shown or an error message is. */
   async show() {
     const load = ++this.#loads;
     this.#stop?.abort();
@@ -77,8 +77,8 @@ export class PageView {
     return this.#number === from && end > start && place !== "lost" ? { start, end } : null;
   }
 
-  /** Whether this is the page of words that stand there no longer. */
-  get #lost() {
+  /** Whether this is the cited page and the quoted words are no longer on it. */
+  get #isLost() {
     return this.citation.place === "lost" && this.#number === this.citation.page_start;
   }
 
@@ -94,10 +94,10 @@ export class PageView {
     const image = el("img", { class: "sheet", alt: words, "data-testid": "page-image", draggable: "false", src: url });
     await image.decode();
     if (load !== this.#loads) return;
-    this.scroller.replaceChildren(...(this.#lost ? [changedHint()] : []), image);
+    this.scroller.replaceChildren(...(this.#isLost ? [changedHint()] : []), image);
     this.#size();
     const top = this.#cited ? findHighlight(image) : null;
-    this.scroller.scrollTop = top === null ? 0 : Math.max(0, top * image.offsetHeight + image.offsetTop - this.scroller.clientHeight * ABOVE);
+    this.scroller.scrollTop = top === null ? 0 : Math.max(0, top * image.offsetHeight + image.offsetTop - this.scroller.clientHeight * SHARE_ABOVE_MARK);
   }
 
   async #showText(load) {
@@ -108,14 +108,14 @@ export class PageView {
     const [before, passage, after] = this.#cited ? cutAtPassage(text, this.#cited, this.citation.quote) : [text, "", ""];
     const mark = passage ? el("mark", { "data-testid": "page-mark" }, passage) : null;
     this.scroller.replaceChildren(
-      ...(this.#lost || (this.#cited && !mark) ? [changedHint()] : []),
+      ...(this.#isLost || (this.#cited && !mark) ? [changedHint()] : []),
       ...(typeof confidence === "number" ? [el("p", { class: "hint" }, t("page.recognized", { percent: formatPercent(confidence / 100) }))] : []),
       el("div", { class: "sheet text", "data-testid": "page-text" }, before, mark, after));
-    this.scroller.scrollTop = mark ? Math.max(0, mark.offsetTop - this.scroller.clientHeight * ABOVE) : 0;
+    this.scroller.scrollTop = mark ? Math.max(0, mark.offsetTop - this.scroller.clientHeight * SHARE_ABOVE_MARK) : 0;
   }
 
   #failed(error) {
-    this.scroller.replaceChildren(el("p", { class: "fault", role: "alert", "data-testid": "page-error" }, inWords(error)));
+    this.scroller.replaceChildren(el("p", { class: "fault", role: "alert", "data-testid": "page-error" }, errorText(error)));
   }
 
   #go(step) {
@@ -129,7 +129,7 @@ export class PageView {
     this.show();
   }
 
-  /** Zoom keeps the middle of what is seen in the middle. */
+  /** Keeps the centre of the visible area in place. */
   #zoomBy(step) {
     const scroller = this.scroller;
     const middle = (scroller.scrollTop + scroller.clientHeight / 2) / scroller.scrollHeight;
@@ -148,25 +148,25 @@ export class PageView {
 
   #drawBar() {
     const kind = this.paged ? "page" : "part";
-    setText(this.place, this.#count ? t(`location.${kind}Of`, { page: this.#number, count: this.#count }) : t(`location.${kind}`, { page: this.#number }));
+    setText(this.pageLabel, this.#count ? t(`location.${kind}Of`, { page: this.#number, count: this.#count }) : t(`location.${kind}`, { page: this.#number }));
     this.previous.disabled = this.#number <= 1;
     this.next.disabled = this.#count !== null && this.#number >= this.#count;
     this.zooms.hidden = this.mode !== "image";
-    setText(this.level, formatPercent(ZOOMS[this.#zoom]));
+    setText(this.zoomLabel, formatPercent(ZOOMS[this.#zoom]));
     this.zoomOut.disabled = this.#zoom === 0;
     this.zoomIn.disabled = this.#zoom === ZOOMS.length - 1;
     setAttribute(this.asImage, "aria-pressed", this.mode === "image");
     setAttribute(this.asText, "aria-pressed", this.mode === "text");
-    setAttribute(this.scroller, "aria-label", this.place.textContent);
+    setAttribute(this.scroller, "aria-label", this.pageLabel.textContent);
   }
 }
 
 const changedHint = () => el("p", { class: "hint", role: "status", "data-testid": "page-changed" }, t("page.changed"));
 
-/** Where the API has the source of a citation. */
+/** The API path of the citation's document or note. */
 export const addressOf = ({ source, document_id: id }) => `/${source === "note" ? "notes" : "documents"}/${id}`;
 
-/** Cut where the passage stands; where the text has changed since, where its words stand now, if they still do. */
+/** Split the text around the passage; if the text has changed, around the first match of the quote, if any. */
 function cutAtPassage(text, { start, end }, quote) {
   const cut = cutAt(text, start, end);
   if (!quote || cut[1] === quote) return cut;

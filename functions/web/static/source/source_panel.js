@@ -1,6 +1,6 @@
-// The side panel (a bottom sheet on phones) that shows where a citation stands.
+// The panel that shows a citation on its page: at the side, or as a bottom sheet on phones.
 
-import { checkBadge, nameOf, placeOf, scoreText, stateBadge } from "../chat/citations.js";
+import { checkBadge, nameOf, locationOf, scoreText, stateBadge } from "../chat/citations.js";
 import { byId, el, setAttribute } from "../shared/dom.js";
 import { onLanguage, t } from "../shared/i18n.js";
 import { icon } from "../shared/icons.js";
@@ -13,9 +13,9 @@ export class SourcePanel {
   #opener = null;
   #citation = null;
   #view = null;
-  #shows = 0;
+  #opens = 0;
 
-  /** `onOpenNote(id)` shows a cited note where it can be changed, `onOpenDocument(id)` what is known of a document; `onClose()`. */
+  /** `onOpenNote(id)` opens the editor of a cited note, `onOpenDocument(id)` the details of a document. */
   constructor({ api, onOpenNote, onOpenDocument, onClose }) {
     Object.assign(this, { api, onOpenNote, onOpenDocument, onClose });
     this.dialog = byId("source");
@@ -25,13 +25,13 @@ export class SourcePanel {
       const modal = document.querySelector("dialog.modal[open]");
       if (event.key === "Escape" && this.dialog.open && !modal && !event.defaultPrevented) this.close();
     });
-    narrow.addEventListener("change", () => this.dialog.open && this.#place());
+    narrow.addEventListener("change", () => this.dialog.open && this.#showDialog());
     onLanguage(() => this.dialog.open && this.open(this.#citation, this.#opener));
   }
 
-  /** Show a citation, or a place that a link names, which has no number and no check; closing gives the focus back to `opener`. */
+  /** Show a citation, or the target of a link, which has no number and no check. Closing returns the focus to `opener`. */
   open(citation, opener) {
-    const show = ++this.#shows;
+    const opening = ++this.#opens;
     document.querySelectorAll("[data-open]").forEach((node) => node.removeAttribute("data-open"));
     this.#opener = opener;
     this.#citation = citation;
@@ -41,36 +41,36 @@ export class SourcePanel {
     this.dialog.replaceChildren(...[
       this.#head(citation), this.#quote(citation), this.#newer(citation), this.#view ? this.#view.node : goneNote(citation),
     ].filter(Boolean));
-    if (!this.dialog.open) this.#place();
+    if (!this.dialog.open) this.#showDialog();
     byId("source-file").focus({ preventScroll: true });
-    if (this.#view) this.#load(show);
+    if (this.#view) this.#load(opening);
   }
 
   close() {
     if (this.dialog.open) this.dialog.close();
   }
 
-  /** Beside the conversation where there is room, over it where there is not. */
-  #place() {
+  /** Beside the conversation on wide screens, over it on narrow ones. */
+  #showDialog() {
     if (this.dialog.open) this.dialog.close();
     byId("shell").toggleAttribute("data-source", true);
     if (narrow.matches) this.dialog.showModal();
     else this.dialog.show();
   }
 
-  async #load(show) {
+  async #load(opening) {
     const view = this.#view;
-    const asked = this.api.get(addressOf(this.#citation));
+    const loading = this.api.get(addressOf(this.#citation));
     view.show();
     try {
-      const { page_count: count } = await asked;
-      if (show === this.#shows && count) view.setCount(count);
+      const { page_count: count } = await loading;
+      if (opening === this.#opens && count) view.setCount(count);
     } catch (error) {
-      if (show === this.#shows && error.status === 404) this.#gone(view);
+      if (opening === this.#opens && error.status === 404) this.#gone(view);
     }
   }
 
-  /** The document or the note was deleted since: the quote is all that is left. */
+  /** The document or the note was deleted, so only the quote remains. */
   #gone(view) {
     view.close();
     view.node.replaceWith(goneNote(this.#citation));
@@ -82,7 +82,7 @@ export class SourcePanel {
     const close = el("button", {
       type: "button", class: "button quiet icon-only", "data-testid": "source-close", "aria-label": t("source.close"), title: t("source.close"), on: { click: () => this.close() },
     }, icon("close"));
-    const where = [placeOf(citation), citation.section_title].filter(Boolean).join(" · ");
+    const where = [locationOf(citation), citation.section_title].filter(Boolean).join(" · ");
     return el("header", { class: "source-head" },
       citation.number ? el("span", { class: "source-number", "aria-hidden": "true" }, String(citation.number)) : null,
       el("div", { class: "source-titles" },
@@ -94,20 +94,20 @@ export class SourcePanel {
   }
 
   #openNote({ document_id: id }) {
-    const open = () => this.#leaveFor(() => this.onOpenNote(id));
+    const open = () => this.#openElsewhere(() => this.onOpenNote(id));
     return el("button", { type: "button", class: "button quiet icon-only", "data-testid": "source-open-note", "aria-label": t("note.open"), title: t("note.open"), on: { click: open } }, icon("edit"));
   }
 
-  /** An older version stays readable; the newer one may say something else. */
+  /** A hint that a newer version exists, with a button to open it. */
   #newer({ state, superseded_by: id }) {
     if (state !== "superseded" || !id) return null;
-    const open = () => this.#leaveFor(() => this.onOpenDocument(id));
+    const open = () => this.#openElsewhere(() => this.onOpenDocument(id));
     return el("p", { class: "note source-note", "data-testid": "source-superseded" }, icon("alert"),
       el("span", {}, t("source.superseded")),
       el("button", { type: "button", class: "button small", "data-testid": "source-open-newer", on: { click: open } }, t("source.openNewer")));
   }
 
-  #leaveFor(open) {
+  #openElsewhere(open) {
     if (narrow.matches) this.close();
     open();
   }
@@ -128,9 +128,9 @@ export class SourcePanel {
   }
 
   #closed() {
-    // The event comes late: by then the panel may be open again.
+    // The event is asynchronous: the panel may have been reopened by now.
     if (this.dialog.open) return;
-    this.#shows += 1;
+    this.#opens += 1;
     byId("shell").toggleAttribute("data-source", false);
     this.onClose();
     this.#view?.close();
