@@ -70,7 +70,7 @@ export const en = {
   "scope.line.notebook": "Search scope: notebook",
   "scope.line.note": "Search scope: note",
   "scope.line.unknown": "Search scope: as set for this conversation",
-  "scope.line.once": "Search scope: whole library, next question only",
+  "scope.line.once": "Search scope: whole library, once",
   "scope.once": "Whole library once",
   "scope.once.title": "Search the whole library for the next question only",
   "scope.onlyIndexed": "Indexed only",

@@ -27,7 +27,7 @@ export const fr = {
 
   "chat.question": "Votre question",
   "chat.placeholder": "Interrogez vos documents…",
-  "chat.keys": "Appuyez sur Entrée pour envoyer, sur Maj+Entrée pour aller à la ligne.",
+  "chat.keys": "Entrée pour envoyer, Maj+Entrée pour aller à la ligne.",
   "chat.send": "Envoyer",
   "chat.stop": "Arrêter",
   "chat.jump": "Plus récent",
@@ -70,7 +70,7 @@ export const fr = {
   "scope.line.notebook": "Recherche dans le carnet",
   "scope.line.note": "Recherche dans la note",
   "scope.line.unknown": "Recherche dans les documents de cette conversation",
-  "scope.line.once": "Recherche dans toute la bibliothèque, pour la prochaine question",
+  "scope.line.once": "Recherche dans toute la bibliothèque, une fois",
   "scope.once": "Partout, une fois",
   "scope.once.title": "Interroger toute la bibliothèque pour la prochaine question seulement",
   "scope.onlyIndexed": "Indexés seulement",
