@@ -52,7 +52,7 @@ function build(api) {
     },
     onAnswered: () => conversations.load(),
     onUpload: () => byId("upload-input").click(),
-    onKeep: (address) => library.keepAnswer(address),
+    onSaveAsNote: (address) => library.saveAnswerAsNote(address),
     onOpenNote: (id) => library.openNote(id),
   });
   const conversations = new Conversations({
@@ -154,7 +154,7 @@ function showStartError(error, onRetry) {
 function listenToLanguage() {
   const draw = () => setText(byId("language-next"), t("language.next"));
   byId("language").addEventListener("click", () => {
-    setLanguage(LANGUAGES[(LANGUAGES.indexOf(language()) + 1) % LANGUAGES.length], { keep: true });
+    setLanguage(LANGUAGES[(LANGUAGES.indexOf(language()) + 1) % LANGUAGES.length], { store: true });
   });
   onLanguage(draw);
   draw();

@@ -14,11 +14,11 @@ export class Turn {
   #note = null;
 
   /**
-   * `verbatim`: the answer quotes documents word for word, so its text is not parsed as Markdown. `onKeep(messageId)`
+   * `verbatim`: the answer quotes documents word for word, so its text is not parsed as Markdown. `onSaveAsNote(messageId)`
    * resolves to the note that the answer was saved as, or to null if cancelled.
    */
-  constructor({ question, verbatim = false, onCite, onKeep, onOpenNote, onRetry = null }) {
-    Object.assign(this, { question, verbatim, onCite, onKeep, onOpenNote, onRetry, wholeLibraryOnce: false });
+  constructor({ question, verbatim = false, onCite, onSaveAsNote, onOpenNote, onRetry = null }) {
+    Object.assign(this, { question, verbatim, onCite, onSaveAsNote, onOpenNote, onRetry, wholeLibraryOnce: false });
     this.text = el("div", { class: "answer-text", "data-testid": "answer-text" });
     this.status = el("p", { class: "answer-status", hidden: true });
     this.after = el("div", { class: "answer-after" });
@@ -136,27 +136,27 @@ export class Turn {
         result.mode === "guard" ? null : el("span", { "data-testid": "answer-mode" }, modeText(result)),
         scope ? el("span", { "data-testid": "answer-scope" }, scope) : null,
         result.search_query ? el("span", { "data-testid": "answer-searched" }, t("chat.searchedFor", { query: result.search_query })) : null),
-      el("div", { class: "answer-actions" }, result.message_id ? this.#keepControl(result.message_id) : null, copy));
+      el("div", { class: "answer-actions" }, result.message_id ? this.#saveAsNoteControl(result.message_id) : null, copy));
   }
 
   /** A button that saves the answer as a note; once saved, a link to the note. */
-  #keepControl(id) {
+  #saveAsNoteControl(id) {
     if (this.#note) {
       const { title, id: noteId } = this.#note;
-      return el("span", { class: "answer-kept" }, t("keep.saved"), " ",
+      return el("span", { class: "answer-kept" }, t("saveAsNote.saved"), " ",
         el("button", { type: "button", class: "link", "data-testid": "answer-note", on: { click: () => this.onOpenNote(noteId) } }, title || t("note.untitled")));
     }
-    const keep = async () => {
-      const note = await this.onKeep(id);
+    const save = async () => {
+      const note = await this.onSaveAsNote(id);
       if (!note) return;
       this.#note = note;
-      const link = this.#keepControl(id);
+      const link = this.#saveAsNoteControl(id);
       button.replaceWith(link);
       link.querySelector("button").focus({ preventScroll: true });
     };
     const button = el("button", {
-      type: "button", class: "button quiet small", "data-testid": "answer-keep", "aria-haspopup": "dialog", on: { click: keep },
-    }, icon("note"), t("keep.open"));
+      type: "button", class: "button quiet small", "data-testid": "answer-keep", "aria-haspopup": "dialog", on: { click: save },
+    }, icon("note"), t("saveAsNote.button"));
     return button;
   }
 

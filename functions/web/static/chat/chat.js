@@ -9,7 +9,7 @@ import { Turn } from "./answer.js";
 import { Speech } from "./speech.js";
 import { libraryState, welcome } from "./welcome.js";
 
-const MESSAGES_AT_ONCE = 100;
+const MESSAGES_PER_PAGE = 100;
 
 export class Chat {
   #conversation = null;
@@ -20,10 +20,10 @@ export class Chat {
 
   /**
    * `onConversation(id)` is called when another conversation becomes current, `onAnswered()` when the list of conversations
-   * is out of date. `onKeep(address)` saves an answer by POST to `address` and resolves to the note, or to null if cancelled.
+   * is out of date. `onSaveAsNote(address)` saves an answer by POST to `address` and resolves to the note, or to null if cancelled.
    */
-  constructor({ api, scope, onCite, onConversation, onAnswered, onUpload, onKeep, onOpenNote }) {
-    Object.assign(this, { api, scope, onCite, onConversation, onAnswered, onUpload, onKeep, onOpenNote });
+  constructor({ api, scope, onCite, onConversation, onAnswered, onUpload, onSaveAsNote, onOpenNote }) {
+    Object.assign(this, { api, scope, onCite, onConversation, onAnswered, onUpload, onSaveAsNote, onOpenNote });
     this.thread = byId("thread");
     this.messages = byId("messages");
     this.questionBox = byId("question");
@@ -68,7 +68,7 @@ export class Chat {
     this.#unwatchLastAnswer();
     this.thread.replaceChildren(el("p", { class: "hint loading", role: "status" }, t("loading")));
     try {
-      const messages = await this.#allMessages(id);
+      const messages = await this.#loadMessages(id);
       if (this.#opening !== opening) return;
       this.#opening = 0;
       this.#drawHistory(messages);
@@ -164,8 +164,8 @@ export class Chat {
   }
 
   #createTurn(fields) {
-    const onKeep = (id) => this.onKeep(`/conversations/${this.#conversation}/messages/${id}/note`);
-    return new Turn({ ...fields, onKeep, onCite: this.onCite, onOpenNote: this.onOpenNote });
+    const onSaveAsNote = (id) => this.onSaveAsNote(`/conversations/${this.#conversation}/messages/${id}/note`);
+    return new Turn({ ...fields, onSaveAsNote, onCite: this.onCite, onOpenNote: this.onOpenNote });
   }
 
   #appendTurn(turn) {
@@ -213,11 +213,11 @@ export class Chat {
     }
   }
 
-  async #allMessages(id) {
+  async #loadMessages(id) {
     const messages = [];
     let cursor = null;
     do {
-      const page = await this.api.get(`/conversations/${id}/messages`, { limit: MESSAGES_AT_ONCE, cursor });
+      const page = await this.api.get(`/conversations/${id}/messages`, { limit: MESSAGES_PER_PAGE, cursor });
       messages.push(...page.items);
       cursor = page.next_cursor;
     } while (cursor);

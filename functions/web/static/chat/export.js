@@ -10,20 +10,20 @@ const URL_LIFETIME = 60000;
 export async function exportConversation(api, id) {
   try {
     const response = await api.call("GET", `/conversations/${id}/export`, { query: { lang: language() }, accept: "text/markdown" });
-    save(await response.blob(), nameIn(response.headers.get("content-disposition") ?? ""));
+    downloadBlob(await response.blob(), fileNameIn(response.headers.get("content-disposition") ?? ""));
   } catch (error) {
     toast(errorText(error), { kind: "bad" });
   }
 }
 
 /** The request needs a token, so the browser cannot download from the URL itself. */
-function save(blob, name) {
+function downloadBlob(blob, name) {
   const url = URL.createObjectURL(blob);
   el("a", { href: url, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(url), URL_LIFETIME);
 }
 
-function nameIn(disposition) {
+function fileNameIn(disposition) {
   try {
     return decodeURIComponent(FILE_NAME.exec(disposition)[1]);
   } catch {

@@ -10,7 +10,7 @@ const ITEM = /^(\s*)(?:([-*+•])|(\d{1,9})[.)])\s+(.*)$/;
 const QUOTE = /^ {0,3}>\s?/;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
 const TABLE_LINE = /^[\s:|-]+$/;
-const DEEPEST = 4;
+const MAX_DEPTH = 4;
 const ESCAPED = /^\\([!-/:-@[-`{-~]|$)/;
 const PAGE_LINK = /^\[((?:\\.|[^\\[\]]){1,400})\]\(\/?(#[dnc]=[\w&=-]{1,200})\)/;
 
@@ -19,32 +19,32 @@ const PAGE_LINK = /^\[((?:\\.|[^\\[\]]){1,400})\]\(\/?(#[dnc]=[\w&=-]{1,200})\)/
  * With `written` (notes), backslashes escape and links within this page work.
  */
 export function renderMarkdown(text, { known = new Set(), drawMark = null, written = false } = {}) {
-  const inline = (line) => inlineNodes(line, { known, drawMark, written });
-  return blocks(text.replace(/\r\n?/g, "\n").split("\n"), inline, 0);
+  const inline = (line) => renderInline(line, { known, drawMark, written });
+  return renderBlocks(text.replace(/\r\n?/g, "\n").split("\n"), inline, 0);
 }
 
 /** Text without Markdown: only line breaks and citation marks are interpreted. */
 export function renderVerbatim(text, { known = new Set(), drawMark = null } = {}) {
   const fragment = document.createDocumentFragment();
   for (const paragraph of text.replace(/\r\n?/g, "\n").split(/\n{2,}/)) {
-    if (paragraph.trim()) fragment.append(el("p", { class: "verbatim" }, withMarks(paragraph, { known, drawMark })));
+    if (paragraph.trim()) fragment.append(el("p", { class: "verbatim" }, insertMarks(paragraph, { known, drawMark })));
   }
   return fragment;
 }
 
-function blocks(lines, inline, depth) {
+function renderBlocks(lines, inline, depth) {
   const fragment = document.createDocumentFragment();
   let at = 0;
   while (at < lines.length) {
     if (!lines[at].trim()) at += 1;
-    else at = block(lines, at, inline, depth, fragment);
+    else at = renderBlock(lines, at, inline, depth, fragment);
   }
   return fragment;
 }
 
-function block(lines, at, inline, depth, into) {
+function renderBlock(lines, at, inline, depth, into) {
   const line = lines[at];
-  if (FENCE.test(line)) return fence(lines, at, into);
+  if (FENCE.test(line)) return renderFence(lines, at, into);
   const heading = HEADING.exec(line);
   if (heading) {
     into.append(el("h3", { class: heading[1].length > 2 ? "minor" : null }, inline(heading[2].trim().replace(/ #+$/, ""))));
@@ -54,13 +54,13 @@ function block(lines, at, inline, depth, into) {
     into.append(el("hr"));
     return at + 1;
   }
-  if (isTable(lines, at)) return table(lines, at, inline, into);
-  if (depth < DEEPEST && QUOTE.test(line)) return quote(lines, at, inline, depth, into);
-  if (depth < DEEPEST && ITEM.test(line)) return list(lines, at, inline, depth, into);
-  return paragraph(lines, at, inline, into);
+  if (isTable(lines, at)) return renderTable(lines, at, inline, into);
+  if (depth < MAX_DEPTH && QUOTE.test(line)) return renderQuote(lines, at, inline, depth, into);
+  if (depth < MAX_DEPTH && ITEM.test(line)) return renderList(lines, at, inline, depth, into);
+  return renderParagraph(lines, at, inline, into);
 }
 
-function fence(lines, at, into) {
+function renderFence(lines, at, into) {
   const closing = FENCE.exec(lines[at])[1];
   let end = at + 1;
   while (end < lines.length && !lines[end].trim().startsWith(closing)) end += 1;
@@ -68,16 +68,16 @@ function fence(lines, at, into) {
   return end + 1;
 }
 
-function quote(lines, at, inline, depth, into) {
+function renderQuote(lines, at, inline, depth, into) {
   let end = at;
   while (end < lines.length && QUOTE.test(lines[end])) end += 1;
   const inner = lines.slice(at, end).map((line) => line.replace(QUOTE, ""));
-  into.append(el("blockquote", {}, blocks(inner, inline, depth + 1)));
+  into.append(el("blockquote", {}, renderBlocks(inner, inline, depth + 1)));
   return end;
 }
 
 /** A list of items with the same indent; lines indented deeper belong to the item above them. */
-function list(lines, at, inline, depth, into) {
+function renderList(lines, at, inline, depth, into) {
   const first = ITEM.exec(lines[at]);
   const indent = first[1].length;
   const ordered = first[3] !== undefined;
@@ -87,15 +87,15 @@ function list(lines, at, inline, depth, into) {
     if (!item || item[1].length !== indent || (item[3] !== undefined) !== ordered) break;
     const inner = [];
     at += 1;
-    while (at < lines.length && belongs(lines, at, indent)) inner.push(lines[at++]);
-    node.append(el("li", {}, inline(item[4]), inner.length ? blocks(inner, inline, depth + 1) : null));
+    while (at < lines.length && isIndentedDeeper(lines, at, indent)) inner.push(lines[at++]);
+    node.append(el("li", {}, inline(item[4]), inner.length ? renderBlocks(inner, inline, depth + 1) : null));
     while (at + 1 < lines.length && !lines[at].trim() && ITEM.test(lines[at + 1])) at += 1;
   }
   into.append(node);
   return at;
 }
 
-function belongs(lines, at, indent) {
+function isIndentedDeeper(lines, at, indent) {
   const line = lines[at];
   return Boolean(line.trim()) && line.length - line.trimStart().length > indent;
 }
@@ -105,11 +105,11 @@ function isTable(lines, at) {
   return lines[at].includes("|") && under.includes("|") && under.includes("-") && TABLE_LINE.test(under);
 }
 
-function table(lines, at, inline, into) {
-  const head = cells(lines[at]);
+function renderTable(lines, at, inline, into) {
+  const head = splitCells(lines[at]);
   const rows = [];
   let end = at + 2;
-  while (end < lines.length && lines[end].trim() && lines[end].includes("|")) rows.push(cells(lines[end++]));
+  while (end < lines.length && lines[end].trim() && lines[end].includes("|")) rows.push(splitCells(lines[end++]));
   const row = (kind) => (values) => el("tr", {}, head.map((_, column) => el(kind, {}, inline(values[column] ?? ""))));
   // A scrolling region must be reachable by keyboard.
   into.append(
@@ -119,12 +119,12 @@ function table(lines, at, inline, into) {
   return end;
 }
 
-function cells(line) {
+function splitCells(line) {
   const trimmed = line.trim().replace(/^\|/, "").replace(/(?<!\\)\|$/, "");
   return trimmed.split(/(?<!\\)\|/).map((cell) => cell.trim().replace(/\\\|/g, "|"));
 }
 
-function paragraph(lines, at, inline, into) {
+function renderParagraph(lines, at, inline, into) {
   const node = el("p");
   let end = at;
   do {
@@ -148,12 +148,12 @@ const SPANS = [
 ];
 const LETTER = /[\p{L}\p{N}]/u;
 
-function inlineNodes(text, options, depth = 0) {
+function renderInline(text, options, depth = 0) {
   const nodes = [];
   const unclosed = new Set();
   let plain = "";
   const flush = () => {
-    if (plain) nodes.push(...withMarks(plain, options));
+    if (plain) nodes.push(...insertMarks(plain, options));
     plain = "";
   };
   for (let at = 0; at < text.length; ) {
@@ -166,17 +166,17 @@ function inlineNodes(text, options, depth = 0) {
     const link = options.written && text[at] === "[" ? PAGE_LINK.exec(text.slice(at, at + 640)) : null;
     if (link) {
       flush();
-      nodes.push(el("a", { class: "link", href: link[2] }, inlineNodes(link[1], options, DEEPEST)));
+      nodes.push(el("a", { class: "link", href: link[2] }, renderInline(link[1], options, MAX_DEPTH)));
       at += link[0].length;
       continue;
     }
-    const span = depth < DEEPEST ? spanAt(text, at, unclosed) : null;
+    const span = depth < MAX_DEPTH ? findSpan(text, at, unclosed) : null;
     if (!span) {
       plain += text[at++];
       continue;
     }
     flush();
-    const inner = span.tag === "code" ? [span.inner] : inlineNodes(span.inner, options, depth + 1);
+    const inner = span.tag === "code" ? [span.inner] : renderInline(span.inner, options, depth + 1);
     nodes.push(el(span.tag, {}, inner));
     at = span.end;
   }
@@ -185,7 +185,7 @@ function inlineNodes(text, options, depth = 0) {
 }
 
 /** The code or emphasis that opens at `at`. `unclosed` collects marks that have no closing mark, which keeps the time linear. */
-function spanAt(text, at, unclosed) {
+function findSpan(text, at, unclosed) {
   if (text[at] === "`") {
     const ticks = /^`+/.exec(text.slice(at, at + 8))[0];
     const close = unclosed.has(ticks) ? -1 : text.indexOf(ticks, at + ticks.length);
@@ -197,14 +197,14 @@ function spanAt(text, at, unclosed) {
     if (!text.startsWith(mark, at) || unclosed.has(mark)) continue;
     const start = at + mark.length;
     if (!text[start]?.trim() || (word && LETTER.test(text[at - 1] ?? ""))) continue;
-    const close = closing(text, mark, start, word);
+    const close = findClosingMark(text, mark, start, word);
     if (close < 0) unclosed.add(mark);
     else return { tag, inner: text.slice(start, close), end: close + mark.length };
   }
   return null;
 }
 
-function closing(text, mark, start, word) {
+function findClosingMark(text, mark, start, word) {
   for (let close = text.indexOf(mark, start + 1); close >= 0; close = text.indexOf(mark, close + 1)) {
     const doubled = mark.length === 1 && (text[close + 1] === mark || text[close - 1] === mark);
     const inWord = word && LETTER.test(text[close + mark.length] ?? "");
@@ -214,18 +214,18 @@ function closing(text, mark, start, word) {
   return -1;
 }
 
-function withMarks(text, { known, drawMark }) {
+function insertMarks(text, { known, drawMark }) {
   if (!drawMark) return [text];
   const nodes = [];
   for (const piece of splitMarks(text, known)) {
     if (typeof piece === "string") nodes.push(piece);
-    else nodes.push(...keptTogether(nodes, piece.numbers.map(drawMark)));
+    else nodes.push(...joinToLastWord(nodes, piece.numbers.map(drawMark)));
   }
   return nodes;
 }
 
 /** Keep citation marks on the same line as the word before them: all go into one span that does not wrap. */
-function keptTogether(nodes, marks) {
+function joinToLastWord(nodes, marks) {
   const last = nodes.at(-1);
   if (last instanceof HTMLElement && last.className === "unbroken") {
     last.append(...marks);

@@ -11,13 +11,13 @@ import { ACCEPTED } from "./upload.js";
 
 export class Attachments {
   #noteId;
-  touched = false;
+  hasChanged = false;
 
-  /** `ensureDestination()` saves a note that is still new and resolves to its `{note_id, notebook_id}`, or to null where saving failed. */
+  /** `ensureDestination()` saves the note if it is new; it resolves to `{note_id, notebook_id?}`, or to null if saving failed. */
   constructor({ noteId, documents, uploads, scope, ensureDestination, openDocument, readOnly }) {
     Object.assign(this, { documents, uploads, ensureDestination });
     this.#noteId = noteId;
-    this.arriving = el("ul", { class: "uploads" });
+    this.uploadList = el("ul", { class: "uploads" });
     this.list = el("ul", { class: "documents", "aria-label": t("note.attachmentsTitle") });
     this.more = el("button", { type: "button", class: "button quiet wide", hidden: true }, t("more"));
     this.input = el("input", {
@@ -34,14 +34,14 @@ export class Attachments {
       el("div", { class: "attachments-head" },
         el("h3", { class: "section-title" }, t("note.attachmentsTitle")),
         readOnly ? null : [this.upload, fromLibrary, this.input]),
-      this.arriving, this.list, this.more);
+      this.uploadList, this.list, this.more);
     this.rows = this.#listRows({ scope, openDocument });
   }
 
   /** Upload files as attachments. */
   async add(files) {
     const destination = await this.#saveNoteFirst();
-    if (destination) this.uploads.add(files, { destination, list: this.arriving });
+    if (destination) this.uploads.add(files, { destination, list: this.uploadList });
   }
 
   async load() {
@@ -56,7 +56,7 @@ export class Attachments {
 
   /** Running uploads continue in the library's list. */
   close() {
-    this.uploads.adopt(this.arriving);
+    this.uploads.takeOver(this.uploadList);
     this.rows.close();
   }
 
@@ -68,12 +68,12 @@ export class Attachments {
     const destination = await this.ensureDestination();
     if (!destination) return null;
     this.#noteId = destination.note_id;
-    this.touched = true;
+    this.hasChanged = true;
     return destination;
   }
 
   #holds(document) {
-    return document.note_id === this.#noteId && !document.superseded_by && !this.uploads.isArriving(document.id);
+    return document.note_id === this.#noteId && !document.superseded_by && !this.uploads.isUploading(document.id);
   }
 
   #listRows({ scope, openDocument }) {
@@ -82,7 +82,7 @@ export class Attachments {
       attach: (it) => scope.toggle(it),
       retry: (it) => this.documents.reprocess(it, "retry"),
       remove: (it) => {
-        this.touched = true;
+        this.hasChanged = true;
         this.documents.move(it, { note_id: null });
       },
       isAttached: (id) => scope.has(id),

@@ -1,6 +1,6 @@
 // The library panel: the notebooks, and the notes and documents of the open one, kept up to date.
 
-import { openKeepDialog } from "../chat/keep_dialog.js";
+import { openSaveNoteDialog } from "../chat/save_note_dialog.js";
 import { NoteDialog } from "../notes/note_dialog.js";
 import { NoteRow } from "../notes/note_row.js";
 import { Notes, titleOf } from "../notes/notes.js";
@@ -113,8 +113,8 @@ export class Library {
   }
 
   /** Save an answer as a note by POST to `address`; resolves to the note, or to null if cancelled. */
-  async keepAnswer(address) {
-    const note = await openKeepDialog({ api: this.api, notebooks: this.notebooks, address });
+  async saveAnswerAsNote(address) {
+    const note = await openSaveNoteDialog({ api: this.api, notebooks: this.notebooks, address });
     if (!note) return null;
     this.notes.changed(note);
     this.notes.moved(note.notebook_id);
@@ -168,13 +168,13 @@ export class Library {
     return new RowList({
       feed: this.documents, path: "/documents", list: byId("documents"), more: byId("library-more"), order: "created_at", loadsOnScroll: true,
       focusFallback: byId("upload-button"), drawRow: (it) => new DocumentRow(it, actions),
-      belongs: (it) => this.#shows(it),
+      belongs: (it) => this.#belongsHere(it),
       onChange: () => this.#updateVisibility(), onError: (error) => toast(errorText(error), { kind: "bad" }),
     });
   }
 
-  #shows(document) {
-    if (this.uploads.isArriving(document.id) || document.superseded_by) return false;
+  #belongsHere(document) {
+    if (this.uploads.isUploading(document.id) || document.superseded_by) return false;
     const { kind, id } = this.notebooks.place;
     return kind === "all" || document.notebook_id === id;
   }
@@ -220,13 +220,13 @@ export class Library {
     byId("notes-title").hidden = !notes.length || kind === "trash";
     byId("documents-title").hidden = !notes.length || !documents.length;
     byId("dropzone").classList.toggle("roomy", empty && !filtering);
-    this.#count(notes, documents, filtering);
+    this.#updateCounts(notes, documents, filtering);
   }
 
   /** A notebook or a filter shows only part of the library, so the counts never fall below those of the whole. */
-  #count(notes, documents, filtering) {
+  #updateCounts(notes, documents, filtering) {
     const now = {
-      all: notes.length + documents.length + this.uploads.waiting,
+      all: notes.length + documents.length + this.uploads.unfinished,
       indexed: documents.filter(isSearchable).length + notes.filter(({ chunk_count: chunks }) => chunks > 0).length,
     };
     const whole = this.notebooks.place.kind === "all" && !filtering;
@@ -268,7 +268,7 @@ export class Library {
 
   #listenToFeeds() {
     const { documents, notes, notebooks, scope } = this;
-    for (const feed of [documents, notes]) feed.addEventListener("moved", ({ detail }) => notebooks.count(detail));
+    for (const feed of [documents, notes]) feed.addEventListener("moved", ({ detail }) => notebooks.refresh(detail));
     notebooks.addEventListener("choose", () => this.#showPlace());
     notebooks.addEventListener("emptied", () => this.load());
     notebooks.addEventListener("gone", ({ detail }) => scope.forgetTarget(detail.id));

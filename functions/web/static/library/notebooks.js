@@ -11,7 +11,7 @@ const PAGE = 100;
 export const EVERYTHING = { kind: "all" };
 export const TRASH = { kind: "trash" };
 
-/** Events in addition to those of Feed: `choose` when another place is opened, `emptied` when a deleted notebook released its contents. */
+/** Events in addition to those of Feed: `choose` when another place is opened, `emptied` when a notebook was deleted. */
 export class Notebooks extends Feed {
   #names = new Map();
 
@@ -44,7 +44,7 @@ export class Notebooks extends Feed {
   }
 
   /** Every notebook, for a select box. */
-  async all() {
+  async loadAll() {
     const pager = new Pager({ api: this.api, path: "/notebooks" });
     const items = await pager.load({ limit: PAGE });
     while (pager.hasMore) items.push(...(await pager.load({ limit: PAGE }, { next: true })));
@@ -52,7 +52,7 @@ export class Notebooks extends Feed {
   }
 
   /** Reload these notebooks, whose number of items has changed. */
-  async count(ids) {
+  async refresh(ids) {
     for (const id of ids) {
       try {
         this.changed(await this.api.get(`/notebooks/${id}`));

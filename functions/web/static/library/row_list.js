@@ -19,7 +19,7 @@ export class RowList {
     Object.assign(this, { feed, list, more, drawRow, belongs, order, onChange, onError, focusFallback, reorders });
     this.pager = new Pager({ api: feed.api, path });
     this.stop = new AbortController();
-    feed.addEventListener("change", ({ detail }) => this.#put(detail), { signal: this.stop.signal });
+    feed.addEventListener("change", ({ detail }) => this.#apply(detail), { signal: this.stop.signal });
     feed.addEventListener("gone", ({ detail }) => (this.#changedSinceFetch.set(detail.id, null), this.#remove(detail.id)), { signal: this.stop.signal });
     more.addEventListener("click", () => this.loadMore());
     if (loadsOnScroll) onScrolledIntoView(more, () => this.loadMore());
@@ -46,8 +46,8 @@ export class RowList {
       this.#forget(id, row);
     }
     keepFocus(this.list, () => this.list.append(...items.map((item) => this.#rowFor(item).node)));
-    for (const [id, item] of this.#changedSinceFetch) if (item && !kept.has(id)) this.#put(item);
-    this.#drawMore();
+    for (const [id, item] of this.#changedSinceFetch) if (item && !kept.has(id)) this.#apply(item);
+    this.#updateMoreButton();
   }
 
   async loadMore() {
@@ -59,7 +59,7 @@ export class RowList {
       this.onError(error);
     }
     this.more.disabled = false;
-    this.#drawMore();
+    this.#updateMoreButton();
   }
 
   clear() {
@@ -93,7 +93,7 @@ export class RowList {
     return later && Date.parse(later.updated_at) < Date.parse(item.updated_at) ? item : later;
   }
 
-  #put(item) {
+  #apply(item) {
     const row = this.#rows.get(item.id);
     this.#changedSinceFetch.set(item.id, item);
     if (!this.belongs(item)) return this.#remove(item.id);
@@ -101,7 +101,7 @@ export class RowList {
     if (!row) this.#insert(item);
     else if (this.reorders && item[this.order] !== row.item[this.order]) this.#insert(item);
     else this.#rowFor(item);
-    this.#drawMore();
+    this.#updateMoreButton();
   }
 
   /** Insert by date. An item below the last loaded row appears when its page is loaded. */
@@ -120,7 +120,7 @@ export class RowList {
     const focused = row.node.contains(document.activeElement);
     const neighbour = row.node.nextElementSibling ?? row.node.previousElementSibling;
     this.#forget(id, row);
-    this.#drawMore();
+    this.#updateMoreButton();
     if (focused) (neighbour?.querySelector("button") ?? this.focusFallback).focus({ preventScroll: true });
   }
 
@@ -129,7 +129,7 @@ export class RowList {
     this.#rows.delete(id);
   }
 
-  #drawMore() {
+  #updateMoreButton() {
     this.more.hidden = !this.pager.hasMore;
     this.onChange();
   }

@@ -12,7 +12,7 @@ const TYPES = {
 /** The `accept` attribute of file inputs. */
 export const ACCEPTED = `${Object.keys(TYPES).map((ending) => `.${ending}`)},application/pdf,text/plain,text/markdown`;
 
-const LARGEST_HASHED = 128 * 1024 * 1024;
+const MAX_HASHED_BYTES = 128 * 1024 * 1024;
 
 /**
  * Upload to `destination`, `{notebook_id?, note_id?}`. `onStep({state, share?, document?})` is called with `checking`, then
@@ -43,7 +43,7 @@ function mimeType(file) {
 
 /** The digest lets the server recognize a duplicate before it is sent; undefined where it cannot be computed. */
 async function sha256(file) {
-  if (!globalThis.crypto?.subtle || file.size > LARGEST_HASHED) return undefined;
+  if (!globalThis.crypto?.subtle || file.size > MAX_HASHED_BYTES) return undefined;
   try {
     const digest = await crypto.subtle.digest("SHA-256", await file.arrayBuffer());
     return [...new Uint8Array(digest)].map((byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -6,10 +6,10 @@ import { titleOf } from "./documents.js";
 import { sendFile } from "./upload.js";
 import { UploadRow } from "./upload_row.js";
 
-const AT_ONCE = 2;
+const MAX_RUNNING = 2;
 
 export class Uploads {
-  #arriving = new Set();
+  #uploading = new Set();
   #queue = [];
   #running = 0;
 
@@ -19,13 +19,13 @@ export class Uploads {
     documents.addEventListener("duplicate", ({ detail: { document, existing } }) => this.#showLateDuplicate(document, existing));
   }
 
-  get waiting() {
+  get unfinished() {
     return this.#queue.length + this.#running;
   }
 
   /** Whether a document is still shown by the row of its upload. */
-  isArriving(id) {
-    return this.#arriving.has(id);
+  isUploading(id) {
+    return this.#uploading.has(id);
   }
 
   /** Queue files for upload to `destination`, `{notebook_id?, note_id?}`. */
@@ -37,12 +37,12 @@ export class Uploads {
       this.#queue.push(upload);
       list.append(row.node);
     }
-    this.#pump();
+    this.#startNext();
     this.onChange();
   }
 
   /** Move the rows of `list` to the default list. */
-  adopt(list) {
+  takeOver(list) {
     this.list.append(...list.children);
     this.onChange();
   }
@@ -54,33 +54,33 @@ export class Uploads {
     this.onChange();
   }
 
-  #pump() {
-    while (this.#running < AT_ONCE && this.#queue.length) {
+  #startNext() {
+    while (this.#running < MAX_RUNNING && this.#queue.length) {
       this.#running += 1;
       this.#send(this.#queue.shift()).finally(() => {
         this.#running -= 1;
-        this.#pump();
+        this.#startNext();
         this.onChange();
       });
     }
   }
 
   async #send({ file, destination, row, stop }) {
-    let arriving = null;
+    let documentId = null;
     const onStep = ({ state, share, document }) => {
-      if (document) this.#arriving.add((arriving = document.id));
+      if (document) this.#uploading.add((documentId = document.id));
       row.show(state, { share });
     };
     try {
       const { document, duplicate } = await sendFile(this.documents.api, file, { destination, onStep, signal: stop.signal });
-      this.#arriving.delete(arriving);
+      this.#uploading.delete(documentId);
       if (duplicate) this.#showDuplicate(row, document, destination);
       else row.node.remove();
       this.documents.changed(document);
       this.documents.moved(document.notebook_id);
     } catch (error) {
-      this.#arriving.delete(arriving);
-      if (error.name === "AbortError") await this.#deleteStopped(arriving);
+      this.#uploading.delete(documentId);
+      if (error.name === "AbortError") await this.#deleteStopped(documentId);
       else row.show("failed", { words: errorText(error) });
     }
   }

@@ -1,7 +1,7 @@
 // Saves a note after a pause in typing, one request at a time. Never overwrites a change from elsewhere without asking.
 
-const PAUSE = 1000;
-const RETRIES = [2000, 5000, 15000, 30000];
+const SAVE_DELAY_MS = 1000;
+const RETRY_DELAYS_MS = [2000, 5000, 15000, 30000];
 const FIELDS = ["title", "content", "notebook_id"];
 
 export class Autosave {
@@ -40,7 +40,7 @@ export class Autosave {
     if (this.isStopped) return;
     clearTimeout(this.#timer);
     if (!this.#running) this.#setState(this.isDirty ? "changed" : "saved");
-    if (this.isDirty) this.#timer = setTimeout(() => this.flush(), PAUSE);
+    if (this.isDirty) this.#timer = setTimeout(() => this.flush(), SAVE_DELAY_MS);
   }
 
   /** Save now; resolves to whether everything is saved. */
@@ -134,7 +134,7 @@ export class Autosave {
       this.#setState("saved");
       return true;
     } catch (error) {
-      await this.#failed(error).catch((cause) => (cause.status === 404 ? this.#setState("gone") : this.#retryLater(cause)));
+      await this.#handleError(error).catch((cause) => (cause.status === 404 ? this.#setState("gone") : this.#retryLater(cause)));
       return this.#state === "saved";
     }
   }
@@ -152,7 +152,7 @@ export class Autosave {
     this.#saved = { ...(await this.api.patch(`/notes/${id}`, { ...changes, expected_updated_at: expected })), ...fields };
   }
 
-  async #failed(error) {
+  async #handleError(error) {
     if (this.#saved.id && [404, 409].includes(error.status)) await this.#resolveRefusal(error);
     else this.#retryLater(error);
   }
@@ -178,7 +178,7 @@ export class Autosave {
   #retryLater(error) {
     this.#setState("failed", { error });
     const isTemporary = !error.status || error.status === 429 || error.status >= 500;
-    if (isTemporary) this.#timer = setTimeout(() => this.flush(), RETRIES[Math.min(this.#failures++, RETRIES.length - 1)]);
+    if (isTemporary) this.#timer = setTimeout(() => this.flush(), RETRY_DELAYS_MS[Math.min(this.#failures++, RETRY_DELAYS_MS.length - 1)]);
   }
 
   #setState(state, { note = this.#saved, error = null } = {}) {

@@ -137,7 +137,7 @@ export class NoteDialog {
     if (this.readOnly) return;
     const actions = {
       conflict: [
-        ["note-reload", "note.reload", () => this.#fill(this.autosave.reload())],
+        ["note-reload", "note.reload", () => this.#showNote(this.autosave.reload())],
         ["note-overwrite", "note.overwrite", () => this.autosave.overwrite()],
       ],
       gone: [["note-anew", "note.saveAsNew", () => this.autosave.saveAsNew()]],
@@ -158,7 +158,7 @@ export class NoteDialog {
     if (before?.notebook_id !== note.notebook_id) this.notes.moved(before?.notebook_id, note.notebook_id);
   }
 
-  #fill(note) {
+  #showNote(note) {
     this.title.value = note.title;
     this.content.value = note.content;
     this.#notebook = note.notebook_id;
@@ -201,7 +201,7 @@ export class NoteDialog {
     this.#closing.abort();
     this.autosave.close();
     this.attachments.close();
-    if (this.id && this.attachments.touched) this.#reloadNote();
+    if (this.id && this.attachments.hasChanged) this.#reloadNote();
     this.onClose();
   }
 }

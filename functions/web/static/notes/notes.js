@@ -22,19 +22,11 @@ export class Notes extends Feed {
   /** Hide a note and its attachments from lists and searches until it is restored. Resolves to whether that succeeded. */
   trash(note) {
     this.scope.forgetTarget(note.id);
-    return this.#put(note, "trash", "note.trashed");
+    return this.#postAction(note, "trash", "note.trashed");
   }
 
   restore(note) {
-    return this.#put(note, "restore", "note.restored");
-  }
-
-  async reindex(note) {
-    try {
-      this.changed(await this.api.post(`/notes/${note.id}/reindex`));
-    } catch (error) {
-      toast(errorText(error), { kind: "bad" });
-    }
+    return this.#postAction(note, "restore", "note.restored");
   }
 
   /** Delete permanently after asking, also about the attachments. Resolves to whether the note was deleted. */
@@ -64,7 +56,7 @@ export class Notes extends Feed {
     });
   }
 
-  async #put(note, action, words) {
+  async #postAction(note, action, words) {
     try {
       const now = await this.api.post(`/notes/${note.id}/${action}`);
       this.changed(now);

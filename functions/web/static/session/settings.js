@@ -36,7 +36,7 @@ class SettingsForm {
 
   async #save() {
     const changed = [...this.fields.values()].filter((field) => field.value !== this.values[field.key]);
-    for (const field of this.fields.values()) field.fault("");
+    for (const field of this.fields.values()) field.showFault("");
     if (!changed.length) return setText(this.message, t("settings.unchanged"));
     this.save.disabled = true;
     try {
@@ -52,7 +52,7 @@ class SettingsForm {
   }
 
   #showFaults(faults) {
-    for (const { key, message } of faults) this.fields.get(key)?.fault(message);
+    for (const { key, message } of faults) this.fields.get(key)?.showFault(message);
     this.fields.get(faults[0]?.key)?.input.focus();
   }
 }
@@ -66,11 +66,11 @@ class Field {
     this.input.id = id;
     this.input.setAttribute("aria-describedby", `${id}-help ${id}-fault`);
     this.faultText = el("p", { class: "fault", id: `${id}-fault`, "data-testid": "setting-fault", hidden: true });
-    const reset = el("button", { type: "button", class: "button quiet small", on: { click: () => this.#reset() } }, t("settings.default", { value: shown(setting.default) }));
+    const reset = el("button", { type: "button", class: "button quiet small", on: { click: () => this.#reset() } }, t("settings.default", { value: displayValue(setting.default) }));
     this.node = el("div", { class: `setting ${setting.type}`, "data-testid": "setting-field", "data-key": setting.key },
-      el("label", { htmlFor: id }, named(setting.key)),
+      el("label", { htmlFor: id }, labelOf(setting.key)),
       el("div", { class: "setting-input" }, this.input, reset),
-      el("p", { class: "hint", id: `${id}-help` }, [setting.description, bounds(setting)].filter(Boolean).join(" ")),
+      el("p", { class: "hint", id: `${id}-help` }, [setting.description, boundsText(setting)].filter(Boolean).join(" ")),
       this.faultText);
   }
 
@@ -83,7 +83,7 @@ class Field {
     return text !== "" && Number.isFinite(Number(text)) ? Number(text) : text;
   }
 
-  fault(message) {
+  showFault(message) {
     setText(this.faultText, message);
     this.faultText.hidden = !message;
     setAttribute(this.input, "aria-invalid", message ? "true" : null);
@@ -104,15 +104,15 @@ function inputFor({ type, max_length: length, default: fallback }, value) {
   return el("input", { type: "text", class: "input", maxlength: length || null, value: text });
 }
 
-const named = (key) => key.charAt(0).toUpperCase() + key.slice(1).replaceAll("_", " ");
+const labelOf = (key) => key.charAt(0).toUpperCase() + key.slice(1).replaceAll("_", " ");
 
-function shown(value) {
+function displayValue(value) {
   if (typeof value === "boolean") return t(value ? "yes" : "no");
   const text = String(value ?? "");
   return text.length > 40 ? `${text.slice(0, 39)}…` : text || "–";
 }
 
-function bounds({ minimum, maximum }) {
+function boundsText({ minimum, maximum }) {
   const given = (value) => value !== null && value !== undefined;
   if (given(minimum) && given(maximum)) return t("settings.between", { minimum, maximum });
   if (given(minimum)) return t("settings.atLeast", { minimum });

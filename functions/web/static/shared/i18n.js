@@ -33,10 +33,10 @@ export function chooseLanguage() {
   setLanguage(asked.map((tag) => (tag ?? "").slice(0, 2).toLowerCase()).find((tag) => tag in WORDS) ?? "en");
 }
 
-export function setLanguage(next, { keep = false } = {}) {
+export function setLanguage(next, { store = false } = {}) {
   current = next;
   document.documentElement.lang = next;
-  if (keep) storeLanguage(next);
+  if (store) storeLanguage(next);
   applyWords(document);
   for (const listener of listeners) listener();
 }

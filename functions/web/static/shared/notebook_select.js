@@ -19,6 +19,6 @@ export function notebookSelect({ notebooks, chosen, testid, onChoose }) {
     select.value = kept;
   };
   draw(kept ? [{ id: kept, title: notebooks.nameOf(kept) || t("loading") }] : []);
-  notebooks.all().then(draw, () => {});
+  notebooks.loadAll().then(draw, () => {});
   return el("label", { class: "notebook-choice" }, el("span", {}, t("fact.notebook")), select);
 }

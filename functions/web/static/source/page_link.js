@@ -4,7 +4,10 @@ import { cutAt } from "./offsets.js";
 
 const LINK = /^#([dn])=([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})(?:&page=(\d{1,7}))?(?:&start=(\d{1,9})&end=(\d{1,9}))?$/i;
 
-/** The target of a link as `{source, document_id, page_start, start_offset, end_offset}`, or null; offsets count code points and default to 0. */
+/**
+ * The target of a link as `{source, document_id, page_start, start_offset, end_offset}`, or null if it is not such a link.
+ * Offsets count code points and default to 0.
+ */
 export function readLink(hash) {
   const [, kind, id, page = 1, start = 0, end = 0] = LINK.exec(hash) ?? [];
   if (!kind) return null;

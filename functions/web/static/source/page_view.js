@@ -28,11 +28,11 @@ export class PageView {
     const button = (name, testid, label, click) => el("button", {
       type: "button", class: "button quiet icon-only small", "data-testid": testid, "aria-label": label, title: label, on: { click },
     }, icon(name));
-    this.previous = button("left", "page-previous", t(this.paged ? "page.previous" : "part.previous"), () => this.#go(-1));
-    this.next = button("right", "page-next", t(this.paged ? "page.next" : "part.next"), () => this.#go(1));
+    this.previous = button("left", "page-previous", t(this.paged ? "page.previous" : "part.previous"), () => this.#turnPage(-1));
+    this.next = button("right", "page-next", t(this.paged ? "page.next" : "part.next"), () => this.#turnPage(1));
     this.zoomOut = button("zoomOut", "zoom-out", t("zoom.out"), () => this.#zoomBy(-1));
     this.zoomIn = button("zoomIn", "zoom-in", t("zoom.in"), () => this.#zoomBy(1));
-    const choice = (mode, testid, words) => el("button", { type: "button", class: "segment", "data-testid": testid, on: { click: () => this.#switch(mode) } }, words);
+    const choice = (mode, testid, words) => el("button", { type: "button", class: "segment", "data-testid": testid, on: { click: () => this.#setMode(mode) } }, words);
     this.asImage = choice("image", "show-image", t("view.page"));
     this.asText = choice("text", "show-text", t("view.text"));
     this.zooms = el("div", { class: "zooms" }, this.zoomOut, this.zoomLabel, this.zoomIn);
@@ -61,7 +61,7 @@ export class PageView {
       if (this.mode === "image") await this.#showImage(load);
       else await this.#showText(load);
     } catch (error) {
-      if (load === this.#loads && error.name !== "AbortError") this.#failed(error);
+      if (load === this.#loads && error.name !== "AbortError") this.#showError(error);
     }
     if (load === this.#loads) this.scroller.removeAttribute("aria-busy");
   }
@@ -95,7 +95,7 @@ export class PageView {
     await image.decode();
     if (load !== this.#loads) return;
     this.scroller.replaceChildren(...(this.#isLost ? [changedHint()] : []), image);
-    this.#size();
+    this.#applyZoom();
     const top = this.#cited ? findHighlight(image) : null;
     this.scroller.scrollTop = top === null ? 0 : Math.max(0, top * image.offsetHeight + image.offsetTop - this.scroller.clientHeight * SHARE_ABOVE_MARK);
   }
@@ -114,16 +114,16 @@ export class PageView {
     this.scroller.scrollTop = mark ? Math.max(0, mark.offsetTop - this.scroller.clientHeight * SHARE_ABOVE_MARK) : 0;
   }
 
-  #failed(error) {
+  #showError(error) {
     this.scroller.replaceChildren(el("p", { class: "fault", role: "alert", "data-testid": "page-error" }, errorText(error)));
   }
 
-  #go(step) {
+  #turnPage(step) {
     this.#number += step;
     this.show();
   }
 
-  #switch(mode) {
+  #setMode(mode) {
     if (this.mode === mode) return;
     this.mode = mode;
     this.show();
@@ -136,12 +136,12 @@ export class PageView {
     const across = (scroller.scrollLeft + scroller.clientWidth / 2) / scroller.scrollWidth;
     this.#zoom = Math.min(ZOOMS.length - 1, Math.max(0, this.#zoom + step));
     this.#drawBar();
-    this.#size();
+    this.#applyZoom();
     scroller.scrollTop = middle * scroller.scrollHeight - scroller.clientHeight / 2;
     scroller.scrollLeft = across * scroller.scrollWidth - scroller.clientWidth / 2;
   }
 
-  #size() {
+  #applyZoom() {
     const sheet = this.scroller.querySelector("img.sheet");
     if (sheet) sheet.style.width = `${ZOOMS[this.#zoom] * 100}%`;
   }

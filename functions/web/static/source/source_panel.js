@@ -39,7 +39,7 @@ export class SourcePanel {
     this.#view?.close();
     this.#view = citation.state === "deleted" ? null : new PageView({ api: this.api, citation });
     this.dialog.replaceChildren(...[
-      this.#head(citation), this.#quote(citation), this.#newer(citation), this.#view ? this.#view.node : goneNote(citation),
+      this.#head(citation), this.#quote(citation), this.#newerVersionHint(citation), this.#view ? this.#view.node : deletedNote(citation),
     ].filter(Boolean));
     if (!this.dialog.open) this.#showDialog();
     byId("source-file").focus({ preventScroll: true });
@@ -66,14 +66,14 @@ export class SourcePanel {
       const { page_count: count } = await loading;
       if (opening === this.#opens && count) view.setCount(count);
     } catch (error) {
-      if (opening === this.#opens && error.status === 404) this.#gone(view);
+      if (opening === this.#opens && error.status === 404) this.#showDeleted(view);
     }
   }
 
   /** The document or the note was deleted, so only the quote remains. */
-  #gone(view) {
+  #showDeleted(view) {
     view.close();
-    view.node.replaceWith(goneNote(this.#citation));
+    view.node.replaceWith(deletedNote(this.#citation));
     this.dialog.querySelector("[data-testid=source-open-note]")?.remove();
   }
 
@@ -99,7 +99,7 @@ export class SourcePanel {
   }
 
   /** A hint that a newer version exists, with a button to open it. */
-  #newer({ state, superseded_by: id }) {
+  #newerVersionHint({ state, superseded_by: id }) {
     if (state !== "superseded" || !id) return null;
     const open = () => this.#openElsewhere(() => this.onOpenDocument(id));
     return el("p", { class: "note source-note", "data-testid": "source-superseded" }, icon("alert"),
@@ -141,7 +141,7 @@ export class SourcePanel {
   }
 }
 
-function goneNote({ source, number }) {
+function deletedNote({ source, number }) {
   const words = !number ? "source.linkGone" : source === "note" ? "source.noteGone" : "source.gone";
   return el("p", { class: "note gone", "data-testid": "source-gone" }, icon("alert"), t(words));
 }

@@ -7,13 +7,13 @@ import { notebookSelect } from "../shared/notebook_select.js";
 import { errorText } from "../shared/notices.js";
 
 /** `address` is the API path that creates the note. Resolves to the note, or to null if cancelled. */
-export function openKeepDialog({ api, notebooks, address }) {
+export function openSaveNoteDialog({ api, notebooks, address }) {
   return new Promise((resolve) => {
     let notebookId = notebooks.chosen;
     let note = null;
     const fault = el("p", { class: "fault", role: "alert", "data-testid": "keep-error" });
     const select = notebookSelect({ notebooks, chosen: notebookId, testid: "keep-notebook", onChoose: (id) => (notebookId = id) ?? undefined });
-    const keep = async () => {
+    const save = async () => {
       yes.disabled = true;
       fault.textContent = "";
       try {
@@ -24,9 +24,9 @@ export function openKeepDialog({ api, notebooks, address }) {
       }
       yes.disabled = false;
     };
-    const yes = el("button", { type: "button", class: "button primary", "data-testid": "keep-yes", on: { click: keep } }, t("keep.save"));
+    const yes = el("button", { type: "button", class: "button primary", "data-testid": "keep-yes", on: { click: save } }, t("saveAsNote.save"));
     const dialog = openDialog({
-      testid: "keep-dialog", kind: "small", title: t("keep.title"), body: [el("p", { class: "hint" }, t("keep.explain")), select, fault],
+      testid: "keep-dialog", kind: "small", title: t("saveAsNote.title"), body: [el("p", { class: "hint" }, t("saveAsNote.explain")), select, fault],
       actions: [yes], onClose: () => resolve(note),
     });
     yes.focus();
