@@ -1,4 +1,4 @@
-"""The web page and its parts."""
+"""The web page, its static files, and what it asks about sign-in and the user."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ router = APIRouter()
 
 STATIC = Path(__file__).parent / "static"
 
-# Some systems register neither; a module script of the wrong type is refused by browsers.
+# Some systems register neither type, and browsers refuse a module script that has the wrong one.
 mimetypes.add_type("text/javascript", ".js")
 mimetypes.add_type("image/svg+xml", ".svg")
 
@@ -42,7 +42,7 @@ def get_static(name: str) -> FileResponse:
 
 @router.get("/api/rag/sign-in")
 def get_sign_in(services: ServicesDep) -> dict[str, Any]:
-    """How the page signs people in; the key is the one that Supabase means for browsers."""
+    """How the page signs users in; `key` is the publishable key, which Supabase intends for browsers."""
     if services.is_local:
         return {"method": "local"}
     config = services.config
@@ -69,12 +69,12 @@ def get_me(user: CurrentUser, services: ServicesDep) -> dict[str, Any]:
 
 @cache
 def _static_files() -> dict[str, Path]:
-    """The files that are served, by their path below the folder: `..` and absolute paths are not among them."""
+    """The files that are served, by their path below the folder: no key holds `..` or is absolute."""
     return {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*") if path.is_file()}
 
 
 def content_policy(services: Services) -> str:
-    """Nothing from anywhere else; uploads go to the storage host, streamed answers come from a URL of their own."""
+    """Allows the page's own files only, and connections to the storage host and to the host that streams answers."""
     urls = (urlsplit(url or "") for url in (services.config.supabase_url, services.config.chat_stream_url))
     hosts = "".join(f" {url.scheme}://{url.netloc}" for url in urls if url.netloc)
     return (
