@@ -1,4 +1,4 @@
-"""One server for each file of browser tests, and one Chromium; every test has a user of its own."""
+"""One server and one Chromium for each file of browser tests; every test has its own user."""
 
 from __future__ import annotations
 

@@ -246,8 +246,9 @@ def test_the_page_and_its_parts_are_served(services: Services) -> None:
     page = events.send("page", events.http("GET", "/"))
     assert page.headers["content-type"].startswith("text/html")
     assert "default-src 'none'" in page.headers["content-security-policy"]
-    script = events.send("page", events.http("GET", "/static/app.js"))
-    assert (script.status, script.headers["content-type"].partition(";")[0]) == (200, "text/javascript")
+    for path in ("/static/app.js", "/static/chat/answer.js"):
+        script = events.send("page", events.http("GET", path))
+        assert (script.status, script.headers["content-type"].partition(";")[0]) == (200, "text/javascript")
     assert events.send("page", events.http("GET", "/static/../app.py")).problem == (404, "not_found")
 
 

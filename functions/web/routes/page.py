@@ -1,8 +1,9 @@
-"""The web page and its parts."""
+"""The web page, its static files, and what it asks about sign-in and the user."""
 
 from __future__ import annotations
 
 import mimetypes
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,7 +19,7 @@ router = APIRouter()
 
 STATIC = Path(__file__).parents[1] / "static"
 
-# Some systems register neither; a module script of the wrong type is refused by browsers.
+# Some systems register neither type, and browsers refuse a module script that has the wrong one.
 mimetypes.add_type("text/javascript", ".js")
 mimetypes.add_type("image/svg+xml", ".svg")
 
@@ -31,17 +32,17 @@ def get_page(services: ServicesDep) -> FileResponse:
     )
 
 
-@router.get("/static/{name}", include_in_schema=False)
+@router.get("/static/{name:path}", include_in_schema=False)
 def get_static(name: str) -> FileResponse:
-    path = STATIC / name
-    if path not in STATIC.iterdir() or not path.is_file():
+    path = _static_files().get(name)
+    if path is None:
         raise errors.NotFoundError
     return FileResponse(path, headers={"Cache-Control": "public, max-age=60, stale-while-revalidate=86400"})
 
 
 @router.get("/api/rag/sign-in")
 def get_sign_in(services: ServicesDep) -> dict[str, Any]:
-    """How the page signs people in; the key is the one that Supabase means for browsers."""
+    """How the page signs users in; `key` is the publishable key, which Supabase intends for browsers."""
     if services.is_local:
         return {"method": "local"}
     config = services.config
@@ -66,8 +67,14 @@ def get_me(user: CurrentUser, services: ServicesDep) -> dict[str, Any]:
     }
 
 
+@cache
+def _static_files() -> dict[str, Path]:
+    """The files that are served, by their path below the folder: no key holds `..` or is absolute."""
+    return {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*") if path.is_file()}
+
+
 def content_policy(services: Services) -> str:
-    """Nothing from anywhere else; uploads go to the storage host, streamed answers come from a URL of their own."""
+    """Allows the page's own files only, and connections to the storage host and to the host that streams answers."""
     urls = (urlsplit(url or "") for url in (services.config.supabase_url, services.config.chat_stream_url))
     hosts = "".join(f" {url.scheme}://{url.netloc}" for url in urls if url.netloc)
     return (
