@@ -388,13 +388,13 @@ def test_a_note_that_the_server_rejects_is_saved_with_the_next_change(page: Page
 def test_french_punctuation_has_no_break_spaces(page: Page) -> None:
     """WEB-1"""
     body = 'm.setLanguage("fr"); const words = m.t("note.deleteNamed", a); m.setLanguage("en"); return words;'
-    words = call(page, "shared/i18n.js", body, {"name": "A : b"})
+    words = call(page, "language/i18n.js", body, {"name": "A : b"})
     assert words == "Supprimer définitivement «\u00a0A : b\u00a0»"
 
 
 def read_words(page: Page) -> dict[str, dict[str, Any]]:
-    english = call(page, "shared/words_en.js", "return m.en;")
-    return {"en": english, "fr": call(page, "shared/words_fr.js", "return m.fr;")}
+    english = call(page, "language/words_en.js", "return m.en;")
+    return {"en": english, "fr": call(page, "language/words_fr.js", "return m.fr;")}
 
 
 def placeholders(words: Any) -> set[str]:

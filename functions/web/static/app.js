@@ -14,7 +14,7 @@ import { askToSignIn } from "./session/sign_in_form.js";
 import { askForToken } from "./session/token_form.js";
 import { Api } from "./shared/api.js";
 import { byId, el, focusIfLost, setAttribute, setText } from "./shared/dom.js";
-import { chooseLanguage, language, LANGUAGES, onLanguage, setLanguage, t } from "./shared/i18n.js";
+import { chooseLanguage, language, LANGUAGES, onLanguage, setLanguage, t } from "./language/i18n.js";
 import { drawIcons, icon } from "./shared/icons.js";
 import { errorText, toast } from "./shared/notices.js";
 import { readLink, resolveLink } from "./source/page_link.js";

@@ -1,7 +1,7 @@
 // One turn of a conversation: the question, and the answer in each of its states.
 
 import { el } from "../shared/dom.js";
-import { t } from "../shared/i18n.js";
+import { t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { errorText, toast } from "../shared/notices.js";
 import { citationMark, nameOf, locationOf, sourceList } from "./citations.js";

@@ -2,7 +2,7 @@
 
 import { byId, el, setText } from "../shared/dom.js";
 import { ApiError } from "../shared/http.js";
-import { onLanguage, t } from "../shared/i18n.js";
+import { onLanguage, t } from "../language/i18n.js";
 import { errorText, clearAnnouncements, announce } from "../shared/notices.js";
 import { readEvents } from "../shared/sse.js";
 import { Turn } from "./answer.js";

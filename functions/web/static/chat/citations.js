@@ -1,7 +1,7 @@
 // How citations are shown: the mark in the text, the row under the answer, the badge with the result of the quote check.
 
 import { el } from "../shared/dom.js";
-import { formatPercent, t } from "../shared/i18n.js";
+import { formatPercent, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 
 const CHECK_ICONS = { exact: "check", fuzzy: "approximately", unverified: "unverified" };

@@ -2,7 +2,7 @@
 
 import { confirm } from "../shared/dialogs.js";
 import { byId, el, focusIfLost, onScrolledIntoView, setAttribute } from "../shared/dom.js";
-import { formatAge, onLanguage, t } from "../shared/i18n.js";
+import { formatAge, onLanguage, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { editTitle } from "../shared/inline_title.js";
 import { errorText, toast } from "../shared/notices.js";

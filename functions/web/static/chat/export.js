@@ -1,7 +1,7 @@
 // Downloads the conversation as a Markdown file.
 
 import { el } from "../shared/dom.js";
-import { language } from "../shared/i18n.js";
+import { language } from "../language/i18n.js";
 import { errorText, toast } from "../shared/notices.js";
 
 const FILE_NAME = /filename\*=UTF-8''([^;]+)/i;

@@ -2,7 +2,7 @@
 
 import { openDialog } from "../shared/dialogs.js";
 import { el } from "../shared/dom.js";
-import { t } from "../shared/i18n.js";
+import { t } from "../language/i18n.js";
 import { notebookSelect } from "../shared/notebook_select.js";
 import { errorText } from "../shared/notices.js";
 

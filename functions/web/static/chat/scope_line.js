@@ -1,7 +1,7 @@
 // The line above the question box: the current search scope as text and pills, and the button for the whole library once.
 
 import { byId, el, setAttribute, setText } from "../shared/dom.js";
-import { onLanguage, t } from "../shared/i18n.js";
+import { onLanguage, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 
 export class ScopeLine {

@@ -1,7 +1,7 @@
 // What an empty conversation shows: a first step that depends on what the library contains.
 
 import { el } from "../shared/dom.js";
-import { t } from "../shared/i18n.js";
+import { t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 
 /** `loading`, `empty`, `reading` (documents, but none indexed yet) or `ready`. */

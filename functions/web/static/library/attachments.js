@@ -1,7 +1,7 @@
 // The attachments of a note: listed, uploaded, chosen from the library, and detached.
 
 import { el } from "../shared/dom.js";
-import { t } from "../shared/i18n.js";
+import { t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { errorText, toast } from "../shared/notices.js";
 import { openDocumentPicker } from "./attach_dialog.js";

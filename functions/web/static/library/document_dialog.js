@@ -3,7 +3,7 @@
 import { titleOf as titleOfNote } from "../notes/notes.js";
 import { openDialog } from "../shared/dialogs.js";
 import { el } from "../shared/dom.js";
-import { formatDate, formatNumber, formatSize, textOrNull, t } from "../shared/i18n.js";
+import { formatDate, formatNumber, formatSize, textOrNull, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { notebookSelect } from "../shared/notebook_select.js";
 import { errorText, toast } from "../shared/notices.js";

@@ -1,7 +1,7 @@
 // One document in the library: its title, progress and actions.
 
 import { el, setAttribute, setText } from "../shared/dom.js";
-import { formatSize, textOrNull, t } from "../shared/i18n.js";
+import { formatSize, textOrNull, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { drawBadge, failureText } from "../shared/status.js";
 import { isSearchable, titleOf } from "./documents.js";

@@ -2,7 +2,7 @@
 
 import { confirm } from "../shared/dialogs.js";
 import { Feed } from "../shared/feed.js";
-import { t } from "../shared/i18n.js";
+import { t } from "../language/i18n.js";
 import { errorText, toast } from "../shared/notices.js";
 
 export const titleOf = (document) => document.title || document.file_name;

@@ -1,6 +1,6 @@
 // Writes the health report and the metadata of a document as text.
 
-import { formatDate, formatNumber, formatPercent, textOrNull, t } from "../shared/i18n.js";
+import { formatDate, formatNumber, formatPercent, textOrNull, t } from "../language/i18n.js";
 
 const GOOD_SHARE = 0.8;
 const MOST_RANGES = 12;

@@ -5,7 +5,7 @@ import { NoteDialog } from "../notes/note_dialog.js";
 import { NoteRow } from "../notes/note_row.js";
 import { Notes, titleOf } from "../notes/notes.js";
 import { byId, setText } from "../shared/dom.js";
-import { onLanguage, t } from "../shared/i18n.js";
+import { onLanguage, t } from "../language/i18n.js";
 import { errorText, toast } from "../shared/notices.js";
 import { Attachments } from "./attachments.js";
 import { openDocumentDialog } from "./document_dialog.js";

@@ -1,7 +1,7 @@
 // The list of places in the library: everything, each notebook, the trash.
 
 import { byId, el, focusIfLost, setAttribute, setText } from "../shared/dom.js";
-import { formatNumber, onLanguage, t } from "../shared/i18n.js";
+import { formatNumber, onLanguage, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { editTitle } from "../shared/inline_title.js";
 import { errorText, toast } from "../shared/notices.js";

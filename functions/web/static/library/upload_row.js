@@ -1,7 +1,7 @@
 // One upload, shown until the row of its document replaces it.
 
 import { el, setText } from "../shared/dom.js";
-import { formatPercent, formatSize, t } from "../shared/i18n.js";
+import { formatPercent, formatSize, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 
 export class UploadRow {

@@ -1,6 +1,6 @@
 // The queue of uploads, a few at a time.
 
-import { t } from "../shared/i18n.js";
+import { t } from "../language/i18n.js";
 import { errorText } from "../shared/notices.js";
 import { titleOf } from "./documents.js";
 import { sendFile } from "./upload.js";

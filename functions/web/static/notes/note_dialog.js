@@ -3,7 +3,7 @@
 import { renderMarkdown } from "../chat/markdown.js";
 import { confirm, forceClose, openDialog } from "../shared/dialogs.js";
 import { el, setAttribute, setText } from "../shared/dom.js";
-import { t } from "../shared/i18n.js";
+import { t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { LONGEST_TITLE } from "../shared/inline_title.js";
 import { notebookSelect } from "../shared/notebook_select.js";

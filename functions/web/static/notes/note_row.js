@@ -1,7 +1,7 @@
 // One note in the library: its title, first words and actions.
 
 import { el, setAttribute, setText } from "../shared/dom.js";
-import { formatAge, t } from "../shared/i18n.js";
+import { formatAge, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { drawBadge, failureText } from "../shared/status.js";
 import { titleOf } from "./notes.js";

@@ -2,7 +2,7 @@
 
 import { choose, confirm } from "../shared/dialogs.js";
 import { Feed } from "../shared/feed.js";
-import { t } from "../shared/i18n.js";
+import { t } from "../language/i18n.js";
 import { errorText, toast } from "../shared/notices.js";
 
 export const titleOf = (note) => note.title || t("note.untitled");

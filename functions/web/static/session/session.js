@@ -1,7 +1,7 @@
 // Signs the user in: as the local user, through Supabase Auth, or with a pasted token.
 
 import { ApiError, readError, request } from "../shared/http.js";
-import { t } from "../shared/i18n.js";
+import { t } from "../language/i18n.js";
 
 const TOKEN_KEY = "ibid.token";
 const NOT_LOCAL = [403, 404, 405];

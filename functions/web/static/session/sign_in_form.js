@@ -2,7 +2,7 @@
 
 import { openDialog } from "../shared/dialogs.js";
 import { el, setText } from "../shared/dom.js";
-import { t } from "../shared/i18n.js";
+import { t } from "../language/i18n.js";
 import { errorText } from "../shared/notices.js";
 
 const ERROR_KEYS = {

@@ -2,7 +2,7 @@
 
 import { openDialog } from "../shared/dialogs.js";
 import { el } from "../shared/dom.js";
-import { t } from "../shared/i18n.js";
+import { t } from "../language/i18n.js";
 
 /** Resolves to the pasted token. `refused` tells the user that the previous one was not accepted. */
 export function askForToken(refused) {

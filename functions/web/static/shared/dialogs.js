@@ -1,7 +1,7 @@
 // Modal dialogs based on <dialog>, which brings Escape, the focus trap and the return of the focus.
 
 import { el } from "./dom.js";
-import { t } from "./i18n.js";
+import { t } from "../language/i18n.js";
 import { icon } from "./icons.js";
 
 const FORCED = "forced";

@@ -1,7 +1,7 @@
 // A select box for the notebook of a note or a document.
 
 import { el } from "./dom.js";
-import { t } from "./i18n.js";
+import { t } from "../language/i18n.js";
 
 /** A labelled `<select>`. `onChoose(id)` receives the id, or null for no notebook; if it resolves to null, the choice is undone. */
 export function notebookSelect({ notebooks, chosen, testid, onChoose }) {

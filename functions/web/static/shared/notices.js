@@ -1,7 +1,7 @@
 // Messages to the user: toasts on the screen, and a live region for screen readers.
 
 import { byId, el } from "./dom.js";
-import { t, textOrNull } from "./i18n.js";
+import { t, textOrNull } from "../language/i18n.js";
 
 const SHOWN_FOR = 6000;
 

@@ -1,7 +1,7 @@
 // The status of a document or a note as a badge, and the reason for a failed one.
 
 import { setText } from "./dom.js";
-import { textOrNull, t } from "./i18n.js";
+import { textOrNull, t } from "../language/i18n.js";
 
 /** Fill the badge with the status in words; the style sheet colours it by `data-status`. */
 export function drawBadge(node, { status, chunk_count: chunks }) {

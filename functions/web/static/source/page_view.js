@@ -1,7 +1,7 @@
 // One page of a document: the rendered image with the passage highlighted, or the text with the passage marked.
 
 import { el, setAttribute, setText } from "../shared/dom.js";
-import { formatPercent, t } from "../shared/i18n.js";
+import { formatPercent, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { errorText } from "../shared/notices.js";
 import { findHighlight } from "./highlight.js";

@@ -2,7 +2,7 @@
 
 import { checkBadge, nameOf, locationOf, scoreText, stateBadge } from "../chat/citations.js";
 import { byId, el, setAttribute } from "../shared/dom.js";
-import { onLanguage, t } from "../shared/i18n.js";
+import { onLanguage, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { PageView, addressOf } from "./page_view.js";
 

@@ -6,7 +6,7 @@ import re
 from graphlib import TopologicalSorter
 from pathlib import PurePosixPath
 
-from tests.requirements import REPOSITORY
+from tests.support.requirements import REPOSITORY
 
 STATIC = REPOSITORY / "functions" / "web" / "static"
 IMPORT = re.compile(r'^import (?:\{([^}]+)\} from )?"(\.[^"]+)";', re.MULTILINE)
@@ -14,13 +14,14 @@ EXPORT = re.compile(r"^export (?:async )?(?:function\*?|class|const|let) (\w+)",
 
 # Which rooms each room imports; `page` is app.js. Nothing below imports anything above it.
 ARROWS: dict[str, set[str]] = {
-    "page": {"chat", "library", "session", "shared", "source"},
-    "library": {"chat", "notes", "shared"},
-    "notes": {"chat", "shared"},
-    "source": {"chat", "shared"},
-    "chat": {"shared"},
-    "session": {"shared"},
-    "shared": set(),
+    "page": {"chat", "language", "library", "session", "shared", "source"},
+    "library": {"chat", "language", "notes", "shared"},
+    "notes": {"chat", "language", "shared"},
+    "source": {"chat", "language", "shared"},
+    "chat": {"language", "shared"},
+    "session": {"language", "shared"},
+    "shared": {"language"},
+    "language": set(),
 }
 
 
