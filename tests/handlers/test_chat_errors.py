@@ -12,7 +12,7 @@ import pytest
 from functions.adapters.models import openai_connection
 from functions.adapters.models.openai_chat import OpenAIChatModel
 from functions.adapters.models.openai_connection import Patience
-from functions.runtime import asking
+from functions.runtime import searching
 from functions.runtime.services import Services
 from functions.web import sse
 from tests.handlers import events
@@ -199,7 +199,7 @@ def test_the_body_of_an_answer_has_all_that_is_promised(reader: Caller) -> None:
         "search_query",
     }
     assert [set(section) for section in given["sections"]] == [
-        {"text", "source_ids", "citations", "unsupported_numbers"}
+        {"text", "segment_ids", "source_ids", "citations", "unsupported_numbers"}
     ]
     (source,) = given["sources"]
     assert {
@@ -364,7 +364,7 @@ def test_a_fault_of_ours_in_a_stream_is_told_without_details(
     reader: Caller, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CHAT-2, SEC-6"""
-    monkeypatch.setattr(asking, "retrieve", lambda *_: 1 / 0)
+    monkeypatch.setattr(searching, "retrieve", lambda *_: 1 / 0)
     meta, error = stream(reader)
     assert list(meta) == ["meta"]
     assert error["error"]["status"] == 500

@@ -114,7 +114,7 @@ def test_no_misbehaviour_makes_a_false_citation_or_an_unknown_error(
         return
     given = {hit.segment_id: hit for hit in HITS}
     assert streamed == SECTION_BREAK.join(section.text for section in ready.sections)
-    assert "victim" not in ready.answer + json.dumps([section.source_ids for section in ready.sections])
+    assert "victim" not in ready.answer + json.dumps([section.segment_ids for section in ready.sections])
     for source in ready.sources:
         hit = given[f"{source.document_id}:{source.chunk_index}"]
         assert hit.text[source.start_offset - hit.start_offset : source.end_offset - hit.start_offset] == source.quote

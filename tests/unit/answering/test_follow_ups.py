@@ -44,7 +44,7 @@ class Model:
 
 
 def rewrite(question: str, *pieces: str, history: Sequence[models.Turn] = HISTORY) -> str | None:
-    return follow_ups.rewrite(question, history, Model(*pieces)).query
+    return follow_ups.rewrite(question, history, Model(*pieces)).query_text
 
 
 # Which questions are follow-ups
@@ -228,7 +228,7 @@ def test_without_a_model_a_year_alone_takes_the_place_of_the_last_one(
     question: str, history: list[models.Turn], query: str | None
 ) -> None:
     """CHAT-7"""
-    assert follow_ups.rewrite(question, history, None).query == query
+    assert follow_ups.rewrite(question, history, None).query_text == query
 
 
 # Language

@@ -109,7 +109,7 @@ def test_a_cut_answer_never_shows_json_nor_half_an_id(missing: int) -> None:
     shown, sections, complete, _ = read(written[:-missing])
     assert "Alpha beta.".startswith(shown)
     assert not complete or not shown
-    assert all(section.source_ids in ((), ("d:12",)) and section.quotes in ((), ("alpha",)) for section in sections)
+    assert all(section.segment_ids in ((), ("d:12",)) and section.quotes in ((), ("alpha",)) for section in sections)
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ def test_a_document_found_by_a_tool_cannot_fake_a_tag(server: FakeModelServer) -
     assert ready is not None
     assert told(server)[0].count("[SEG=") == 1
     assert told(server)[0].count("</passages>") == 1
-    assert "victim" not in json.dumps([section.source_ids for section in ready.sections])
+    assert "victim" not in json.dumps([section.segment_ids for section in ready.sections])
 
 
 # Text beside calls

@@ -118,7 +118,7 @@ def search_for(database: Database, server: models.EmbeddingServer, text: str) ->
         search=partial(search.hybrid_search, database, library.ADA),
         settings=Settings(),
     )
-    return found.found.hits[: self_retrieval.TOP]
+    return found.ranking.hits[: self_retrieval.TOP]
 
 
 def test_the_real_search_finds_the_sentences_among_others_of_an_indexed_document_only(database: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from functions.core import errors, models
 from functions.core.retrieval import guard, retriever
-from functions.core.retrieval.retriever import Found, Query
+from functions.core.retrieval.retriever import Query, Ranking
 from functions.core.settings import Settings
 from tests.support.fakes.search_hits import make_hit
 
@@ -37,9 +37,9 @@ class Embedder:
 def ask(lang: str, embedders: dict[models.EmbeddingServer, Embedder]) -> tuple[Query, retriever.Retrieval]:
     asked: list[Query] = []
 
-    def search(query: Query) -> Found:
+    def search(query: Query) -> Ranking:
         asked.append(query)
-        return Found(())
+        return Ranking(())
 
     result = retriever.retrieve(
         "question",
@@ -100,7 +100,7 @@ def find(texts: str, reranker: ByText, **settings: Any) -> retriever.Retrieval:
         models.Scope("library"),
         servers=(),
         embedder_of=lambda _: Embedder(),
-        search=lambda query: Found(hits[: query.settings.hybrid_top_k], 9, 99),
+        search=lambda query: Ranking(hits[: query.settings.hybrid_top_k], 9, 99),
         settings=Settings(**settings),
         reranker=reranker,
     )
@@ -113,33 +113,33 @@ def texts_of(hits: Any) -> str:
 def test_the_reranker_orders_the_best_hits_and_leaves_the_others_behind_them() -> None:
     """RET-9"""
     result = find("bacfed", ByText(), rerank_count=3, context_passages=2)
-    assert (texts_of(result.found.hits), texts_of(result.context)) == ("cbafed", "cb")
-    assert [(h.rerank_rank, h.rerank_score) for h in result.found.hits[2:4]] == [(3, 97.0), (None, None)]
+    assert (texts_of(result.ranking.hits), texts_of(result.context)) == ("cbafed", "cb")
+    assert [(h.rerank_rank, h.rerank_score) for h in result.ranking.hits[2:4]] == [(3, 97.0), (None, None)]
     assert (result.degraded, result.rerank_ms is not None) == ((), True)
 
 
 def test_the_reranker_sees_more_than_is_returned() -> None:
     """RET-9"""
-    assert texts_of(find("abcdefgh", ByText(), hybrid_top_k=5, rerank_count=7).found.hits) == "gfedc"
+    assert texts_of(find("abcdefgh", ByText(), hybrid_top_k=5, rerank_count=7).ranking.hits) == "gfedc"
 
 
 def test_passages_the_reranker_likes_as_much_stay_in_order() -> None:
     """RET-9"""
-    assert texts_of(find("abab", ByText()).found.hits) == "bbaa"
+    assert texts_of(find("abab", ByText()).ranking.hits) == "bbaa"
 
 
 def test_a_reranker_that_fails_leaves_the_fused_order_and_is_named() -> None:
     """RET-9"""
     result = find("bac", ByText(errors.ModelRejectedError()), hybrid_top_k=5)
-    assert (texts_of(result.found.hits), result.degraded) == ("bac", ("reranker",))
-    assert (result.found.candidate_sources, texts_of(result.context)) == (9, "bac")
+    assert (texts_of(result.ranking.hits), result.degraded) == ("bac", ("reranker",))
+    assert (result.ranking.candidate_sources, texts_of(result.context)) == (9, "bac")
 
 
 @pytest.mark.parametrize("texts", ["", "a"])
 def test_with_nothing_to_order_no_reranker_is_asked(texts: str) -> None:
     reranker = ByText(errors.ModelUnavailableError())
     result = find(texts, reranker)
-    assert (reranker.asked, texts_of(result.found.hits), result.degraded) == ([], texts, ())
+    assert (reranker.asked, texts_of(result.ranking.hits), result.degraded) == ([], texts, ())
 
 
 def test_the_reranker_reads_title_section_and_rows_with_their_header() -> None:
