@@ -86,7 +86,8 @@ class Platform:
         _link_packages(self._runtime, "awslambdaric", "boto3")
         for name in ("python", "python3"):
             program = self._programs / name
-            program.write_text(f'#!/bin/sh\nexec "{sys._base_executable}" -S -s "$@"\n')
+            python = sys._base_executable  # type: ignore[attr-defined]  # typeshed leaves it out
+            program.write_text(f'#!/bin/sh\nexec "{python}" -S -s "$@"\n')
             program.chmod(0o755)
         if layer is not None:
             unzip(layer, self._layer)

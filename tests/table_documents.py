@@ -189,7 +189,7 @@ class _RecordedTable(Table):
         if self.spec.style == "thin boxes":
             canvas.line = self._fill_line
         super()._drawLines()
-        vars(canvas).pop("line", None)
+        canvas.__dict__.pop("line", None)
 
     def _fill_line(self, x0: float, y0: float, x1: float, y1: float) -> None:
         self.canv.rect(x0, y0, max(x1 - x0, 0.8), max(y1 - y0, 0.8), stroke=0, fill=1)

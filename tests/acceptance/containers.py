@@ -32,7 +32,8 @@ class Container:
 
     def __init__(self, dsn: str, home: Path) -> None:
         self.services = Services(Config(database_url=SecretStr(dsn), ibid_home=home, log_level="CRITICAL"))
-        self.services.embedder_of = lambda server: self.embedder  # of these services alone: others run in this process
+        # Of these services alone: others run in this process.
+        self.services.embedder_of = lambda server: self.embedder  # type: ignore[method-assign]
         self.statuses: Counter[int] = Counter()
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
@@ -42,7 +43,7 @@ class Container:
         asyncio.set_event_loop(self._loop)
         headers = {"authorization": f"Bearer {person.token(self.services)}"}
         event = events.http(method, path, body, query=query, headers=headers)
-        raw = self._handler(event, events.Context())
+        raw = self._handler(event, events.Context())  # type: ignore[arg-type]  # Mangum reads no more of it
         body = raw.get("body") or ""
         content = base64.b64decode(body) if raw.get("isBase64Encoded") else body.encode()
         self.statuses[raw["statusCode"]] += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -137,7 +137,7 @@ def test_a_document_deleted_in_the_middle_of_its_ingestion_stays_deleted(
         document_id = ada.add_bytes("a.pdf", documents.make_pdf(tmp_path / "a.pdf", *inside.PAGES * 5).read_bytes())[
             "id"
         ]
-        batches = iter([lambda: None, lambda: delete(ada, document_id)])
+        batches: Iterator[Callable[[], object]] = iter([lambda: None, lambda: delete(ada, document_id)])
 
         def start_batch() -> float:
             next(batches)()

@@ -22,8 +22,8 @@ from tests.local_server import LocalServer, Person, problem_of
 
 def highlighted(image: bytes) -> int:
     """How many pixels are as yellow as a text marker."""
-    picture = Image.open(io.BytesIO(image)).convert("RGB")
-    return sum(n for n, (red, _, blue) in picture.getcolors(1 << 24) or () if red > 200 and blue < 120)
+    colours: Any = Image.open(io.BytesIO(image)).convert("RGB").getcolors(1 << 24) or ()
+    return sum(n for n, (red, _, blue) in colours if red > 200 and blue < 120)
 
 
 # Following
@@ -85,7 +85,7 @@ def report(server: LocalServer, tmp_path_factory: pytest.TempPathFactory) -> Any
 def test_the_text_is_given_by_page(report: tuple[Person, str]) -> None:
     """LIB-9"""
     person, document_id = report
-    facts = {"warnings": [], "ocr_confidence": None}
+    facts: dict[str, Any] = {"warnings": [], "ocr_confidence": None}
     pages = [{"page": number, "text": text, **facts} for number, text in enumerate(inside.PAGES, 1)]
     whole = {"document_id": document_id, "page_count": 2, "pages": pages}
     assert person.get(f"/documents/{document_id}/text") == whole

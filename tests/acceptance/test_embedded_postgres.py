@@ -74,7 +74,7 @@ def ask(dsn: str, question: str = "select 1") -> object:
 
 
 def socket_of(dsn: str) -> Path:
-    return Path(psycopg.conninfo.conninfo_to_dict(dsn)["host"]) / ".s.PGSQL.5432"
+    return Path(str(psycopg.conninfo.conninfo_to_dict(dsn)["host"])) / ".s.PGSQL.5432"
 
 
 def is_gone(pid: int, patience: float = 10) -> bool:

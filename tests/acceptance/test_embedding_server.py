@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,7 +25,7 @@ def model() -> Iterator[FakeModelServer]:
 @pytest.fixture
 def remote(cluster: database_servers.TestCluster, model: FakeModelServer, tmp_path: Path) -> Iterator[LocalServer]:
     """A service whose embeddings come from the model server."""
-    settings = {
+    settings: dict[str, Any] = {
         "embedding_model": "fake-embedding",
         "embedding_dimensions": DIMENSIONS,
         "openai_base_url": model.base_url,

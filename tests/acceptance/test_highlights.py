@@ -123,7 +123,7 @@ class Printer:
         rows = int((self.frame[1] - 2 * MARGIN) / (1.3 * self.layout.size))
         rows = min(rows, -(-len(self.lines) // self.layout.columns))
         del self.lines[rows * self.layout.columns :]
-        order = range(len(self.lines))
+        order: Sequence[int] = range(len(self.lines))
         if self.layout.across:
             order = sorted(order, key=lambda number: (number % rows, number // rows))
         left, bottom, right, top = self.layout.crop

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -16,7 +16,8 @@ from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models, ports
-from functions.core.ingestion import Outcome, Worker
+from functions.core.ingestion import Worker
+from functions.core.jobs import Outcome
 from functions.core.settings import Settings
 from functions.runtime.wiring import LOCAL_SERVER
 from tests import library
@@ -31,6 +32,11 @@ class Folder:
 
     def __init__(self, file: Path) -> None:
         self.file = file
+
+    @classmethod
+    def of(cls, file: Path) -> ports.ObjectStore:
+        """All that a worker asks of an object store."""
+        return cast(ports.ObjectStore, cls(file))
 
     def download(self, path: str, target: Path) -> None:
         shutil.copy(self.file, target)
@@ -75,7 +81,7 @@ def worker(db: Database, embedder: LocalEmbedder, tmp_path: Path) -> Worker:
     ]
     file = make_pdf(tmp_path / "cities.pdf", *pages)
     server = stored_settings.ensure_default_server(db, LOCAL_SERVER)
-    return Worker(JobStore(db), Folder(file), server, embedder, Settings(), lease_seconds=1)
+    return Worker(JobStore(db), Folder.of(file), server, embedder, Settings(), lease_seconds=1)
 
 
 def add_document(db: Database, dsn: str) -> str:
@@ -189,7 +195,7 @@ def test_a_page_with_no_text_is_named_in_the_health_report(
     """LIB-10"""
     file = make_pdf(tmp_path / "gap.pdf", "The first page has words.", "", "The third page has words.")
     document_id = add_document(db, database)
-    assert replace(worker, objects=Folder(file)).ingest_next() == Outcome(1, document_id, "done")
+    assert replace(worker, objects=Folder.of(file)).ingest_next() == Outcome(1, document_id, "done")
     with db.as_user(ADA) as connection:
         health = documents.find(connection, document_id)["health"]
     assert health == {

@@ -246,7 +246,7 @@ def test_the_second_user_finds_nothing(request: pytest.FixtureRequest, owned: Ow
     answer = stranger.ask(QUESTION)
     assert (answer["mode"], answer["sources"]) == ("guard", [])
     assert "zeppelin" not in answer["answer"]
-    body = {"model": "ibid", "messages": [{"role": "user", "content": QUESTION}]}
+    body: Json = {"model": "ibid", "messages": [{"role": "user", "content": QUESTION}]}
     completion = stranger.http.post("/v1/chat/completions", json=body).json()
     assert (completion["ibid"]["mode"], completion["ibid"]["sources"]) == ("guard", [])
     assert "zeppelin" not in completion["choices"][0]["message"]["content"]
@@ -286,7 +286,7 @@ def forge(server: LocalServer, *, secret: bytes | None = None, algorithm: str = 
     now = int(time.time())
     good = {"iss": "ibid-local", "aud": "authenticated", "role": "authenticated", "sub": str(uuid4()), "exp": now + 600}
     body = {key: value for key, value in (good | claims).items() if value is not None}
-    key = None if algorithm == "none" else secret or server.services.local_secret
+    key: str | bytes = "" if algorithm == "none" else secret or server.services.local_secret
     return jwt.encode(body, key, algorithm=algorithm)
 
 
@@ -313,7 +313,7 @@ def closed(server: LocalServer) -> list[str]:
 
 def statuses(server: LocalServer, headers: dict[str, str]) -> dict[str, tuple[int, str]]:
     """What every route that is not public answers to somebody with these headers."""
-    ids = {f"{what}_id": str(uuid4()) for what in ("document", "conversation", "message", "notebook", "note")}
+    ids: Json = {f"{what}_id": str(uuid4()) for what in ("document", "conversation", "message", "notebook", "note")}
     with server.open_client(**headers) as http:
         return {operation: refusal_of(call(http, operation, **ids)) for operation in closed(server)}
 

@@ -27,7 +27,7 @@ from PIL import Image, ImageDraw, ImageFont
 from functions.local import artifacts, ocr_layer
 from tests import database as database_servers
 from tests import documents, service
-from tests.fakes import runtime_api, storage_server
+from tests.fakes import runtime_api, storage_refusals, storage_server
 from tests.fakes.model_server import FakeModelServer, Reply, answer_json, pieces
 from tests.handlers import events
 from tests.handlers.events import Json
@@ -156,7 +156,7 @@ def cloud(
         variables = {
             "DATABASE_URL": dsn,
             "SUPABASE_URL": storage.url,
-            "SUPABASE_SECRET_KEY": storage_server.KEY,
+            "SUPABASE_SECRET_KEY": storage_refusals.KEY,
             "SUPABASE_JWT_SECRET": JWT_SECRET,
             "OPENAI_API_KEY": "none",
             "OPENAI_BASE_URL": model.base_url,

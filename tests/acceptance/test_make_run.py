@@ -55,11 +55,14 @@ class Clone:
         return process.returncode, output
 
 
-@pytest.fixture(scope="module", params=["as the tester", "as an ordinary user"])
+USERS = ["as the tester", "as an ordinary user"]
+
+
+@pytest.fixture(scope="module", params=USERS)
 def clone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
     need_leave_to_install()
     need_program("make")
-    folder = Path("/tmp") / f"ibid clone {os.getpid()} {request.param_index}"
+    folder = Path("/tmp") / f"ibid clone {os.getpid()} {USERS.index(request.param)}"
     subprocess.run(["git", "clone", "-q", str(REPOSITORY), str(folder)], check=True)
     home = folder / "home of the user"
     home.mkdir()

@@ -157,7 +157,8 @@ def test_a_note_search_finds_notes_only(vera: Assistant, owned: dict[str, Any]) 
 
 def test_a_note_is_read_to_its_end(vera: Assistant, owned: dict[str, Any]) -> None:
     """CHAT-9"""
-    text, offset = "", 0
+    text = ""
+    offset: int | None = 0
     while offset is not None:
         part = vera.call("note_read", note_id=owned["long"], offset=offset).structured_content
         assert (part["title"], part["length"]) == ("Garden", len(LONG_NOTE))

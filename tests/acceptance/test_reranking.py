@@ -14,9 +14,9 @@ from functions.adapters.openai_connection import Patience
 from functions.adapters.reranker import RerankServer
 from tests import database as database_servers
 from tests import documents
+from tests.fakes.json_server import Fault
 from tests.fakes.model_server import FakeModelServer
 from tests.fakes.rerank_server import FakeRerankServer
-from tests.fakes.token_server import Fault
 from tests.local_server import LocalServer, Person, run_local_server
 
 FACTS = {
@@ -174,7 +174,8 @@ def test_a_model_reads_passages_that_follow_each_other_side_by_side(
         "What happens in the morning on the island is quiet.",
     ]
     with FakeModelServer() as model:
-        config = {"rerank_base_url": reranker.base_url, "chat_model": "fake", "openai_base_url": model.base_url}
+        urls = {"rerank_base_url": reranker.base_url, "openai_base_url": model.base_url}
+        config: dict[str, Any] = {"chat_model": "fake", **urls}
         with run_local_server(dsn, tmp_path, **config) as service, service.person("Islander") as person:
             person.add(documents.make_pdf(tmp_path / "island.pdf", *island))
             person.follow(person.add_bytes("bakery.txt", FACTS["bakery.txt"])["id"])

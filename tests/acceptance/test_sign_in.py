@@ -91,7 +91,7 @@ REFUSED: dict[str, Make] = {
     "no-role": with_claims(role=None),
     "no-subject": with_claims(sub=None),
     "odd-subject": with_claims(sub="admin"),
-    "unsigned": lambda issuer: jwt.encode(claims(issuer), None, algorithm="none", headers={"kid": "ec"}),
+    "unsigned": lambda issuer: jwt.encode(claims(issuer), "", algorithm="none", headers={"kid": "ec"}),
     "public-key-as-secret": lambda issuer: key_server.confuse(claims(issuer), EC_KEY, "ec"),
     "shared-secret": lambda issuer: sign(claims(issuer), LEGACY_SECRET, "HS256", "ec"),
     "unknown-key": lambda issuer: sign(claims(issuer), EC_KEY, "ES256", "made up"),
@@ -140,7 +140,7 @@ LEGACY_REFUSED = {
     "other-audience": lambda issuer: sign(claims(issuer, aud="x"), LEGACY_SECRET, "HS256"),
     "anon-key": lambda issuer: sign(claims(issuer, role="anon", sub=None, aud=None), LEGACY_SECRET, "HS256"),
     "service-key": lambda issuer: sign(claims(issuer, role="service_role", sub=None), LEGACY_SECRET, "HS256"),
-    "unsigned": lambda issuer: jwt.encode(claims(issuer), None, algorithm="none"),
+    "unsigned": lambda issuer: jwt.encode(claims(issuer), "", algorithm="none"),
     "other-secret": lambda issuer: sign(claims(issuer), LEGACY_SECRET + "!", "HS256"),
     "signing-key": lambda issuer: sign(claims(issuer), EC_KEY, "ES256", "ec"),
 }
@@ -161,7 +161,7 @@ def test_a_dangerous_configuration_lets_nobody_in_and_says_so(
     module_database: str, home: Path, keys: KeyServer, setting: dict[str, Any]
 ) -> None:
     with run_local_server(module_database, home, worker=False, supabase_url=keys.url, **setting) as running:
-        for token in (with_claims()(keys.issuer), jwt.encode(claims(keys.issuer), None, algorithm="none")):
+        for token in (with_claims()(keys.issuer), jwt.encode(claims(keys.issuer), "", algorithm="none")):
             response = list_documents(running, token)
             assert problem_of(response) == (503, "unavailable")
             assert "Sign-in is not set up" in response.json()["detail"]

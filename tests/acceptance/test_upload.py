@@ -115,7 +115,8 @@ def test_what_cannot_be_taken_is_refused_before_a_byte_is_sent(
     ada: Person, fields: Json, problem: tuple[int, str], said: str
 ) -> None:
     """LIB-4"""
-    answer = ada.announce(**{"size": 10} | fields)
+    sent: Json = {"size": 10} | fields
+    answer = ada.announce(**sent)
     assert problem_of(answer) == problem
     assert said in answer.json()["detail"]
     assert ada.get("/documents")["items"] == []
@@ -234,7 +235,8 @@ def test_a_second_sending_to_the_same_address_replaces_the_first(ada: Person) ->
     document_id = ticket["document"]["id"]
     for text in (b"The boiler burns wood.", b"The boiler burns peat and nothing else."):
         assert ada.put(ticket, text).is_success
-        document = ada.follow(document_id)
+        ada.follow(document_id)
+    document = ada.get(f"/documents/{document_id}")
     assert (document["status"], document["size_bytes"]) == ("indexed", 39)
     pages = ada.get(f"/documents/{document_id}/text")["pages"]
     assert [(page["page"], page["text"]) for page in pages] == [(1, "The boiler burns peat and nothing else.")]

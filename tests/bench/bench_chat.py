@@ -89,6 +89,7 @@ class Bench:
     def measure(self, question: str) -> Turn:
         started = time.perf_counter()
         saved = first_word = 0.0
+        last: dict[str, Any] = {}
         for at, event in self._stream(f"{self._base_url}/api/rag/chat", {"query": question, "stream": True}):
             if "meta" in event:
                 saved = at

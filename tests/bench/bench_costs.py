@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -113,7 +114,8 @@ class Installation:
 
     def __init__(self, log: Path) -> None:
         os.environ["AWS_LAMBDA_FUNCTION_NAME"] = "ibid-bench"
-        Services.is_local = True  # files of the laptop, which no function has
+        # Files of the laptop, which no function has.
+        Services.is_local = True  # type: ignore[method-assign, assignment]
         self._services, self._log = wiring.services(), log
         self.user = models.User(auth.local_user_id(USER), False, {})
         token = auth.issue_local_token(self._services.local_secret, self.user.id, USER)
@@ -130,7 +132,7 @@ class Installation:
         runs = []
         while (job_id := self._find_job(document["id"])) is not None:
             record = events.load("sqs")["Records"][0] | {"body": json.dumps({"job_id": job_id})}
-            answer, run = time_call(lambda record=record: events.invoke("ingest", {"Records": [record]}))
+            answer, run = time_call(partial(events.invoke, "ingest", {"Records": [record]}))
             if answer["batchItemFailures"]:
                 raise SystemExit("the worker failed")
             runs.append(run)
@@ -141,7 +143,7 @@ class Installation:
         runs: list[Run] = []
         while len(runs) < count:
             body = {"query": next(questions)}
-            answer, run = time_call(lambda body=body: self._send("chat", "/api/rag/chat", body))
+            answer, run = time_call(partial(self._send, "chat", "/api/rag/chat", body))
             if answer["mode"] == "model":
                 runs.append(run)
         return runs

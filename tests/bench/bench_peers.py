@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ SETTINGS = {
 }
 
 
-def measure(parts: list[str], *, is_long: bool) -> list[dict[str, Any]]:
+def measure(parts: Sequence[str], *, is_long: bool) -> list[dict[str, Any]]:
     figures: list[dict[str, Any]] = []
     with (
         tempfile.TemporaryDirectory(prefix="ibid-bench-") as name,

@@ -19,6 +19,7 @@ from functions.local import (
     evaluation_calibration,
     evaluation_goals,
     evaluation_sets,
+    evaluation_tables,
 )
 
 PASSAGES = {
@@ -68,7 +69,7 @@ def embedder(tmp_path: Path) -> Iterator[ports.Embedder]:
         yield opened
 
 
-def test_a_set_is_read_with_the_documents_of_its_questions(asked: evaluation_sets.QuestionSet):
+def test_a_set_is_read_with_the_documents_of_its_questions(asked: evaluation_sets.QuestionSet) -> None:
     """EVAL-3"""
     assert [(one.id, one.gold, one.documents) for one in asked.questions] == [
         (name, frozenset({name}), frozenset({f"{name}.txt"})) for name in PASSAGES
@@ -80,13 +81,13 @@ def test_a_set_is_read_with_the_documents_of_its_questions(asked: evaluation_set
 
 def test_a_set_is_measured_in_each_language(
     store: Database, asked: evaluation_sets.QuestionSet, embedder: ports.Embedder, capsys: pytest.CaptureFixture[str]
-):
+) -> None:
     """EVAL-1, EVAL-3"""
     found = evaluation.evaluate(store, asked, embedder, Settings())
     assert evaluation_goals.mean_scores(found.arms["hybrid"]).ndcg == 1.0
     assert [row["figure"] for row in evaluation_goals.list_figures(found) if not row["ok"]] == []
-    evaluation.print_report(found)
-    evaluation.print_difference(found, found)
+    evaluation_tables.print_report(found)
+    evaluation_tables.print_difference(found, found)
     printed = capsys.readouterr().out
     assert [line.split()[:3] for line in printed.splitlines() if line.startswith("hybrid  ")] == [
         ["hybrid", "en", "3"],
@@ -98,7 +99,7 @@ def test_a_set_is_measured_in_each_language(
 
 def test_the_guard_is_calibrated_on_the_set(
     store: Database, asked: evaluation_sets.QuestionSet, embedder: ports.Embedder
-):
+) -> None:
     """RET-8: without its document, no question has as much evidence as with it."""
     found = evaluation_calibration.collect_evidence(store, asked, embedder, Settings())
     assert [len(kind) for kind in (found.answerable, found.left_out, found.unanswerable)] == [4, 4, 0]
@@ -114,7 +115,7 @@ def test_a_threshold_that_was_found_is_used_by_the_installation(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-):
+) -> None:
     """RET-8: `eval SET --calibrate --save`"""
     monkeypatch.setenv("DATABASE_URL", database)
     monkeypatch.setenv("IBID_HOME", str(tmp_path))
@@ -128,7 +129,7 @@ def test_a_threshold_that_was_found_is_used_by_the_installation(
 
 def test_every_part_of_the_search_is_left_out_once(
     store: Database, asked: evaluation_sets.QuestionSet, embedder: ports.Embedder
-):
+) -> None:
     """EVAL-1"""
     figures = evaluation_ablation.run(store, asked, embedder, Settings())
     variants = evaluation_ablation.list_variants(asked, Settings())

@@ -25,7 +25,7 @@ SETS = (
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_no_question_is_missed_by_words(database: str, name: str):
+def test_no_question_is_missed_by_words(database: str, name: str) -> None:
     """RET-2: a passage is found for every question that has a word in common with the set."""
     questions = evaluation_sets.read_set(name, root=need_eval_data())
     embedder = BlindEmbedder(LocalEmbedder())

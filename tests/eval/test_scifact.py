@@ -28,7 +28,7 @@ def read_part() -> evaluation_sets.QuestionSet:
     return replace(found, passages=passages, questions=questions)
 
 
-def test_the_right_abstract_is_found_for_a_claim(database: str, pytestconfig: pytest.Config):
+def test_the_right_abstract_is_found_for_a_claim(database: str, pytestconfig: pytest.Config) -> None:
     """EVAL-1: nDCG@10 of the hybrid search, which is more than either arm alone finds."""
     questions = read_part()
     home = pytestconfig.cache.mkdir("ibid")  # vectors stay the same however the search changes

@@ -154,8 +154,8 @@ class FakeModelServer:
         if refused := self._refused(body):
             fault = {"message": f"Unsupported parameter: '{refused}'", "type": "invalid_request_error"}
             return Reply(status=400, error=fault | {"param": refused, "code": "unsupported_parameter"})
-        if fault := self._find_fault(body):
-            return Reply(status=400, error={"message": fault, "type": "invalid_request_error", "param": "messages"})
+        if message := self._find_fault(body):
+            return Reply(status=400, error={"message": message, "type": "invalid_request_error", "param": "messages"})
         return self._replies.popleft() if self._replies else default(body)
 
     def _find_fault(self, body: Body) -> str | None:
@@ -242,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _complete(self, body: Body, reply: Reply) -> None:
         time.sleep(reply.delay * len(reply.pieces))
         text = "".join(reply.pieces)
-        message = {"role": "assistant", "content": None, "refusal": text} if reply.refusal else {"content": text}
+        message: Body = {"role": "assistant", "content": None, "refusal": text} if reply.refusal else {"content": text}
         if reply.calls:
             message = {"content": text or None, "tool_calls": [_whole_call(at, c) for at, c in enumerate(reply.calls)]}
         choice = {"index": 0, "message": {"role": "assistant"} | message, "finish_reason": _finish(reply)}

@@ -6,7 +6,8 @@ import base64
 import uuid
 from dataclasses import dataclass, field
 from email.message import Message
-from typing import TYPE_CHECKING, BinaryIO
+from io import BufferedIOBase
+from typing import TYPE_CHECKING
 
 from tests.fakes.storage_refusals import BAD_KEY, KEY, Refusal
 
@@ -35,7 +36,7 @@ class Upload:
 Uploads = dict[str, Upload]
 
 
-def read_whole(headers: Message, body: BinaryIO) -> bytes:
+def read_whole(headers: Message, body: BufferedIOBase) -> bytes:
     """A body as long as it was announced to be. Raises CutOffError."""
     length = int(headers.get("content-length") or 0)
     content = body.read(length)
@@ -44,7 +45,7 @@ def read_whole(headers: Message, body: BinaryIO) -> bytes:
     return content
 
 
-def serve(state: StorageServer, method: str, path: str, headers: Message, body: BinaryIO) -> Reply:
+def serve(state: StorageServer, method: str, path: str, headers: Message, body: BufferedIOBase) -> Reply:
     """One request of the protocol. Status codes are meant as they are here, unlike in the rest of the API."""
     if headers.get("tus-resumable") != "1.0.0":
         read_whole(headers, body)
@@ -73,7 +74,7 @@ def _create(state: StorageServer, path: str, headers: Message) -> Reply:
     return 201, {"location": f"{state.url}/storage/v1/{path.rstrip('/')}/{upload_id}"}
 
 
-def _continue(state: StorageServer, method: str, path: str, headers: Message, body: BinaryIO) -> Reply:
+def _continue(state: StorageServer, method: str, path: str, headers: Message, body: BufferedIOBase) -> Reply:
     folder, _, upload_id = path.rpartition("/")
     upload = state.uploads.get(upload_id)
     if upload is None:

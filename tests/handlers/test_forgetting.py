@@ -41,7 +41,7 @@ def count_rows(services: Services, caller: Caller) -> dict[str, int]:
         return {
             table: connection.execute(
                 f"select count(*) as n from rag.{table} where owner_id = %s".encode(), (caller.user.id,)
-            ).fetchone()["n"]
+            ).fetchall()[0]["n"]
             for table in tables
         }
 

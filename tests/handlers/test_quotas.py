@@ -144,6 +144,7 @@ def test_a_search_is_one_round_trip_also_when_it_is_counted(
 ) -> None:
     services.policy()
     statements: list[object] = []
+    assert services.config.database_url is not None
     execute, dsn = psycopg.Connection.execute, services.config.database_url.get_secret_value()
 
     def count(self: Any, query: Any, *rest: Any, **options: Any) -> Any:

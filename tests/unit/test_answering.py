@@ -34,9 +34,9 @@ def ask(
 ) -> tuple[str, models.Answer | None, errors.IbidError | None]:
     """The text streamed, the answer, and the error that ended it."""
     patience = Patience(attempts=2, total_seconds=2, first_wait=0.01)
-    model = server and OpenAIChatModel(
-        model="fake", base_url=server.base_url, patience=patience, read_seconds=read_seconds
-    )
+    model = None
+    if server is not None:
+        model = OpenAIChatModel(model="fake", base_url=server.base_url, patience=patience, read_seconds=read_seconds)
     streamed, ready = "", None
     try:
         for item in answering.answer_question(QUESTION, hits, lang=lang, history=[], chat_model=model):
@@ -74,7 +74,7 @@ def test_the_default_fake_quotes_its_first_passage(server: FakeModelServer) -> N
     assert [source.check for source in ready.sources] == ["exact"]
 
 
-MISBEHAVIOURS = {
+MISBEHAVIOURS: dict[str, Reply | str] = {
     "invented-ids": answer(("It employs 420 people in Lyon.", ["doc:99", "x"])),
     "foreign-ids": answer(("It employs 420 people in Lyon.", ["victim:1", "other-tenant:0"])),
     "wrong-json": '{"sections":[{"text":"It employs 420 people in Lyon.","source_ids":"doc:0",}},]',

@@ -117,7 +117,7 @@ def test_what_is_no_token_is_refused_in_words(server: KeyServer, token: str) -> 
 def test_the_algorithm_is_ours_to_choose(server: KeyServer) -> None:
     """No signature at all, the public key used as a shared secret, and a key of the other kind."""
     body = claims(issuer_of(server))
-    unsigned = jwt.encode(body, None, algorithm="none", headers={"kid": "ec"})
+    unsigned = jwt.encode(body, "", algorithm="none", headers={"kid": "ec"})
     other_kind = sign(body, RSA_KEY, "RS256", "rsa")
     project = auth.JwtAuthenticator.for_supabase(server.url, "ES256")
     for token in (key_server.confuse(body, EC_KEY, "ec"), unsigned, other_kind, sign(body, SECRET, "HS256", "ec")):
@@ -128,7 +128,7 @@ def test_the_algorithm_is_ours_to_choose(server: KeyServer) -> None:
 def test_a_local_secret_does_not_accept_unsigned_or_foreign_tokens() -> None:
     local = auth.JwtAuthenticator.for_local(SECRET)
     for token in (
-        jwt.encode(claims(), None, algorithm="none"),
+        jwt.encode(claims(), "", algorithm="none"),
         sign(claims(), SECRET + b"!"),
         sign(claims(), SECRET * 2, "HS512"),
     ):
@@ -228,7 +228,7 @@ TROUBLE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(params=TROUBLE.values(), ids=TROUBLE)
+@pytest.fixture(params=list(TROUBLE.values()), ids=list(TROUBLE))
 def trouble(request: pytest.FixtureRequest, server: KeyServer) -> Callable[[], None]:
     """Breaks the address of the keys in one way."""
 

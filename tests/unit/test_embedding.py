@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -38,8 +39,11 @@ class HashEmbedder:
         return len(text.split())
 
 
-def collect(batches) -> tuple[dict[int, list[float]], list[embedding.EmbeddingFailure]]:
-    vectors, failures = {}, []
+def collect(
+    batches: Iterable[embedding.EmbeddedBatch],
+) -> tuple[dict[int, list[float]], list[embedding.EmbeddingFailure]]:
+    vectors: dict[int, list[float]] = {}
+    failures: list[embedding.EmbeddingFailure] = []
     for batch in batches:
         vectors |= {index: row.tolist() for index, row in zip(batch.indices, batch.vectors, strict=True)}
         failures += batch.failures
@@ -133,7 +137,7 @@ def test_a_vector_that_cannot_be_searched_is_a_failure_of_its_text_only(vector: 
     texts = ["a", "bad", "b"]
 
     class ListEmbedder(HashEmbedder):
-        def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        def embed(self, texts: Sequence[str]) -> Any:  # rows of different lengths make no array
             return [vector if text == "bad" else vector_of(text) for text in texts]
 
     vectors, failures = collect(embedding.embed_chunks(ListEmbedder(), texts, batch_size=3))
@@ -213,5 +217,6 @@ def test_batches_side_by_side_do_not_run_ahead_of_the_reader() -> None:
     embedder = HashEmbedder()
     batches = embedding.embed_chunks(embedder, [f"text {n}" for n in range(200)], batch_size=1, concurrency=2)
     next(batches)
+    assert isinstance(batches, Generator)
     batches.close()
     assert len(embedder.calls) <= 2

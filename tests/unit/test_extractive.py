@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -100,6 +101,6 @@ def test_the_answer_is_among_the_sentences_for_most_real_questions(name: str, go
     assert found / len(questions) >= goal
 
 
-def _rows(path: object) -> list[dict]:
+def _rows(path: object) -> list[dict[str, Any]]:
     with open(str(path), encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]

@@ -23,6 +23,8 @@ REWRITTEN = "What was the revenue of Dupont in 2019?"
 class Model:
     """A chat model that says one thing, piece by piece, and may fail at the end."""
 
+    takes_tools = False
+
     def __init__(self, *pieces: str, failure: errors.IbidError | None = None) -> None:
         self.pieces, self.failure = pieces, failure
         self.asked: list[Sequence[ports.ChatMessage]] = []

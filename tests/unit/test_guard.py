@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from functions.core import guard
+from functions.core import guard, models
 from functions.core.settings import Settings
 from functions.runtime import wiring
 from tests.fakes.search_hits import make_hit
@@ -29,12 +29,14 @@ SETTINGS = Settings(similarity_threshold=0.4)
         pytest.param("fr", [MEASURED, EVERY], 0.18, id="a-threshold-of-its-own-beside-the-usual-one"),
     ],
 )
-def test_less_evidence_is_asked_for_where_similarity_says_less(lang: str, servers: list, threshold: float):
+def test_less_evidence_is_asked_for_where_similarity_says_less(
+    lang: str, servers: list[models.EmbeddingServer], threshold: float
+) -> None:
     """RET-8, RET-5"""
     assert guard.find_threshold(lang, servers, SETTINGS) == pytest.approx(threshold)
 
 
-def test_evidence_is_that_of_the_best_passage():
+def test_evidence_is_that_of_the_best_passage() -> None:
     """RET-8"""
     hits = [replace(make_hit("x"), similarity=s, coverage=c) for s, c in ((0.8, 0.0), (0.5, 0.7), (-0.2, 1.0))]
     assert guard.find_evidence(hits) == pytest.approx(0.6)

@@ -8,6 +8,7 @@ import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -118,7 +119,7 @@ def test_texts_of_all_kinds_in_one_call_keep_their_vectors_and_their_order() -> 
 
 def test_rows_are_float32_of_unit_length() -> None:
     vectors = embedder().embed(list(TEXTS.values()))
-    assert (vectors.dtype, vectors.shape) == (np.float32, (len(TEXTS), embedder().dimensions))
+    assert (vectors.dtype, vectors.shape) == (np.dtype(np.float32), (len(TEXTS), embedder().dimensions))
     assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 1e-5
 
 
@@ -231,7 +232,12 @@ def test_constructing_loads_nothing() -> None:
 def test_many_threads_share_one_session_that_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[Path] = []
     load = local_embedder._load_model
-    monkeypatch.setattr(local_embedder, "_load_model", lambda *a: (loads.append(a[0]), load(*a))[1])
+
+    def count_load(folder: Path, *rest: Any) -> Any:
+        loads.append(folder)
+        return load(folder, *rest)
+
+    monkeypatch.setattr(local_embedder, "_load_model", count_load)
     fresh, texts = local_embedder.LocalEmbedder(threads=2), list(TEXTS.values())
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(lambda text: fresh.embed([text])[0], texts * 3))

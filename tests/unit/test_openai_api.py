@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -24,15 +25,16 @@ def server() -> Iterator[FakeModelServer]:
         yield running
 
 
-def chat_model(server: FakeModelServer, **options: object) -> OpenAIChatModel:
-    return OpenAIChatModel(
-        **{"model": "fake", "base_url": server.base_url, "api_key": KEY, "patience": QUICK} | options
-    )
+def usual_options(server: FakeModelServer) -> dict[str, Any]:
+    return {"model": "fake", "base_url": server.base_url, "api_key": KEY, "patience": QUICK}
 
 
-def embedder(server: FakeModelServer, **options: object) -> OpenAIEmbedder:
-    given = {"model": "fake", "dimensions": 8, "base_url": server.base_url, "api_key": KEY, "patience": QUICK}
-    return OpenAIEmbedder(**given | options)
+def chat_model(server: FakeModelServer, **options: Any) -> OpenAIChatModel:
+    return OpenAIChatModel(**usual_options(server) | options)
+
+
+def embedder(server: FakeModelServer, **options: Any) -> OpenAIEmbedder:
+    return OpenAIEmbedder(**usual_options(server) | {"dimensions": 8} | options)
 
 
 def test_a_completion_streams_and_counts_its_tokens(server: FakeModelServer) -> None:
@@ -86,7 +88,9 @@ def test_a_failure_before_any_text_is_tried_again(server: FakeModelServer, failu
 
 
 @pytest.mark.parametrize("ending", ["cut", "silent", "error"])
-def test_nothing_is_tried_again_once_text_has_come(server: FakeModelServer, ending: str) -> None:
+def test_nothing_is_tried_again_once_text_has_come(
+    server: FakeModelServer, ending: Literal["cut", "silent", "error"]
+) -> None:
     server.script(Reply(["half "], ending=ending), "never")
     stream = iter(chat_model(server).stream(HELLO))
     assert next(stream) == "half "

@@ -37,8 +37,13 @@ def test_what_is_always_shown_begins_at_nought() -> None:
 
 def test_no_count_is_lost_between_threads() -> None:
     registry = Registry()
+
+    def add_hits(count: int) -> None:
+        for _ in range(count):
+            registry.add([(HITS, ("ada",), 1)])
+
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: [registry.add([(HITS, ("ada",), 1)]) for _ in range(500)], range(8)))
+        list(pool.map(add_hits, [500] * 8))
     assert 'hits_total{who="ada"} 4000' in registry.render()
 
 

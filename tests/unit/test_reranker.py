@@ -10,8 +10,8 @@ import pytest
 from functions.adapters.openai_connection import Patience
 from functions.adapters.reranker import RerankServer
 from functions.core import errors
+from tests.fakes.json_server import Fault
 from tests.fakes.rerank_server import FakeRerankServer
-from tests.fakes.token_server import Fault
 
 KEY = "sk-secret-key-of-the-test"
 QUICK = Patience(attempts=3, total_seconds=5, first_wait=0.01)
@@ -28,7 +28,8 @@ def server() -> Iterator[FakeRerankServer]:
 
 
 def reranker(server: FakeRerankServer, **given: Any) -> RerankServer:
-    return RerankServer(**{"base_url": server.base_url, "model": "fake", "api_key": KEY, "patience": QUICK} | given)
+    usual: dict[str, Any] = {"base_url": server.base_url, "model": "fake", "api_key": KEY, "patience": QUICK}
+    return RerankServer(**usual | given)
 
 
 def results(*rows: tuple[Any, Any]) -> Fault:

@@ -127,9 +127,10 @@ def test_the_real_search_finds_the_sentences_among_others_of_an_indexed_document
         f"The lighthouse keeper's note {number} on sauerkraut, votes and {number} kinds of salt."
         for number in range(30)
     ]
-    for texts in (others, PAGES):
-        vectors = embedder().embed(texts).tolist()
-        document_id = library.index_document(opened, database, texts, server=server, vectors=vectors)
+    _, document_id = (
+        library.index_document(opened, database, texts, server=server, vectors=embedder().embed(texts).tolist())
+        for texts in (others, PAGES)
+    )
     sentences = choose_sentences([make_chunk(page, page=number) for number, page in enumerate(PAGES, 1)])
     find = partial(search_for, opened, server)
     assert measure(document_id, sentences, find) == Score(4, 4, 1.0)

@@ -13,7 +13,7 @@ def find(quote: str, start: int, *texts: str, page: int = 1) -> tuple[int, str] 
     """The page and the words found again; `texts` are pages 1, 2, …"""
     pages = {number: snapshots.StoredPage(text) for number, text in enumerate(texts, 1)}
     found = snapshots.find_again(quote, page, start, pages)
-    return found and (found.page, texts[found.page - 1][found.start : found.end])
+    return None if found is None else (found.page, texts[found.page - 1][found.start : found.end])
 
 
 def test_the_nearest_of_equal_words_is_taken() -> None:

@@ -7,6 +7,7 @@ import json
 import random
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -64,7 +65,7 @@ def chunk(
     )
 
 
-def chunks_of(*blocks: str | models.Table, **options: int) -> list[models.Chunk]:
+def chunks_of(*blocks: str | models.Table, **options: Any) -> list[models.Chunk]:
     return chunk(make_page(*blocks), **options)[0]
 
 

@@ -12,8 +12,9 @@ from functions.adapters.openai_api import OpenAIEmbedder
 from functions.adapters.openai_connection import Patience
 from functions.adapters.token_embeddings import TokenServer
 from functions.core import errors, late_chunking, ports
+from tests.fakes.json_server import Fault
 from tests.fakes.model_server import word_vector
-from tests.fakes.token_server import FakeTokenServer, Fault
+from tests.fakes.token_server import FakeTokenServer
 
 KEY = "sk-secret-key-of-the-test"
 QUICK = Patience(attempts=3, total_seconds=5, first_wait=0.01)
@@ -28,7 +29,7 @@ def server() -> Iterator[FakeTokenServer]:
 def token_server(
     server: FakeTokenServer, *, max_input_tokens: int = 512, suffix: str = "", **given: Any
 ) -> TokenServer:
-    options = {"api_key": KEY, "patience": QUICK} | given
+    options: dict[str, Any] = {"api_key": KEY, "patience": QUICK} | given
     embedder = OpenAIEmbedder(
         model="fake", dimensions=8, max_input_tokens=max_input_tokens, base_url=f"{server.base_url}/v1", **options
     )

@@ -137,7 +137,8 @@ def test_a_long_note_is_read_in_parts_that_join() -> None:
     """CHAT-9"""
     content = "".join(f"{number} bottles\n" for number in range(3000))
     row = {"id": UUID(ID), "title": "Bottles", "content": content, "updated_at": datetime(2026, 1, 1, tzinfo=UTC)}
-    parts, offset = [], 0
+    parts: list[str] = []
+    offset: int | None = 0
     while offset is not None:
         result = tool_results.describe_note(row, offset)
         jsonschema.validate(result.data, tools.BY_NAME["note_read"].result)

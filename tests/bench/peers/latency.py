@@ -79,8 +79,8 @@ def make_dataset(
             for passage in question.gold:
                 answers[passage].append(number)
         texts += [question.text for question in asked.questions]
-        units = zip(asked.passages, list_passages(asked), strict=True)
-        topics += [(p.text, unit.text, tuple(answers[p.id])) for p, unit in units if p.id in answers]
+        pairs = zip(asked.passages, list_passages(asked), strict=True)
+        topics += [(p.text, unit.text, tuple(answers[p.id])) for p, unit in pairs if p.id in answers]
     vectors = embedder.embed([whole for _, whole, _ in topics])
     made = [tenants.Topic(text, vector, own) for (text, _, own), vector in zip(topics, vectors, strict=True)]
     units, unit_vectors, asking = tenants.make_units(made, count, SEED)

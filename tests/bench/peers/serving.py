@@ -33,10 +33,11 @@ def serve(store: Store) -> None:
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    dataset = None
+    dataset: datasets.Dataset | None = None
     for line in sys.stdin:
         message = json.loads(line)
-        what, answer = message.pop("do"), {}
+        what = message.pop("do")
+        answer: dict[str, Any] = {}
         if what == "ask":
             assert dataset is not None
             number = message["question"]
