@@ -1,4 +1,4 @@
-"""A chat model that looks further by itself: what it finds is cited and saved, inside what the question is asked of."""
+"""A chat model that calls tools: what they find is cited and saved, and stays within the scope of the question."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ QUOTE = "lease of the house in Bergen ends in March 2031"
 
 @pytest.fixture(scope="module", autouse=True)
 def narrow(server: LocalServer, thinking: LocalServer) -> Iterator[None]:
-    """One passage is given with the question, so that everything else is found by a tool or not at all."""
+    """Gives the model one passage only, so that it can find everything else by tools alone."""
     with thinking.person("admin", admin=True) as admin:
         admin.http.patch("/api/rag/settings", json={"context_passages": 1})
         yield
         admin.http.patch("/api/rag/settings", json={"context_passages": 8})
-    server.services.forget_policy()  # which may have been read meanwhile, and would be kept for seconds
+    server.services.forget_policy()  # the settings may have been read meanwhile and are cached for seconds
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +57,8 @@ def asker(owned: dict[str, Any], model: FakeModelServer) -> Person:
     return person
 
 
-def told(model: FakeModelServer) -> list[str]:
-    """What the tools said to the model."""
+def tool_results(model: FakeModelServer) -> list[str]:
+    """The results of the tools that the model was sent."""
     return [str(m["content"]) for m in model.chats[-1]["messages"] if m["role"] == "tool"]
 
 
@@ -66,11 +66,13 @@ def lease_answer(owned: dict[str, Any]) -> Reply:
     return answer((ENDS, [f"{owned['lease']}:0"], [QUOTE]))
 
 
-def test_what_a_tool_found_is_cited_and_saved(asker: Person, owned: dict[str, Any], model: FakeModelServer) -> None:
+def test_a_passage_found_by_a_tool_is_cited_and_saved(
+    asker: Person, owned: dict[str, Any], model: FakeModelServer
+) -> None:
     """CHAT-9, CHAT-5"""
     model.script(Reply(["Let me look."], calls=[LOOK]), lease_answer(owned))
     given = asker.ask(QUESTION)
-    assert LEASE in told(model)[0]
+    assert LEASE in tool_results(model)[0]
     assert LEASE not in str(model.chats[0])
     assert (given["answer"], given["status"], given["mode"]) == (f"{ENDS} [1]", "complete", "model")
     (source,) = given["sources"]
@@ -82,7 +84,9 @@ def test_what_a_tool_found_is_cited_and_saved(asker: Person, owned: dict[str, An
     assert [{key: kept[key] for key in source} for kept in saved["sources"]] == [source]
 
 
-def test_an_answer_after_a_tool_streams_once(asker: Person, owned: dict[str, Any], model: FakeModelServer) -> None:
+def test_an_answer_after_a_tool_call_is_streamed_once(
+    asker: Person, owned: dict[str, Any], model: FakeModelServer
+) -> None:
     """CHAT-2, CHAT-9"""
     long = "I shall look for the lease, since the passages that I was given speak of the boiler and its chimney. " * 3
     model.script(Reply(pieces(long), calls=[LOOK]), lease_answer(owned))
@@ -96,7 +100,7 @@ def test_an_answer_after_a_tool_streams_once(asker: Person, owned: dict[str, Any
     assert events[-1]["sources"][-1]["file_name"] == "lease.txt"
 
 
-def test_a_note_that_was_read_is_cited(asker: Person, owned: dict[str, Any], model: FakeModelServer) -> None:
+def test_a_note_read_by_a_tool_is_cited(asker: Person, owned: dict[str, Any], model: FakeModelServer) -> None:
     """CHAT-9, RET-7"""
     model.script(
         Reply(calls=[Call("note_search", {"query": "key"})]),
@@ -108,7 +112,7 @@ def test_a_note_that_was_read_is_cited(asker: Person, owned: dict[str, Any], mod
     assert "tools" not in model.chats[-1]
 
 
-def test_an_administrator_may_switch_it_off(
+def test_an_administrator_can_switch_tools_off(
     asker: Person, admin: Person, thinking: LocalServer, model: FakeModelServer
 ) -> None:
     """CHAT-9, SET-3"""
@@ -135,7 +139,7 @@ def test_an_administrator_may_switch_it_off(
         (Call("note_read", {"note_id": "note"}), "notebook_id"),
     ],
 )
-def test_tools_do_not_reach_beyond_what_the_question_is_asked_of(
+def test_tools_stay_within_the_scope_of_the_question(
     asker: Person, owned: dict[str, Any], model: FakeModelServer, call: Call, scope: str
 ) -> None:
     """CHAT-3, CHAT-9"""
@@ -146,8 +150,8 @@ def test_tools_do_not_reach_beyond_what_the_question_is_asked_of(
     place: Json = {"document_ids": [owned["boiler"]]} if scope == "document_ids" else {scope: owned["notebook_id"]}
     model.script(Reply(calls=[Call(call.name, arguments)]), lease_answer(owned))
     given = asker.ask(QUESTION, **place)
-    assert "2031" not in told(model)[0]
-    assert "clock" not in told(model)[0]
+    assert "2031" not in tool_results(model)[0]
+    assert "clock" not in tool_results(model)[0]
     assert "lease.txt" not in {source["file_name"] for source in given["sources"]}
 
 
@@ -160,7 +164,7 @@ def test_tools_do_not_reach_beyond_what_the_question_is_asked_of(
         Call("note_read", {"note_id": "secret"}),
     ],
 )
-def test_tools_never_reach_what_belongs_to_somebody_else(
+def test_tools_never_return_another_users_content(
     asker: Person, owned: dict[str, Any], model: FakeModelServer, call: Call
 ) -> None:
     """SEC-2, SEC-3, CHAT-9"""
@@ -170,7 +174,7 @@ def test_tools_never_reach_what_belongs_to_somebody_else(
     }
     model.script(Reply(calls=[Call(call.name, arguments)]), answer((FOREIGN, [f"{owned['foreign']}:0"])))
     given = asker.ask(QUESTION)
-    assert "moored" not in told(model)[0]
+    assert "moored" not in tool_results(model)[0]
     assert given["sources"] == []
 
 
@@ -186,7 +190,7 @@ def test_tools_never_reach_what_belongs_to_somebody_else(
     ],
     ids=["invented", "broken", "unstorable", "hostile", "nowhere", "many"],
 )
-def test_odd_calls_cost_a_round_and_not_the_answer(
+def test_invalid_calls_use_up_a_round_but_the_answer_comes(
     asker: Person, owned: dict[str, Any], model: FakeModelServer, calls: list[Call]
 ) -> None:
     """CHAT-9"""
@@ -194,4 +198,4 @@ def test_odd_calls_cost_a_round_and_not_the_answer(
     model.script(Reply(calls=made), answer(("The boiler burns wood chips.", [f"{owned['boiler']}:0"])))
     given = asker.ask(QUESTION)
     assert (given["status"], given["sources"][0]["file_name"]) == ("complete", "boiler.txt")
-    assert all(told(model))
+    assert all(tool_results(model))

@@ -50,7 +50,7 @@ def _installed(dsn: str, home: Path, **environment: str) -> Iterator[Services]:
 
 @pytest.fixture(scope="module", autouse=True)
 def event_loop() -> Iterator[None]:
-    """Sets an event loop for Mangum, which an earlier test may have removed, and closes the one that Mangum leaves open."""
+    """Sets the event loop that Mangum asks for, which an earlier test may have removed, and closes it."""
     with suppress(RuntimeError), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         asyncio.get_event_loop().close()

@@ -80,7 +80,7 @@ def refuse(*_: Any, **__: Any) -> Any:
 
 
 def use_everything(caller: Caller, patch: pytest.MonkeyPatch, model: FakeModelServer) -> None:
-    """Uploads each kind of document, asks for each kind of answer and causes each kind of fault, all containing MARK."""
+    """Uploads every kind of document and causes every kind of answer and fault, all with MARK in them."""
     services = caller.services
     caller.add(TEXT.encode(), f"{MARK}.txt")
     caller.add(make_pdf(services.config.home / "made.pdf", [TEXT]).read_bytes(), f"{MARK}.pdf")
