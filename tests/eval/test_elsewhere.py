@@ -1,4 +1,4 @@
-"""A question set in a folder of its own, measured in every way there is."""
+"""A question set in another folder, measured in every way."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ QUESTIONS = {
 
 @pytest.fixture
 def asked(tmp_path: Path) -> evaluation_sets.QuestionSet:
-    """EVAL-3: the documented format, somewhere."""
+    """EVAL-3: a set in the documented format, in any folder."""
     corpus = [
         {"passage_id": name, "doc_id": f"{name}.txt", "title": title, "text": text}
         for name, (title, text) in PASSAGES.items()
@@ -100,7 +100,7 @@ def test_a_set_is_measured_in_each_language(
 def test_the_guard_is_calibrated_on_the_set(
     store: Database, asked: evaluation_sets.QuestionSet, embedder: ports.Embedder
 ) -> None:
-    """RET-8: without its document, no question has as much evidence as with it."""
+    """RET-8: without its document, every question has less evidence than with it."""
     found = evaluation_calibration.collect_evidence(store, asked, embedder, Settings())
     assert [len(kind) for kind in (found.answerable, found.left_out, found.unanswerable)] == [4, 4, 0]
     pairs = zip(found.answerable, found.left_out, strict=True)
@@ -108,7 +108,7 @@ def test_the_guard_is_calibrated_on_the_set(
     assert evaluation_calibration.cross_validate(found).left_out == 1.0
 
 
-def test_a_threshold_that_was_found_is_used_by_the_installation(
+def test_a_saved_threshold_is_used_by_the_installation(
     database: str,
     store: Database,
     asked: evaluation_sets.QuestionSet,
@@ -127,7 +127,7 @@ def test_a_threshold_that_was_found_is_used_by_the_installation(
     assert thresholds == [pytest.approx(found, abs=1e-3)]
 
 
-def test_every_part_of_the_search_is_left_out_once(
+def test_the_ablation_leaves_out_every_part_of_the_search_once(
     store: Database, asked: evaluation_sets.QuestionSet, embedder: ports.Embedder
 ) -> None:
     """EVAL-1"""

