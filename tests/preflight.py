@@ -1,4 +1,4 @@
-"""Says before a test run which optional things are missing, so that a skip (or failure) further down is no surprise."""
+"""Lists the missing optional requirements before a test run, so that later skips or failures are no surprise."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from tests import documents
-from tests.requirements import REPOSITORY, need_leave_to_install, need_program, need_root
+from tests.requirements import REPOSITORY, need_permission_to_install, need_program, need_root
 
 FIRST_START_SECONDS = 180
 SECOND_START_SECONDS = 10
@@ -60,7 +60,7 @@ USERS = ["as the tester", "as an ordinary user"]
 
 @pytest.fixture(scope="module", params=USERS)
 def clone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
-    need_leave_to_install()
+    need_permission_to_install()
     need_program("make")
     folder = Path("/tmp") / f"ibid clone {os.getpid()} {USERS.index(request.param)}"
     subprocess.run(["git", "clone", "-q", str(REPOSITORY), str(folder)], check=True)

@@ -1,4 +1,4 @@
-"""What any HTTP function over Postgres costs, for `bench_coldstart`: one route, one query, with OpenAI one question."""
+"""A minimal HTTP function over Postgres, the baseline of `bench_coldstart`: one route queries, one asks OpenAI."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Setting(BaseModel):
 
 
 def read_settings() -> Settings:
-    return Settings()  # type: ignore[call-arg]  # the environment has them
+    return Settings()  # type: ignore[call-arg]  # read from the environment
 
 
 app = FastAPI()
