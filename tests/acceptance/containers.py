@@ -1,4 +1,4 @@
-"""Containers of a function platform in one process: each has an application and services of its own."""
+"""Containers of a function platform in one process: each has its own application and services."""
 
 from __future__ import annotations
 

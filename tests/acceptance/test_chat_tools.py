@@ -16,8 +16,8 @@ LEASE = "The lease of the house in Bergen ends in March 2031."
 NOTE = "The spare key of the boiler room hangs behind the clock."
 FOREIGN = "The neighbour's zeppelin is moored behind the barn."
 QUESTION = "What does the boiler burn?"
-LOOK = Call("document_search", {"query": "When does the lease of the house end?"})
-ENDS = "The lease ends in March 2031."
+SEARCH_CALL = Call("document_search", {"query": "When does the lease of the house end?"})
+LEASE_END = "The lease ends in March 2031."
 QUOTE = "lease of the house in Bergen ends in March 2031"
 
 
@@ -63,18 +63,18 @@ def tool_results(model: FakeModelServer) -> list[str]:
 
 
 def lease_answer(owned: dict[str, Any]) -> Reply:
-    return answer((ENDS, [f"{owned['lease']}:0"], [QUOTE]))
+    return answer((LEASE_END, [f"{owned['lease']}:0"], [QUOTE]))
 
 
 def test_a_passage_found_by_a_tool_is_cited_and_saved(
     asker: Person, owned: dict[str, Any], model: FakeModelServer
 ) -> None:
     """CHAT-9, CHAT-5"""
-    model.script(Reply(["Let me look."], calls=[LOOK]), lease_answer(owned))
+    model.script(Reply(["Let me look."], calls=[SEARCH_CALL]), lease_answer(owned))
     given = asker.ask(QUESTION)
     assert LEASE in tool_results(model)[0]
     assert LEASE not in str(model.chats[0])
-    assert (given["answer"], given["status"], given["mode"]) == (f"{ENDS} [1]", "complete", "model")
+    assert (given["answer"], given["status"], given["mode"]) == (f"{LEASE_END} [1]", "complete", "model")
     (source,) = given["sources"]
     assert (source["file_name"], source["quote"], source["check"]) == ("lease.txt", QUOTE, "exact")
     assert LEASE[source["start_offset"] : source["end_offset"]] == QUOTE
@@ -89,14 +89,14 @@ def test_an_answer_after_a_tool_call_is_streamed_once(
 ) -> None:
     """CHAT-2, CHAT-9"""
     long = "I shall look for the lease, since the passages that I was given speak of the boiler and its chimney. " * 3
-    model.script(Reply(pieces(long), calls=[LOOK]), lease_answer(owned))
+    model.script(Reply(pieces(long), calls=[SEARCH_CALL]), lease_answer(owned))
     with asker.http.stream("POST", "/api/rag/chat", json={"query": QUESTION, "stream": True}) as response:
         lines = "".join(response.iter_text()).split("\n\n")
     events = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
     text = "".join(event.get("text", "") for event in events if not event.get("done"))
     assert text.startswith(f"{long.strip()}\n\n")
-    assert text.endswith(ENDS)
-    assert text.count(ENDS) == 1
+    assert text.endswith(LEASE_END)
+    assert text.count(LEASE_END) == 1
     assert events[-1]["sources"][-1]["file_name"] == "lease.txt"
 
 
@@ -129,8 +129,8 @@ def test_an_administrator_can_switch_tools_off(
 @pytest.mark.parametrize(
     ("call", "scope"),
     [
-        (LOOK, "document_ids"),
-        (LOOK, "notebook_id"),
+        (SEARCH_CALL, "document_ids"),
+        (SEARCH_CALL, "notebook_id"),
         (Call("document_search", {"query": "lease", "document_ids": ["lease"]}), "document_ids"),
         (Call("document_search", {"query": "lease", "document_ids": ["lease"]}), "notebook_id"),
         (Call("note_search", {"query": "key"}), "document_ids"),
@@ -186,7 +186,7 @@ def test_tools_never_return_another_users_content(
         [Call("document_search", {"query": "\x00"})],
         [Call("document_search", {"query": "x" * 4000, "filters": {"author": "\\m(.*"}})],
         [Call("note_read", {"note_id": "00000000-0000-4000-8000-000000000000", "offset": 10**30})],
-        [LOOK] * 40,
+        [SEARCH_CALL] * 40,
     ],
     ids=["invented", "broken", "unstorable", "hostile", "nowhere", "many"],
 )

@@ -55,11 +55,11 @@ def open_client(person: Person, token: str) -> openai.OpenAI:
     return openai.OpenAI(base_url=f"{person.server.base_url}/v1", api_key=token, max_retries=0)
 
 
-def said(text: str) -> Json:
+def assistant_message(text: str) -> Json:
     return {"role": "assistant", "content": text}
 
 
-def ours(completion: Any) -> Json:
+def ibid_field(completion: Any) -> Json:
     """The field `ibid` of an answer."""
     return dict(completion.ibid)
 
@@ -68,7 +68,7 @@ def text_of(completion: ChatCompletion) -> str:
     return completion.choices[0].message.content or ""
 
 
-def joined(chunks: list[ChatCompletionChunk]) -> str:
+def join_texts(chunks: list[ChatCompletionChunk]) -> str:
     return "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices)
 
 
@@ -134,7 +134,7 @@ def test_an_answer_is_a_completion_with_marks_and_a_list_of_sources(chatter: Cha
 
 def test_fields_that_openais_protocol_lacks_are_under_ibid(chatter: Chatter) -> None:
     """CHAT-5"""
-    found = ours(chatter.complete(QUESTION))
+    found = ibid_field(chatter.complete(QUESTION))
     (section,), (source,) = found["sections"], found["sources"]
     assert {key: found[key] for key in found.keys() - {"sections", "sources"}} == {
         "scope": {"kind": "library"},
@@ -165,10 +165,10 @@ def test_an_answer_without_a_model_is_quoted_and_uses_no_tokens(quoter: Chatter)
     """CHAT-6"""
     assert quoter.person.follow(quoter.person.add_bytes("boiler.txt", ANSWER.encode())["id"])["status"] == "indexed"
     given = quoter.complete(QUESTION)
-    assert (text_of(given), ours(given)["mode"]) == (f"{ANSWER} [1]{SOURCES}", "extractive")
+    assert (text_of(given), ibid_field(given)["mode"]) == (f"{ANSWER} [1]{SOURCES}", "extractive")
     assert given.usage is not None
     assert (given.usage.prompt_tokens, given.usage.completion_tokens, given.usage.total_tokens) == (0, 0, 0)
-    assert joined(quoter.stream(QUESTION)) == ANSWER + SOURCES
+    assert join_texts(quoter.stream(QUESTION)) == ANSWER + SOURCES
 
 
 def test_a_question_that_the_library_cannot_answer_is_refused_by_the_guard(
@@ -176,17 +176,21 @@ def test_a_question_that_the_library_cannot_answer_is_refused_by_the_guard(
 ) -> None:
     """RET-8"""
     given = chatter.complete(OFF_TOPIC)
-    assert (given.choices[0].finish_reason, ours(given)["mode"], ours(given)["status"]) == ("stop", "guard", "guarded")
-    assert ours(given)["sources"] == []
-    assert joined(chatter.stream(OFF_TOPIC)) == text_of(given)
+    assert (given.choices[0].finish_reason, ibid_field(given)["mode"], ibid_field(given)["status"]) == (
+        "stop",
+        "guard",
+        "guarded",
+    )
+    assert ibid_field(given)["sources"] == []
+    assert join_texts(chatter.stream(OFF_TOPIC)) == text_of(given)
     assert model.chats == []
 
 
 def test_an_answer_cut_at_the_token_limit_says_so(chatter: Chatter, model: FakeModelServer) -> None:
     model.script(*[Reply(pieces(answer_json((LONG, [])))[:12], ending="length")] * 2)
     given, chunks = chatter.complete(QUESTION), chatter.stream(QUESTION)
-    assert (given.choices[0].finish_reason, ours(given)["status"]) == ("length", "interrupted")
-    assert (chunks[-1].choices[0].finish_reason, ours(chunks[-1])["status"]) == ("length", "interrupted")
+    assert (given.choices[0].finish_reason, ibid_field(given)["status"]) == ("length", "interrupted")
+    assert (chunks[-1].choices[0].finish_reason, ibid_field(chunks[-1])["status"]) == ("length", "interrupted")
     assert "*This answer was interrupted before it was complete.*" in text_of(given)
 
 
@@ -226,17 +230,17 @@ def test_text_arrives_while_the_model_is_still_writing(chatter: Chatter, model: 
     texts = [at for at, chunk in timed if chunk.choices[0].delta.content]
     assert len(texts) >= 10
     assert texts[-1] - texts[0] > 0.03 * len(written) / 2
-    assert joined([chunk for _, chunk in timed]).startswith(f"{LONG}\n\n**Sources**\n\n1. **boiler.txt**, part 1")
+    assert join_texts([chunk for _, chunk in timed]).startswith(f"{LONG}\n\n**Sources**\n\n1. **boiler.txt**, part 1")
 
 
 def test_a_stream_begins_with_the_role_and_ends_with_the_sources_and_finish_reason(chatter: Chatter) -> None:
     """CHAT-10"""
     first, *middle, last = chatter.stream(QUESTION)
     assert (first.choices[0].delta.role, first.choices[0].delta.content) == ("assistant", "")
-    assert joined([first, *middle, last]) == ANSWER + SOURCES
+    assert join_texts([first, *middle, last]) == ANSWER + SOURCES
     assert [chunk.choices[0].finish_reason for chunk in (first, *middle)] == [None] * (1 + len(middle))
     assert (last.choices[0].finish_reason, last.choices[0].delta.content) == ("stop", None)
-    assert ours(last)["sources"][0]["quote"] == ANSWER
+    assert ibid_field(last)["sources"][0]["quote"] == ANSWER
     assert len({(chunk.id, chunk.created, chunk.model, chunk.object) for chunk in (first, *middle, last)}) == 1
 
 
@@ -258,7 +262,7 @@ def test_comments_that_clients_skip_are_sent_while_the_model_is_slow(
     assert raw.headers["content-type"].startswith("text/event-stream")
     assert raw.text.count(": ping\n\n") >= 3
     assert raw.text.endswith("data: [DONE]\n\n")
-    assert joined(chatter.stream(QUESTION)).startswith(LONG)
+    assert join_texts(chatter.stream(QUESTION)).startswith(LONG)
 
 
 @pytest.mark.parametrize("ending", ["cut", "silent", "error"])
@@ -271,7 +275,7 @@ def test_a_broken_stream_raises_an_error_in_the_client(chatter: Chatter, model: 
     assert broken.value.code == "model_unavailable"
     assert broken.value.type == "server_error"
     with chatter.create(QUESTION, stream=True) as again:
-        assert joined(list(again)) == ANSWER + SOURCES
+        assert join_texts(list(again)) == ANSWER + SOURCES
 
 
 def test_a_broken_stream_has_its_text_so_far_and_no_finish_reason(chatter: Chatter, model: FakeModelServer) -> None:
@@ -303,7 +307,7 @@ def test_earlier_turns_in_the_request_are_sent_to_the_model(chatter: Chatter, mo
     """CHAT-7"""
     first = text_of(chatter.complete(QUESTION))
     system = {"role": "system", "content": "You are a pirate."}
-    chatter.complete(system, QUESTION, said(first), "Who built the boiler?")
+    chatter.complete(system, QUESTION, assistant_message(first), "Who built the boiler?")
     assert turns(model) == [("user", QUESTION), ("assistant", ANSWER)]
     assert "pirate" not in json.dumps(model.chats[-1])
 
@@ -311,8 +315,8 @@ def test_earlier_turns_in_the_request_are_sent_to_the_model(chatter: Chatter, mo
 def test_a_follow_up_is_searched_as_rewritten(chatter: Chatter, model: FakeModelServer) -> None:
     """CHAT-7"""
     model.script("Who built the boiler?")
-    given = chatter.complete(QUESTION, said(f"{ANSWER} [1]{SOURCES}"), "And who made it?")
-    assert (ours(given)["search_query"], ours(given)["mode"]) == ("Who built the boiler?", "model")
+    given = chatter.complete(QUESTION, assistant_message(f"{ANSWER} [1]{SOURCES}"), "And who made it?")
+    assert (ibid_field(given)["search_query"], ibid_field(given)["mode"]) == ("Who built the boiler?", "model")
     rewriting, answering = model.chats
     assert "boiler.txt" not in json.dumps(rewriting)
     assert answering["messages"][-1]["content"].endswith("Question: And who made it?")
@@ -323,13 +327,13 @@ def test_greetings_tools_and_unanswered_questions_are_left_out(chatter: Chatter,
     call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     chatter.complete(
-        said("How can I help?"),
+        assistant_message("How can I help?"),
         "Hello?",
         QUESTION,
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "1", "content": "42"},
-        said("Wood chips."),
-        said("From Norway."),
+        assistant_message("Wood chips."),
+        assistant_message("From Norway."),
         {"role": "user", "content": [picture]},
         "Who built the boiler?",
     )
@@ -341,15 +345,15 @@ def test_the_number_of_turns_sent_to_the_model_is_a_setting(
 ) -> None:
     """CHAT-7"""
     count = thinking.services.policy().settings.context_turns
-    earlier = [said for at in range(count + 2) for said in (f"Question {at}?", said_at(at))]
+    earlier = [said for at in range(count + 2) for said in (f"Question {at}?", assistant_message_at(at))]
     chatter.complete(*earlier, QUESTION)
     assert [text for _, text in turns(model)] == [
         text for at in range(2, count + 2) for text in (f"Question {at}?", f"Answer {at}.")
     ]
 
 
-def said_at(at: int) -> Json:
-    return said(f"Answer {at}.")
+def assistant_message_at(at: int) -> Json:
+    return assistant_message(f"Answer {at}.")
 
 
 def test_nothing_is_saved(chatter: Chatter, model: FakeModelServer) -> None:
@@ -376,10 +380,10 @@ def test_a_question_searches_the_scope_it_names(chatter: Chatter) -> None:
     ]
     try:
         for asked, scope in scopes:
-            found = ours(chatter.complete(QUESTION, ibid=asked))
+            found = ibid_field(chatter.complete(QUESTION, ibid=asked))
             assert found["scope"] == scope | {key: asked[key] for key in asked.keys() & {"filters"}}
             assert [source["document_id"] for source in found["sources"]] == [peat]
-        assert ours(chatter.complete(QUESTION, ibid={"filters": {"file_type": "pdf"}}))["mode"] == "guard"
+        assert ibid_field(chatter.complete(QUESTION, ibid={"filters": {"file_type": "pdf"}}))["mode"] == "guard"
     finally:
         person.http.delete(f"/api/rag/documents/{peat}")
 
@@ -407,7 +411,7 @@ def test_a_second_user_finds_nothing(thinking: LocalServer, chatter: Chatter, mo
         stranger = Chatter(person)
         with stranger.client:
             given = stranger.complete(QUESTION)
-    assert (ours(given)["mode"], ours(given)["sources"]) == ("guard", [])
+    assert (ibid_field(given)["mode"], ibid_field(given)["sources"]) == ("guard", [])
     assert "boiler" not in text_of(given)
     assert model.chats == []
 
@@ -439,7 +443,7 @@ IMAGE = [{"type": "text", "text": QUESTION}, {"type": "image_url", "image_url": 
     ("fields", "param", "words"),
     [
         ({"messages": []}, "messages", "there is none"),
-        ({"messages": [said("Hello.")]}, "messages", "there is none"),
+        ({"messages": [assistant_message("Hello.")]}, "messages", "there is none"),
         ({"messages": [{"role": "user", "content": " "}]}, "messages", "empty"),
         ({"messages": [{"role": "user", "content": "a" * 4001}]}, "messages", "4000"),
         ({"messages": [{"role": "user", "content": IMAGE}]}, "messages", "text alone; leave out: image_url"),
@@ -534,4 +538,4 @@ def test_an_error_of_our_own_protocol_is_a_problem_document(chatter: Chatter) ->
 def test_invented_sources_are_never_listed(chatter: Chatter, model: FakeModelServer) -> None:
     """CHAT-5"""
     model.script(answer((ANSWER, ["00000000-0000-4000-8000-000000000000:7"], ["It burns pure gold."])))
-    assert joined(chatter.stream(QUESTION)) == ANSWER + SOURCES
+    assert join_texts(chatter.stream(QUESTION)) == ANSWER + SOURCES

@@ -23,7 +23,7 @@ from functions.local import embedded_postgres, system_account
 from tests import requirements
 
 FAST = {"fsync": "off"}  # only fsync is off: commits must survive the kill of a process
-HOLD = """
+HOLD_SERVER = """
 import sys
 from pathlib import Path
 from functions.local import embedded_postgres
@@ -31,7 +31,7 @@ with embedded_postgres.start(Path(sys.argv[1]), settings=embedded_postgres.FAST_
     print(server.pid, server.dsn, flush=True)
     sys.stdin.read()
 """
-STRANGER = 65533
+OTHER_UID = 65533
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def hold(folder: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
     with ExitStack() as stack:
 
         def start() -> subprocess.Popen[str]:
-            command = [sys.executable, "-W", "error", "-c", HOLD, str(folder)]
+            command = [sys.executable, "-W", "error", "-c", HOLD_SERVER, str(folder)]
             process = stack.enter_context(
                 subprocess.Popen(
                     command, cwd=requirements.REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -270,7 +270,7 @@ def need_python_for_others() -> list[str]:
         command = ["env", f"PYTHONPATH={packages}", python, "-W", "error"]
         try:
             code = "import psutil, psycopg, functions.local.embedded_postgres"
-            run_as(STRANGER, [*command, "-c", code]).check_returncode()
+            run_as(OTHER_UID, [*command, "-c", code]).check_returncode()
         except (OSError, subprocess.CalledProcessError):
             continue
         return command
@@ -293,7 +293,7 @@ def run_as(uid: int, command: list[str], home: Path = Path("/")) -> subprocess.C
 def test_other_users_cannot_connect(folder: Path) -> None:
     python = need_python_for_others()
     with embedded_postgres.start(folder, settings=FAST) as server:
-        done = run_as(STRANGER, [*python, "-c", f"import psycopg; psycopg.connect({server.dsn!r})"])
+        done = run_as(OTHER_UID, [*python, "-c", f"import psycopg; psycopg.connect({server.dsn!r})"])
     assert "Permission denied" in done.stderr
 
 
@@ -322,4 +322,4 @@ def test_it_reports_data_that_belongs_to_another_user(folder: Path) -> None:
     embedded_postgres.start(folder, settings=FAST).stop()
     folder.chmod(0o755)
     code = "import sys, pathlib; from functions.local import embedded_postgres as e; e.start(pathlib.Path(sys.argv[1]))"
-    assert "belongs to another system user" in run_as(STRANGER, [*python, "-c", code, str(folder)]).stderr
+    assert "belongs to another system user" in run_as(OTHER_UID, [*python, "-c", code, str(folder)]).stderr

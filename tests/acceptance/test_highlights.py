@@ -171,11 +171,11 @@ class Printer:
             if self.layout.by_word:
                 self.pdf.drawString(x, y, text)
             end = x + self.width(text)
-            word.parts.append((number, see((x, y + descent, end, y + ascent), self.layout)))
+            word.parts.append((number, to_page_fractions((x, y + descent, end, y + ascent), self.layout)))
             x = end + self.width(" ") + space
 
 
-def see(box: Rectangle, layout: Layout) -> Rectangle:
+def to_page_fractions(box: Rectangle, layout: Layout) -> Rectangle:
     """Turns a box of the text's frame (left, bottom, right, top) into fractions of the visible page (left, top, …)."""
     width, height = LETTER
     corners = [(box[0], box[1]), (box[2], box[3])]

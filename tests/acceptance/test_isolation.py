@@ -307,7 +307,7 @@ BAD: dict[str, Json] = {
 }
 
 
-def closed(server: LocalServer) -> list[str]:
+def list_protected_routes(server: LocalServer) -> list[str]:
     return sorted(operations(server) - PUBLIC)
 
 
@@ -315,7 +315,7 @@ def statuses(server: LocalServer, headers: dict[str, str]) -> dict[str, tuple[in
     """What every route that is not public answers to a request with these headers."""
     ids: Json = {f"{what}_id": str(uuid4()) for what in ("document", "conversation", "message", "notebook", "note")}
     with server.open_client(**headers) as http:
-        return {operation: refusal_of(call(http, operation, **ids)) for operation in closed(server)}
+        return {operation: refusal_of(call(http, operation, **ids)) for operation in list_protected_routes(server)}
 
 
 def test_a_valid_token_is_accepted(server: LocalServer) -> None:
@@ -339,14 +339,14 @@ def test_a_valid_token_is_accepted(server: LocalServer) -> None:
 )
 def test_every_route_but_the_public_ones_needs_a_token(server: LocalServer, headers: dict[str, str]) -> None:
     """SEC-1"""
-    assert statuses(server, headers) == dict.fromkeys(closed(server), (401, "not_signed_in"))
+    assert statuses(server, headers) == dict.fromkeys(list_protected_routes(server), (401, "not_signed_in"))
 
 
 @pytest.mark.parametrize("claims", BAD.values(), ids=BAD)
 def test_no_route_accepts_an_invalid_token(server: LocalServer, claims: Json) -> None:
     """SEC-1"""
     headers = {"Authorization": f"Bearer {forge(server, **claims)}"}
-    assert statuses(server, headers) == dict.fromkeys(closed(server), (401, "not_signed_in"))
+    assert statuses(server, headers) == dict.fromkeys(list_protected_routes(server), (401, "not_signed_in"))
 
 
 def test_a_token_in_the_address_is_ignored(server: LocalServer) -> None:

@@ -280,7 +280,7 @@ def test_a_failed_unit_of_work_leaves_no_state_on_its_connection(narrow: Pooler)
             connection.execute(statement.encode())
             raise errors.ConflictError
 
-    def abandon() -> None:
+    def abandon_stream() -> None:
         """Starts a stream and stops reading it."""
         with database.as_worker() as connection:
             next(connection.cursor().stream("select generate_series(1, 100000)"))
@@ -290,7 +290,7 @@ def test_a_failed_unit_of_work_leaves_no_state_on_its_connection(narrow: Pooler)
         fail(statement)
         assert read_session_state(narrow) == clean
     with suppress(errors.IbidError, psycopg.Error):
-        abandon()
+        abandon_stream()
     assert read_session_state(narrow) == clean
     database.close()
 

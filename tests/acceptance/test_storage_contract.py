@@ -76,7 +76,7 @@ def path(project: Project) -> Iterator[str]:
     project.store.remove([path])
 
 
-def meaning_of(response: httpx.Response) -> tuple[int, str]:
+def statuses_of(response: httpx.Response) -> tuple[int, str]:
     """The HTTP status of a refusal and the status in its body."""
     return response.status_code, response.json()["statusCode"]
 
@@ -108,7 +108,7 @@ def test_a_second_upload_to_a_path_is_a_duplicate(project: Project, path: str) -
     signed = project.store.sign_upload(path)
     project.put(signed)
     before = project.rows(path)
-    assert meaning_of(project.put(signed, b"other")) == (400, "409")
+    assert statuses_of(project.put(signed, b"other")) == (400, "409")
     assert project.rows(path) == before
 
 
@@ -227,7 +227,7 @@ def fake(server: StorageServer, module_database: str) -> Iterator[Project]:
 def test_a_download_url_is_refused_after_two_hours(fake: Project, server: StorageServer) -> None:
     signed = fake.store.sign_upload("a/late/original.txt")
     server.elapsed = storage_supabase.UPLOAD_SECONDS + 1
-    assert meaning_of(fake.put(signed)) == (400, "400")
+    assert statuses_of(fake.put(signed)) == (400, "400")
     assert fake.rows("a/late/original.txt") == []
 
 
@@ -242,7 +242,7 @@ def test_the_limits_of_the_bucket_also_apply_to_signed_uploads(
     for name, value in limits.items():
         setattr(server, name, value)
     signed = fake.store.sign_upload("a/limits/original.txt")
-    assert meaning_of(fake.put(signed)) == (400, status)
+    assert statuses_of(fake.put(signed)) == (400, status)
     assert fake.rows("a/limits/original.txt") == []
     resumable = signed.resumable
     assert resumable is not None
@@ -260,6 +260,6 @@ def test_a_trigger_that_fails_fails_the_upload(fake: Project, module_database: s
         )
         answer = fake.put(fake.store.sign_upload("a/trigger/original.txt"))
         connection.execute("drop function public.refuse() cascade")
-    assert meaning_of(answer) == (500, "500")
+    assert statuses_of(answer) == (500, "500")
     assert fake.rows("a/trigger/original.txt") == []
     assert fake.store.info("a/trigger/original.txt") is None

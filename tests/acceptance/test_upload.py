@@ -171,7 +171,7 @@ def change_token(url: str) -> str:
     return url[:-4] + ("AAAA" if not url.endswith("AAAA") else "BBBB")
 
 
-def other_path(url: str) -> str:
+def change_path(url: str) -> str:
     return url.replace("/original.txt", "/other.txt")
 
 
@@ -179,7 +179,7 @@ def other_path(url: str) -> str:
     ("forge", "status"),
     [
         (change_token, 403),
-        (other_path, 403),
+        (change_path, 403),
         (lambda url: url.split("?")[0] + "?token=", 403),
         (lambda url: url.split("?")[0] + "?token=é.é", 403),
         (lambda url: url.replace("/documents/", "/avatars/"), 404),

@@ -157,7 +157,7 @@ def measure(kind: str, documents: int) -> tuple[Side, Side, int, int]:
 
 
 def measure_prose() -> tuple[float, float, int]:
-    """The share of pages of prose in columns with a table, ours and that of pdfplumber's text strategy; the page count."""
+    """The share of pages of prose in columns with a table, ours and pdfplumber's by its text strategy; their number."""
     kinds = list(prose_documents.PROSE)
     ours = plumber = 0
     with tempfile.TemporaryDirectory() as folder:

@@ -20,7 +20,7 @@ from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
 
-NOWHERE = "00000000-0000-4000-8000-00000000000f"
+UNKNOWN_ID = "00000000-0000-4000-8000-00000000000f"
 FACT = "The boiler burns wood chips in winter. It was built by Marta Olsen in 1931."
 QUESTION = "What does the boiler burn in winter?"
 OFF_TOPIC = "Which prince married the dancer of the Bolshoi?"
@@ -134,10 +134,10 @@ def test_an_invalid_question_is_refused_and_not_saved(caller: Caller, query: obj
     [
         ({}, "query"),
         ({"query": QUESTION, "question": QUESTION}, "question"),
-        ({"query": QUESTION, "owner_id": NOWHERE}, "owner_id"),
+        ({"query": QUESTION, "owner_id": UNKNOWN_ID}, "owner_id"),
         ({"query": QUESTION, "stream": "perhaps"}, "stream"),
         ({"query": QUESTION, "scope": "notebook"}, "scope"),
-        ({"query": QUESTION, "scope": "library", "note_id": NOWHERE}, "scope"),
+        ({"query": QUESTION, "scope": "library", "note_id": UNKNOWN_ID}, "scope"),
         ({"query": QUESTION, "filters": []}, "filters"),
         ({"query": QUESTION, "conversation_id": "mine"}, "conversation_id"),
         ([], "body"),

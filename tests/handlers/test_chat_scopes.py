@@ -52,7 +52,7 @@ class Shelf:
         assert created.status == 201, created.content
         return str(created.json["id"])
 
-    def fill(self, fields: Json) -> Json:
+    def with_ids(self, fields: Json) -> Json:
         """The fields with each name replaced by its id."""
         return {
             key: [self.ids.get(name, name) for name in value]
@@ -129,7 +129,7 @@ def test_each_scope_is_searched_and_reported(
     shelf: Shelf, fields: Json, kind: str, cited: set[str], streamed: bool
 ) -> None:
     """CHAT-1, CHAT-3, LIB-2"""
-    answer = send(shelf.owner, stream=streamed, **shelf.fill(fields))
+    answer = send(shelf.owner, stream=streamed, **shelf.with_ids(fields))
     assert answer.status == 200, answer.content
     given = read_events(answer)[-1] if streamed else answer.json
     assert (given["scope"]["kind"], shelf.names(given)) == (kind, cited)
@@ -174,7 +174,7 @@ def test_an_invalid_scope_is_refused_by_name_and_nothing_is_saved(
     """CHAT-3, SEC-3, SEC-6"""
     before = count_conversations(shelf.owner)
     nowhere = {"nowhere": str(uuid4())}
-    filled = shelf.fill(fields)
+    filled = shelf.with_ids(fields)
     if isinstance(filled.get("document_ids"), list):
         filled["document_ids"] = [nowhere.get(name, name) for name in filled["document_ids"]]
     answer = send(shelf.owner, stream=streamed, **filled)
@@ -194,7 +194,7 @@ def test_an_invalid_scope_is_refused_by_name_and_nothing_is_saved(
 def test_asking_about_trashed_content_returns_409(shelf: Shelf, fields: Json, words: str) -> None:
     """CHAT-3, LIB-2"""
     before = count_conversations(shelf.owner)
-    answer = send(shelf.owner, **shelf.fill(fields))
+    answer = send(shelf.owner, **shelf.with_ids(fields))
     assert answer.problem == (409, "conflict")
     assert words in answer.json["detail"]
     assert count_conversations(shelf.owner) == before
@@ -231,7 +231,7 @@ def test_later_questions_keep_the_first_scope_of_the_conversation(
     shelf: Shelf, begun_with: Json, kind: str, cited: set[str]
 ) -> None:
     """CHAT-3: ids given with one question apply to that question only."""
-    first = ask(shelf.owner, **shelf.fill(begun_with))
+    first = ask(shelf.owner, **shelf.with_ids(begun_with))
     later = ask(shelf.owner, conversationId=first["conversation_id"])
     assert (later["conversation_id"], later["scope"]["kind"]) == (first["conversation_id"], kind)
     assert shelf.names(later) == cited
@@ -250,7 +250,7 @@ def test_explicit_ids_override_attached_documents_which_override_the_notebook(sh
         ({"document_ids": ["in_notebook.txt"]}, "documents", {"in_notebook.txt"}),
         ({"scope": "library"}, "library", EVERYTHING),
     ):
-        given = ask(shelf.owner, **conversation, **shelf.fill(fields))
+        given = ask(shelf.owner, **conversation, **shelf.with_ids(fields))
         assert (given["scope"]["kind"], shelf.names(given)) == (kind, cited)
 
 
@@ -322,7 +322,7 @@ def complete(caller: Caller, asked: Any) -> Answer:
 )
 def test_a_completion_accepts_the_same_scopes(shelf: Shelf, asked: Any, kind: str, cited: set[str]) -> None:
     """CHAT-3, CHAT-10"""
-    answer = complete(shelf.owner, None if asked is None else shelf.fill(asked))
+    answer = complete(shelf.owner, None if asked is None else shelf.with_ids(asked))
     assert answer.status == 200, answer.content
     assert (answer.json["ibid"]["scope"]["kind"], shelf.names(answer.json["ibid"])) == (kind, cited)
 
@@ -343,7 +343,7 @@ def test_a_completion_with_an_invalid_scope_gets_an_error_in_openais_form(
     shelf: Shelf, asked: Any, status: int
 ) -> None:
     """CHAT-10, SEC-3"""
-    answer = complete(shelf.owner, shelf.fill(asked) if isinstance(asked, dict) else asked)
+    answer = complete(shelf.owner, shelf.with_ids(asked) if isinstance(asked, dict) else asked)
     assert (answer.status, answer.json["error"]["type"]) == (status, "invalid_request_error")
 
 
@@ -363,7 +363,7 @@ def test_a_completion_with_an_invalid_scope_gets_an_error_in_openais_form(
 def test_a_waiting_document_is_named_when_it_is_in_scope(shelf: Shelf, asked: Json, is_named: bool) -> None:
     waiting = shelf.owner.announce("waiting.txt")
     shelf.owner.store(waiting, b"The zeppelin crossed the ocean.")
-    question = {"query": "Who won the chess championship of 1972?"} | shelf.fill(asked)
+    question = {"query": "Who won the chess championship of 1972?"} | shelf.with_ids(asked)
     answer = shelf.owner.call("chat", "POST", "/api/rag/chat", question)
     shelf.owner.call("documents", "DELETE", f"/api/rag/documents/{waiting['id']}")
     assert (answer.status, "waiting.txt" in answer.json["answer"]) == (200, is_named)

@@ -13,7 +13,7 @@ from functions.runtime.wiring import Services
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
 
-NOWHERE = "00000000-0000-4000-8000-00000000000f"
+UNKNOWN_ID = "00000000-0000-4000-8000-00000000000f"
 FACT = "The boiler burns wood chips in winter."
 QUESTION = "What does the boiler burn in winter?"
 LIST = "/api/rag/conversations"
@@ -216,7 +216,7 @@ def test_a_title_is_stored_as_sent(talker: tuple[Caller, list[str]], sent: str, 
         {"title": None},
         {"title": 7},
         {},
-        {"title": "a", "owner_id": NOWHERE},
+        {"title": "a", "owner_id": UNKNOWN_ID},
         [],
     ],
     ids=["256", "empty", "blank", "zero-width", "nul", "null", "number", "nothing", "more", "list"],
@@ -258,9 +258,9 @@ NEEDED: dict[tuple[str, str], Any] = {
     ("GET", "/documents"): None,
     ("PUT", "/documents"): {"document_ids": []},
     ("POST", "/documents"): {"document_ids": []},
-    ("DELETE", f"/documents/{NOWHERE}"): None,
+    ("DELETE", f"/documents/{UNKNOWN_ID}"): None,
     ("GET", "/export"): None,
-    ("POST", f"/messages/{NOWHERE}/note"): {},
+    ("POST", f"/messages/{UNKNOWN_ID}/note"): {},
 }
 
 
@@ -376,7 +376,7 @@ def test_an_export_is_in_english_or_french(caller: Caller) -> None:
         ({"title": "x" * 255}, 201),
         ({"title": ""}, 201),
         ({"title": "x" * 256}, 400),
-        ({"notebook_id": NOWHERE}, 404),
+        ({"notebook_id": UNKNOWN_ID}, 404),
         ({"notebook_id": "mine"}, 400),
         ({"content": "Mine."}, 400),
     ],

@@ -108,11 +108,11 @@ def test_a_laptop_shows_its_metrics_to_local_clients(fresh_services: Services) -
     """SEC-5: a page of another host whose name resolves to this machine is also refused."""
     served = app.create_app(routes_health.router, services=fresh_services)
 
-    def look(host: str, client: str) -> int:
+    def request_metrics(host: str, client: str) -> int:
         return TestClient(served, base_url=f"http://{host}:8000", client=(client, 50000)).get("/metrics").status_code
 
-    assert [look("127.0.0.1", "127.0.0.1"), look("localhost", "127.0.0.1")] == [200, 200]
-    assert [look("evil.example", "127.0.0.1"), look("localhost", "192.0.2.7")] == [401, 401]
+    assert [request_metrics("127.0.0.1", "127.0.0.1"), request_metrics("localhost", "127.0.0.1")] == [200, 200]
+    assert [request_metrics("evil.example", "127.0.0.1"), request_metrics("localhost", "192.0.2.7")] == [401, 401]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ TOOL_CALL = {
 
 
 @pytest.fixture(autouse=True)
-def one_minute() -> None:
+def wait_for_a_full_minute() -> None:
     """Waits when a minute is about to end, because the test would span two quota windows."""
     left = 60 - time.time() % 60
     time.sleep(left if left < 6 else 0)

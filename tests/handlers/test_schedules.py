@@ -21,7 +21,7 @@ def caller(fresh_services: Services) -> Caller:
     return Caller(fresh_services)
 
 
-def talk(caller: Caller, days_ago: int) -> str:
+def add_conversation(caller: Caller, days_ago: int) -> str:
     """A conversation whose last message has this age."""
     conversation_id = caller.call("chat", "POST", "/api/rag/chat", {"query": "Anything?"}).json["conversation_id"]
     caller.row(
@@ -42,7 +42,11 @@ def purge(headers: Json = BEARER, **options: Any) -> Answer:
 
 def test_the_schedule_deletes_conversations_older_than_the_retention(caller: Caller) -> None:
     """OPS-1"""
-    young, _, _ = talk(caller, 29), talk(caller, 31), talk(Caller(caller.services), 300)
+    young, _, _ = (
+        add_conversation(caller, 29),
+        add_conversation(caller, 31),
+        add_conversation(Caller(caller.services), 300),
+    )
     assert events.invoke("retention", events.load("schedule")) == {"deleted": 2}
     assert kept(caller) == [young]
     assert caller.row("select count(*) as n from rag.messages") == {"n": 2}
@@ -51,14 +55,14 @@ def test_the_schedule_deletes_conversations_older_than_the_retention(caller: Cal
 
 def test_the_retention_period_is_a_setting(caller: Caller) -> None:
     """OPS-1, SET-3"""
-    talk(caller, 8)
+    add_conversation(caller, 8)
     Caller(caller.services, admin=True).call("settings", "PATCH", "/api/rag/settings", {"retention_days": 7})
     assert events.invoke("retention", events.load("schedule")) == {"deleted": 1}
 
 
 def test_retention_runs_over_http_with_the_secret(caller: Caller) -> None:
     """OPS-1"""
-    talk(caller, 31)
+    add_conversation(caller, 31)
     assert (purge().status, purge().json) == (200, {"deleted": 0})
     assert kept(caller) == []
 
@@ -78,7 +82,7 @@ def test_retention_runs_over_http_with_the_secret(caller: Caller) -> None:
 )
 def test_retention_over_http_needs_the_secret(caller: Caller, headers: Json, query: str) -> None:
     """OPS-1, SEC-5"""
-    conversation_id = talk(caller, 31)
+    conversation_id = add_conversation(caller, 31)
     assert purge(headers, query=query).problem == (401, "not_signed_in")
     assert kept(caller) == [conversation_id]
 

@@ -7,7 +7,7 @@ import pytest
 from functions.core import citations, exporting, models
 from functions.web import completion_text
 
-SAID = "The kiln burns 99 logs. [1]\n\nIt stands in Lyon."
+ANSWER = "The kiln burns 99 logs. [1]\n\nIt stands in Lyon."
 HIT = models.SearchHit(
     1, "document", "d", 0, "a.pdf", None, "pdf", 1, 1, 0, 4, None, "logs", "en", 0.5, similarity=0.5, coverage=0.5
 )
@@ -22,7 +22,7 @@ def test_added_marks_and_sources_are_removed_again(
 ) -> None:
     """CHAT-10"""
     sources = citations.cite_extracts([(HIT, 0, 4)])[1] if is_cited else ()
-    answer = models.Answer(SAID, (models.CitedSection(SAID, (), (), numbers),), sources, status, "model")
+    answer = models.Answer(ANSWER, (models.CitedSection(ANSWER, (), (), numbers),), sources, status, "model")
     added = completion_text.list_sources(answer, lang)
     assert bool(added) == (is_cited or bool(numbers) or status == "interrupted")
-    assert completion_text.drop_sources(SAID + added) == SAID
+    assert completion_text.drop_sources(ANSWER + added) == ANSWER

@@ -14,7 +14,7 @@ from functions.local.evaluation_calibration import HALVES, Evidence, Judged, Ref
 from functions.local.evaluation_sets import Question, QuestionSet
 
 
-def judged(half: int, *evidence: float) -> tuple[Judged, ...]:
+def make_judged(half: int, *evidence: float) -> tuple[Judged, ...]:
     return tuple(Judged(value, (half,)) for value in evidence)
 
 
@@ -42,8 +42,8 @@ def test_a_set_with_one_document_cannot_be_split() -> None:
 def test_each_half_is_measured_at_the_threshold_of_the_other() -> None:
     """RET-8: 0.5 is chosen on the first half and 0.3 on the second."""
     evidence = Evidence(
-        answerable=judged(0, 0.5, 0.9) + judged(1, 0.3, 0.4),
-        left_out=judged(0, 0.2, 0.35) + judged(1, 0.45, 0.55),
+        answerable=make_judged(0, 0.5, 0.9) + make_judged(1, 0.3, 0.4),
+        left_out=make_judged(0, 0.2, 0.35) + make_judged(1, 0.45, 0.55),
         unanswerable=(Judged(0.4, HALVES),),
     )
     found = evaluation_calibration.cross_validate(evidence, 0.0)
@@ -52,12 +52,17 @@ def test_each_half_is_measured_at_the_threshold_of_the_other() -> None:
 
 
 def test_the_share_of_a_missing_kind_of_question_is_undefined() -> None:
-    evidence = Evidence(judged(0, 0.5) + judged(1, 0.5), judged(0, 0.1), ())
+    evidence = Evidence(make_judged(0, 0.5) + make_judged(1, 0.5), make_judged(0, 0.1), ())
     found = evaluation_calibration.measure_refusals(evidence, 0.4)
     assert (found.answerable, found.left_out) == (0.0, 1.0)
     assert math.isnan(found.unanswerable)
 
 
 def test_sets_are_calibrated_together_with_equal_weight_per_question() -> None:
-    parts = [Evidence(judged(0, 0.1), judged(0, 0.2), ()), Evidence(judged(1, 0.3), (), (Judged(0.4, HALVES),))]
-    assert Evidence.join(parts) == Evidence(judged(0, 0.1) + judged(1, 0.3), judged(0, 0.2), (Judged(0.4, HALVES),))
+    parts = [
+        Evidence(make_judged(0, 0.1), make_judged(0, 0.2), ()),
+        Evidence(make_judged(1, 0.3), (), (Judged(0.4, HALVES),)),
+    ]
+    assert Evidence.join(parts) == Evidence(
+        make_judged(0, 0.1) + make_judged(1, 0.3), make_judged(0, 0.2), (Judged(0.4, HALVES),)
+    )

@@ -13,7 +13,7 @@ import pytest
 from tests.corpus.installation import measure_memory, read_memory
 
 OWN_MEMORY = "held = b'x' * 100_000_000"
-COPY_OF_ITSELF = f"import os; {OWN_MEMORY}; os.fork(); print(flush=True); input()"
+FORKED_COPY = f"import os; {OWN_MEMORY}; os.fork(); print(flush=True); input()"
 PROGRAM = f"""
 import subprocess, sys
 subprocess.Popen([sys.executable, "-c", {f"{OWN_MEMORY}; print(flush=True); input()"!r}])
@@ -41,7 +41,7 @@ def start() -> Iterator[Callable[[str], psutil.Process]]:
 def test_a_child_that_has_not_started_its_program_is_not_counted_twice(
     start: Callable[[str], psutil.Process],
 ) -> None:
-    process = start(COPY_OF_ITSELF)
+    process = start(FORKED_COPY)
     assert process.children() != []
     assert measure_memory(process) < 1.2 * read_memory(process.pid, "VmRSS")
 

@@ -13,18 +13,18 @@ from functions.adapters.local_embedder import LocalEmbedder
 from functions.core import chunking, models
 from functions.core.chunking import ChunkSettings
 
-CHANCE = random.Random(256)
+RANDOM = random.Random(256)
 PROSE = "The tenant shall pay the rent on the first day of each month. Interest is due on late payments. " * 30
 TEXTS = {
     "chinese": "東京は日本の首都である。人口は約千四百万人、世界最大の都市圏を形成する。" * 40,
     "thai": "กรุงเทพมหานครเป็นเมืองหลวงและนครที่มีประชากรมากที่สุด " * 40,
     "arabic": "تعد القاهرة عاصمة جمهورية مصر العربية وأكبر مدنها من حيث عدد السكان. " * 40,
     "emoji": "Great 😀🎉 news 👩‍👩‍👧‍👦 for all 🇫🇷 of us! " * 60,
-    "long words": " ".join("".join(CHANCE.choices("abcdefghijklmnopqrstuvwxyz", k=90)) for _ in range(60)),
-    "base64": base64.b64encode(CHANCE.randbytes(4000)).decode(),
+    "long words": " ".join("".join(RANDOM.choices("abcdefghijklmnopqrstuvwxyz", k=90)) for _ in range(60)),
+    "base64": base64.b64encode(RANDOM.randbytes(4000)).decode(),
     "addresses": "See https://example.org/a/b-c/d_e?f=1&g=%20x#y and mail first.last@example.org now. " * 40,
-    "digits": " ".join(str(CHANCE.randrange(10**12)) for _ in range(300)),
-    "one number": "3.14159" + "".join(CHANCE.choices("0123456789", k=3000)),
+    "digits": " ".join(str(RANDOM.randrange(10**12)) for _ in range(300)),
+    "one number": "3.14159" + "".join(RANDOM.choices("0123456789", k=3000)),
     "hyphens": "con\u00adtinued and con-\ntinued, ﬁne oﬃce\n" * 80,
     "accents": "Où l’été à Nîmes coûte-t-il 5 € ? Ça dépend du garçon naïf, cœur. " * 40,
     "signs": "a=b+c;{d[e]}//f*g--h!?" * 150,

@@ -151,14 +151,14 @@ def test_the_parts_of_a_long_note_join_to_its_whole_text() -> None:
 
 
 NOTE = {"note_id": ID}
-NOBODY = models.User.named(ID)
+USER = models.User.named(ID)
 
 
 def test_an_unreachable_database_is_reported_in_the_result() -> None:
     """CHAT-9"""
     nowhere = Services(Config(database_url=SecretStr("postgresql://nobody@127.0.0.1:1/nothing"), log_level="CRITICAL"))
     for name, arguments in (("document_search", {"query": "x"}), ("note_search", {"query": "x"}), ("note_read", NOTE)):
-        result = Toolbox(nowhere, NOBODY).run(name, arguments)
+        result = Toolbox(nowhere, USER).run(name, arguments)
         assert result == tool_results.describe_error(
             "database_unavailable", "The database does not answer. Try again in a moment."
         )
@@ -167,6 +167,6 @@ def test_an_unreachable_database_is_reported_in_the_result() -> None:
 def test_an_unexpected_error_is_a_result_without_details() -> None:
     """CHAT-9, SEC-6"""
     broken: Any = None
-    result = Toolbox(broken, NOBODY).run("note_read", NOTE)
+    result = Toolbox(broken, USER).run("note_read", NOTE)
     assert (result.is_error, result.data["error"]["code"]) == (True, "internal")
     assert "NoneType" not in result.text
