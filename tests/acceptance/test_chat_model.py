@@ -300,7 +300,7 @@ def test_a_broken_connection_is_an_error_event_and_the_text_so_far_is_kept(
     assert kept["content"].startswith(text)
 
 
-def test_an_answer_cut_at_the_token_limit_is_marked(asker: Person, model: FakeModelServer) -> None:
+def test_an_answer_cut_at_the_token_limit_is_interrupted(asker: Person, model: FakeModelServer) -> None:
     model.script(Reply(pieces(answer_json((LONG, [])))[:12], ending="length"))
     given = asker.ask(QUESTION)
     assert given["status"] == "interrupted"

@@ -186,7 +186,7 @@ def test_a_question_that_the_library_cannot_answer_is_refused_by_the_guard(
     assert model.chats == []
 
 
-def test_an_answer_cut_at_the_token_limit_says_so(chatter: Chatter, model: FakeModelServer) -> None:
+def test_an_answer_cut_at_the_token_limit_has_finish_reason_length(chatter: Chatter, model: FakeModelServer) -> None:
     model.script(*[Reply(pieces(answer_json((LONG, [])))[:12], ending="length")] * 2)
     given, chunks = chatter.complete(QUESTION), chatter.stream(QUESTION)
     assert (given.choices[0].finish_reason, ibid_field(given)["status"]) == ("length", "interrupted")
@@ -212,7 +212,7 @@ def test_parameters_without_a_meaning_for_a_library_are_ignored(chatter: Chatter
     assert text_of(given).startswith(ANSWER)
 
 
-def test_the_question_may_come_in_parts(chatter: Chatter, model: FakeModelServer) -> None:
+def test_a_question_may_be_sent_as_content_parts(chatter: Chatter, model: FakeModelServer) -> None:
     parts = [{"type": "text", "text": "What does"}, {"type": "text", "text": "the boiler burn?"}]
     assert text_of(chatter.complete({"role": "user", "content": parts})).startswith(ANSWER)
     assert model.chats[-1]["messages"][-1]["content"].endswith("Question: What does\nthe boiler burn?")

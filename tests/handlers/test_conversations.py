@@ -173,7 +173,7 @@ def test_a_conversation_is_exported_as_a_markdown_file(caller: Caller) -> None:
     assert text.endswith(f"1. **wood\\_\\[1\\].txt**, part 1 (exact)\n\n   > {WOOD.decode()}\n")
 
 
-def test_an_export_says_which_sources_were_replaced_or_deleted(caller: Caller) -> None:
+def test_an_export_marks_replaced_and_deleted_sources(caller: Caller) -> None:
     """CHAT-11, LIB-8"""
     document = caller.add(WOOD)
     asked = ask(caller)

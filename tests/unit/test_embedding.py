@@ -63,14 +63,14 @@ def test_every_text_gets_its_own_vector_whatever_the_batch_size(batch_size: int,
     assert collect(batches) == (expected(texts), [])
 
 
-def test_a_batch_holds_no_more_texts_than_asked_for() -> None:
+def test_a_batch_has_at_most_the_given_number_of_texts() -> None:
     """ING-8"""
     embedder = HashEmbedder()
     collect(embedding.embed_chunks(embedder, list("abcde"), batch_size=2))
     assert embedder.calls == [["a", "b"], ["c", "d"], ["e"]]
 
 
-def test_a_batch_holds_no_more_tokens_than_the_cap_and_a_text_above_it_goes_alone() -> None:
+def test_a_batch_stays_within_the_token_limit_and_a_longer_text_has_its_own_batch() -> None:
     """ING-8"""
     embedder = HashEmbedder()
     texts = ["one two", "three", "four", "five six seven eight nine", "ten"]

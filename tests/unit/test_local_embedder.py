@@ -286,7 +286,7 @@ def test_damaged_weights_are_refused_before_they_are_used(size: int, tmp_path: P
         minilm_graph.read_weights(weights)
 
 
-def test_a_failed_load_is_tried_again_on_the_next_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_failed_load_is_retried_on_the_next_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fresh, places = local_embedder.LocalEmbedder(), [tmp_path, local_embedder.find_model()]
     monkeypatch.setattr(local_embedder, "find_model", lambda: places.pop(0))
     with pytest.raises(errors.ModelRejectedError):

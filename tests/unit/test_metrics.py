@@ -58,7 +58,7 @@ def test_scores_equal_those_of_the_script_of_the_question_sets() -> None:
         assert [ours.ndcg, ours.mrr, ours.hit_1, ours.hit_5, ours.hit_10] == pytest.approx(expected)
 
 
-def test_the_mean_is_taken_score_by_score() -> None:
+def test_the_mean_is_computed_for_each_score_separately() -> None:
     scores = [RankingScores(1, 1, 1, 1, 1), RankingScores(0, 0.5, 0, 0, 1)]
     assert metrics.mean_scores(scores) == RankingScores(0.5, 0.75, 0.5, 0.5, 1)
 
@@ -77,7 +77,7 @@ def test_a_constant_difference_has_no_spread() -> None:
     assert metrics.paired_difference([0.5, 0.75, 1], [0.25, 0.5, 0.75]) == (0.25, 0.25, 0.25)
 
 
-def test_the_interval_of_a_difference_holds_its_mean() -> None:
+def test_the_interval_of_a_difference_contains_its_mean() -> None:
     ours = [float(number % 2) for number in range(100)]
     mean, low, high = metrics.paired_difference(ours, [0.4] * 100)
     assert mean == pytest.approx(0.1)

@@ -222,7 +222,7 @@ def test_a_refusal_is_streamed_as_text(server: FakeModelServer) -> None:
 
 
 @pytest.mark.parametrize("refuses", [[], ["encoding_format"]], ids=["base64", "floats"])
-def test_vectors_come_in_order_and_of_unit_length(refuses: list[str]) -> None:
+def test_vectors_are_in_order_and_of_unit_length(refuses: list[str]) -> None:
     with FakeModelServer(dimensions=8, refuses=refuses) as server:
         vectors = embedder(server).embed(["one two", "three", ""])
     expected = np.array([word_vector(text, 8) for text in ("one two", "three", " ")], np.float32)
