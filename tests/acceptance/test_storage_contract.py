@@ -61,9 +61,9 @@ def server(module_database: str) -> Iterator[StorageServer]:
         yield running
 
 
-@pytest.fixture(scope="module", params=["stand-in", "project"] if all(REAL) else ["stand-in"])
+@pytest.fixture(scope="module", params=["fake", "project"] if all(REAL) else ["fake"])
 def project(request: pytest.FixtureRequest, server: StorageServer, module_database: str) -> Project:
-    if request.param == "stand-in":
+    if request.param == "fake":
         return Project(storage_supabase.connect(server.url, KEY, "documents"), module_database, server)
     url, key, dsn = REAL
     return Project(storage_supabase.connect(url, key, "documents"), dsn)

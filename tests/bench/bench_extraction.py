@@ -49,7 +49,7 @@ def find_work(folder: Path) -> dict[str, Work]:
     with suppress(pytest.skip.Exception, pytest.fail.Exception):
         sets["corpus"] = open_all(sorted(requirements.need_corpus("files").glob("*/*.pdf")))
     if not sets:
-        print("THE QUESTION SETS AND THE CORPUS ARE MISSING: 200 pages made for the purpose are read instead")
+        print("THE QUESTION SETS AND THE CORPUS ARE MISSING: 200 generated pages are read instead")
         write_pdf(folder / "made.pdf", 200)
         sets["made"] = [(folder / "made.pdf", range(1, 201))]
     return sets

@@ -20,13 +20,13 @@ SETTINGS = Settings(similarity_threshold=0.4)
 @pytest.mark.parametrize(
     ("lang", "servers", "threshold"),
     [
-        pytest.param("en", [ENGLISH], 0.4, id="spoken"),
-        pytest.param("fr", [ENGLISH], 0.36, id="foreign"),
-        pytest.param("fr", [MULTILINGUAL], 0.4, id="a-model-of-every-language"),
-        pytest.param("fr", [MULTILINGUAL, ENGLISH], 0.36, id="one-of-two-speaks-it"),
+        pytest.param("en", [ENGLISH], 0.4, id="language-of-the-model"),
+        pytest.param("fr", [ENGLISH], 0.36, id="other-language"),
+        pytest.param("fr", [MULTILINGUAL], 0.4, id="multilingual-model"),
+        pytest.param("fr", [MULTILINGUAL, ENGLISH], 0.36, id="one-of-two-has-the-language"),
         pytest.param("en", [], 0.16, id="no-server-answered"),
-        pytest.param("en", [MEASURED], 0.2, id="a-threshold-of-its-own"),
-        pytest.param("fr", [MEASURED, MULTILINGUAL], 0.18, id="a-threshold-of-its-own-beside-the-usual-one"),
+        pytest.param("en", [MEASURED], 0.2, id="own-threshold"),
+        pytest.param("fr", [MEASURED, MULTILINGUAL], 0.18, id="own-and-default-threshold"),
     ],
 )
 def test_less_evidence_is_needed_where_similarity_is_less_reliable(
