@@ -1,4 +1,4 @@
-"""Real databases for tests: one embedded server a version and run, a migrated template, and a clone for each test."""
+"""Real databases for tests: one embedded server per version and run, a migrated template, and a clone for each test."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from psycopg import sql
 
 from functions.local.database import embedded_postgres, migrate
 
-# The two versions bracket the one Supabase runs; SQL is tested on both.
+# An older and a newer version than Supabase runs; SQL is tested on both.
 MAJORS = (18, 16)
 ROOM_IN_MEMORY = 8 << 30
 BOTH_IN = ("tests/sql/", "tests/migrations/")
@@ -33,7 +33,7 @@ def majors_for(node_id: str) -> tuple[int, ...]:
 
 
 class TestCluster:
-    """A throw-away server whose databases are cloned from one template."""
+    """A temporary server whose databases are cloned from one template."""
 
     __test__ = False
 
@@ -44,14 +44,14 @@ class TestCluster:
 
     @cached_property
     def template(self) -> str:
-        """The name of a database with all migrations and the files of `sql/` as they are now."""
+        """The name of a database with all migrations and the current files of `sql/`."""
         dsn = self.create(None, "ibid_template")
         migrate.migrate(dsn, with_functions=True)
         return "ibid_template"
 
     @cached_property
     def shared_dsn(self) -> str:
-        """A migrated database for tests that roll back everything they do."""
+        """A migrated database for tests that roll back all their changes."""
         return self.clone()
 
     def clone(self) -> str:
@@ -73,7 +73,7 @@ class TestCluster:
 
 
 def _find_memory() -> str | None:
-    """A folder in memory with room to spare: making and dropping a thousand databases keeps a file system busy."""
+    """A folder in memory with enough room, because a thousand databases would keep a disk busy."""
     memory = Path("/dev/shm")
     has_room = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > ROOM_IN_MEMORY
     return str(memory) if has_room else None
@@ -109,7 +109,7 @@ def add_user(connection: psycopg.Connection, name: str = "someone") -> str:
 def as_user(
     connection: psycopg.Connection, user_id: str | None, *, role: str = "authenticated", admin: bool = False
 ) -> Iterator[psycopg.Connection]:
-    """Inside, statements run as this user would run them through the API; `role="anon"` needs no user."""
+    """Inside the block, statements run as they do for this user through the API; `role="anon"` needs no user."""
     claims: dict[str, Any] = {"role": role, "aud": role}
     if user_id is not None:
         claims["sub"] = user_id
