@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from functions.local import embedded_postgres, migrate
+from functions.local import embedded_postgres, migrate, stamp
 
 # The two versions bracket the one Supabase runs; SQL is tested on both.
 MAJORS = (18, 16)
@@ -44,9 +44,11 @@ class TestCluster:
 
     @cached_property
     def template(self) -> str:
-        """The name of a database with all migrations and the files of `sql/` as they are now."""
+        """The name of a database that was migrated as `make run` does it."""
+        if unstamped := stamp.find_changes():
+            raise AssertionError(f"no test would see {', '.join(unstamped)}: run make sql-stamp first")
         dsn = self.create(None, "ibid_template")
-        migrate.migrate(dsn, with_functions=True)
+        migrate.migrate(dsn)
         return "ibid_template"
 
     @cached_property

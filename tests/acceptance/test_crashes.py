@@ -138,7 +138,7 @@ def test_a_database_that_is_killed_again_and_again_costs_nothing_but_time(
         tempfile.TemporaryDirectory(prefix="ibid-test-") as folder,
         embedded_postgres.start(Path(folder).resolve(), settings={"fsync": "off"}) as server,
     ):
-        migrate.migrate(server.dsn, with_functions=True)
+        migrate.migrate(server.dsn)
         with open_workplace(server.dsn, tmp_path / "home") as place:
             user = add_everything(place, files)
             stopping = threading.Event()

@@ -45,7 +45,7 @@ def test_the_books_have_the_columns_of_the_cli(empty_database: str, tmp_path: Pa
     columns = rows(
         empty_database,
         "select column_name, udt_name, is_nullable from information_schema.columns"
-        " where table_schema = 'supabase_migrations' order by ordinal_position",
+        " where table_schema = 'supabase_migrations' and table_name = 'schema_migrations' order by ordinal_position",
     )
     assert columns == [("version", "text", "NO"), ("statements", "_text", "YES"), ("name", "text", "YES")]
 
@@ -59,6 +59,28 @@ def test_goes_on_where_the_cli_stopped(empty_database: str, tmp_path: Path) -> N
     )
     assert migrate.migrate(empty_database, migrations_dir=tmp_path) == ["2_second.sql"]
     assert migrate.migrate(empty_database, migrations_dir=tmp_path) == []
+
+
+def test_refuses_a_migration_that_changed_after_it_was_applied(empty_database: str, tmp_path: Path) -> None:
+    migrate.migrate(empty_database, migrations_dir=write(tmp_path, _1_first="create table t (n int);"))
+    write(tmp_path, _1_first="create table t (n bigint);", _2_second="create table u ();")
+    for dry_run in (False, True):
+        with pytest.raises(errors.ConflictError) as refusal:
+            migrate.migrate(empty_database, migrations_dir=tmp_path, dry_run=dry_run)
+        assert refusal.value.message == (
+            "These migrations were changed after they were applied to this database: 1_first.sql."
+            " Restore the files and put the change into a new migration (for a change in sql/: make sql-stamp)."
+        )
+    assert rows(empty_database, "select to_regclass('u')") == [(None,)]
+
+
+def test_refuses_a_change_of_what_the_cli_has_applied(empty_database: str, tmp_path: Path) -> None:
+    """The CLI records no hashes; the migrator records them when it first finds the migrations of the CLI."""
+    rows(empty_database, migrate.BOOKKEEPING)
+    rows(empty_database, "insert into supabase_migrations.schema_migrations values ('1', array['select 1'], 'first')")
+    migrate.migrate(empty_database, migrations_dir=write(tmp_path, _1_first="select 1;"))
+    with pytest.raises(errors.ConflictError, match=r"changed after they were applied to this database: 1_first\.sql"):
+        migrate.migrate(empty_database, migrations_dir=write(tmp_path, _1_first="select 2;"))
 
 
 def test_refuses_a_file_older_than_the_last_applied_one(empty_database: str, tmp_path: Path) -> None:
@@ -108,7 +130,7 @@ def test_settings_of_one_file_do_not_reach_the_next(empty_database: str, tmp_pat
 @pytest.mark.parametrize("control", ["begin;", "COMMIT;", "start transaction read write;"])
 def test_refuses_files_that_end_the_transaction(empty_database: str, tmp_path: Path, control: str) -> None:
     write(tmp_path, _1_a=f"create table t ();\n{control}")
-    with pytest.raises(errors.ConflictError, match="leave transactions to the migrator"):
+    with pytest.raises(errors.ConflictError, match="the migrator runs each file in a transaction"):
         migrate.migrate(empty_database, migrations_dir=tmp_path)
     assert rows(empty_database, "select to_regclass('t')") == [(None,)]
 

@@ -32,7 +32,7 @@ def test_a_real_project_is_left_alone(bare: psycopg.Connection) -> None:
 
 def test_a_foreign_auth_schema_is_refused(bare: psycopg.Connection) -> None:
     bare.execute("create schema auth")
-    with pytest.raises(errors.ConflictError, match="neither Supabase's nor ours"):
+    with pytest.raises(errors.ConflictError, match="neither Supabase nor Ibid created"):
         migrate.apply_shim(bare)
 
 
