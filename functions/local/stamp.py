@@ -20,6 +20,8 @@ from functions.local import migrate
 
 FROZEN = migrate.REPOSITORY / "supabase" / "migrations.sha256"
 HEADER = re.compile(r"^-- from sql/(?P<name>\S+\.sql) sha256:(?P<hash>[0-9a-f]{64})\n", re.MULTILINE)
+# The first set replaced the migrations from the first of these versions up to the second, before the first release.
+REPLACED = (migrate.FIRST_BEFORE_RELEASE, "20261122220001")
 NOTICE = "Stamped from sql/ by `make sql-stamp`. Edit the files there, not here."
 
 
@@ -124,7 +126,8 @@ def _read_committed(folders: Folders) -> dict[str, str]:
     except (OSError, subprocess.CalledProcessError):
         return {}
     added = re.findall(r"^\+([0-9a-f]{64}  \S+)$", done.stdout, re.MULTILINE)
-    return _read_hashes(reversed(added))  # of two lines for one name the first counts
+    hashes = _read_hashes(reversed(added))  # of two lines for one name the first counts
+    return {name: digest for name, digest in hashes.items() if not REPLACED[0] <= name < REPLACED[1]}
 
 
 def _read_hashes(lines: Iterable[str]) -> dict[str, str]:

@@ -97,6 +97,18 @@ def test_refuses_a_database_that_is_ahead_of_the_files(empty_database: str, tmp_
         migrate.migrate(empty_database, migrations_dir=tmp_path)
 
 
+def test_refuses_a_database_from_before_the_first_release_and_changes_nothing(empty_database: str) -> None:
+    rows(empty_database, migrate.BOOKKEEPING)
+    rows(empty_database, "insert into supabase_migrations.schema_migrations values ('20261121000001', null, 'schema')")
+    for dry_run in (True, False):
+        with pytest.raises(
+            errors.ConflictError, match=r"from before its first release.*move the folder IBID_HOME aside"
+        ):
+            migrate.migrate(empty_database, dry_run=dry_run)
+    assert [row[0] for row in rows(empty_database, BOOKS)] == ["20261121000001"]
+    assert rows(empty_database, "select to_regnamespace('auth'), to_regnamespace('rag')") == [(None, None)]
+
+
 def test_a_failing_file_leaves_nothing_of_itself(empty_database: str, tmp_path: Path) -> None:
     write(tmp_path, _1_good="create table good ();", _2_bad="create table bad ();\nselect\n  nonsense;")
     with pytest.raises(psycopg.errors.UndefinedColumn) as failure:

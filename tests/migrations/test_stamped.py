@@ -18,11 +18,26 @@ def test_names_are_timestamps_in_order() -> None:
     assert versions == sorted(set(versions))
 
 
-def test_function_files_are_named_after_their_function() -> None:
-    """One function a file, so that a change is a change of one file."""
-    found = {
-        path.name: re.findall(r"^create or replace function rag\.(\w+)", path.read_text(), re.M)
-        for path in sorted(migrate.FUNCTIONS.glob("*.sql"))
-    }
+def test_sources_are_named_after_their_function_or_view() -> None:
+    """One function or view in each file, so that a change of one is a change of one file."""
+    created = re.compile(r"^create or replace (?:function|view) rag\.(\w+)", re.M)
+    found = {path.name: created.findall(path.read_text()) for path in sorted(migrate.FUNCTIONS.glob("*.sql"))}
     assert found
-    assert {name: functions for name, functions in found.items() if functions != [name[3:-4]]} == {}
+    assert {name: made for name, made in found.items() if made != [name[3:-4]]} == {}
+
+
+def test_migrations_create_no_function_or_view_of_their_own() -> None:
+    """Only sql/ defines them, so that each has one present text."""
+    hand_written = [migration for migration in migrate.list_migrations() if not stamp.is_stamped(migration)]
+    found = [
+        m.path.name for m in hand_written if re.search(r"^create (or replace )?(function|view)", m.text, re.M | re.I)
+    ]
+    assert found == []
+
+
+def test_policies_name_their_table() -> None:
+    """`grep 'on rag.documents'` finds every policy of a table: none is made in a loop."""
+    texts = [migration.text for migration in migrate.list_migrations()]
+    assert [
+        line for text in texts for line in re.findall(r"^\s*'?create policy .*$", text, re.M) if " on rag." not in line
+    ] == []

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import psycopg
@@ -10,8 +14,9 @@ import pytest
 
 from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
-from functions.local import migrate, stamp
+from functions.local import embedded_postgres, migrate, stamp
 from tests import library
+from tests.requirements import REPOSITORY
 
 NAME = "12_prefers_vector_index.sql"
 
@@ -51,3 +56,22 @@ def test_a_database_keeps_its_documents_when_functions_change(database: str, fol
     found = search.hybrid_search(opened, library.ADA, library.make_query("zeppelin"))
     opened.close()
     assert [hit.text for hit in found.hits] == ["The zeppelin crossed the sea."]
+
+
+def test_make_run_refuses_a_database_from_before_the_first_release_in_one_line(tmp_path: Path) -> None:
+    with (
+        embedded_postgres.start(tmp_path / "postgres", settings=embedded_postgres.FAST_SETTINGS) as server,
+        psycopg.connect(server.dsn) as connection,
+    ):
+        connection.execute(migrate.BOOKKEEPING.encode())
+        connection.execute(
+            "insert into supabase_migrations.schema_migrations (version) values (%s)", (migrate.FIRST_BEFORE_RELEASE,)
+        )
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        environment = {"PATH": os.environ["PATH"], "IBID_HOME": str(tmp_path), "PORT": str(free.getsockname()[1])}
+    command = [sys.executable, "-m", "functions.local", "serve"]
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("ibid: This database was made by a version of Ibid from before its first release.")
+    assert done.stderr.count("\n") == 1

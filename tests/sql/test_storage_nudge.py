@@ -155,7 +155,7 @@ def test_a_nudge_that_fails_costs_neither_the_upload_nor_the_job(
     run(broken)
     document = add_document(db)
     (warning,) = warnings_of(database, document)
-    assert warning.startswith(f"nobody was told of the upload of {library.object_path(ADA, document)}: ")
+    assert warning.startswith(f"no storage event was sent for {library.object_path(ADA, document)}: ")
     assert SECRET not in warning
     assert jobs_of(run, document) == ["v1"]
     assert run("select count(*) from storage.objects") == [(1,)]
