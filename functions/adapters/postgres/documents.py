@@ -138,13 +138,12 @@ def list_page(
 ) -> tuple[list[Row], str | None]:
     """Newest first, with the cursor of the next page; attachments of a trashed note only where that note is named."""
     created_at, last_id = cursors.decode(cursor, 2) if cursor else (None, None)
+    listed = "untrashed_documents" if note_id is None else "documents"
     try:
         rows = connection.execute(
-            """
-            select * from rag.documents d
+            f"""
+            select * from rag.{listed} d
             where d.duplicate_of is null and (%(all_versions)s or d.superseded_by is null)
-                and (%(note_id)s::uuid is not null
-                    or exists (select from rag.untrashed_documents u where u.id = d.id))
                 and (%(status)s::text is null or d.status = %(status)s)
                 and (%(notebook_id)s::uuid is null or d.notebook_id = %(notebook_id)s::uuid
                     or exists (
