@@ -1,4 +1,4 @@
-"""Real databases for tests: one embedded server a version and run, a migrated template, and a clone for each test."""
+"""Databases for tests: one embedded server for each version, with a migrated template that each test clones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from psycopg import sql
 
 from functions.local import embedded_postgres, migrate, stamp
 
-# The two versions bracket the one Supabase runs; SQL is tested on both.
+# Supabase runs a version between these two; SQL is tested on both.
 MAJORS = (18, 16)
 ROOM_IN_MEMORY = 8 << 30
 BOTH_IN = ("tests/sql/", "tests/migrations/")
@@ -75,7 +75,7 @@ class TestCluster:
 
 
 def _find_memory() -> str | None:
-    """A folder in memory with room to spare: making and dropping a thousand databases keeps a file system busy."""
+    """A folder in memory, if it has room: creating and dropping a thousand databases on a disk is slow."""
     memory = Path("/dev/shm")
     has_room = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > ROOM_IN_MEMORY
     return str(memory) if has_room else None

@@ -1,4 +1,4 @@
-"""The migrations make what the sources in `sql/` say, whichever stamp a function or view came with."""
+"""The migrations create exactly the functions and views of `sql/`."""
 
 from __future__ import annotations
 

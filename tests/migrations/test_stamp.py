@@ -1,4 +1,4 @@
-"""Stamping on folders of its own; the repository's own stamps are checked in test_stamped.py."""
+"""Stamping in temporary folders; test_stamped.py checks the repository's own stamps."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def commit(folders: stamp.Folders) -> None:
         subprocess.run(["git", *command], cwd=folders.frozen.parent, check=True)
 
 
-def test_holds_the_files_under_their_hashes(folders: stamp.Folders) -> None:
+def test_a_stamp_contains_the_files_under_their_hashes(folders: stamp.Folders) -> None:
     target = stamp.write_stamp("First, and best!", folders)
     assert target is not None
     assert target.name[14:] == "_sql_first_and_best.sql"

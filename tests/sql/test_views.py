@@ -70,7 +70,7 @@ def test_nobody_sees_the_documents_of_others_through_a_view(db: Database) -> Non
         ("status = 'dead'", 0),
     ],
 )
-def test_a_job_is_due_when_it_waits_for_nothing_or_lost_its_worker(
+def test_a_job_is_due_when_its_wait_is_over_or_its_lease_has_expired(
     db: Database, database: str, change: str, due: int
 ) -> None:
     store_object(database, ADA, add_document(db))
