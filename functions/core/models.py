@@ -170,14 +170,6 @@ class SearchHit:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """A piece of an answer and the segment ids it rests on, as the model wrote them and we validated them."""
-
-    text: str
-    source_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Citation:
     """Where a section stands in a source: `quote` is page text [start_offset:end_offset] unless `check` is unverified.
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests import database as database_servers
-from tests.fakes.model_server import FakeModelServer
-from tests.local_server import LocalServer, Person, run_local_server
+from tests.support import database as database_servers
+from tests.support.fakes.model_server import FakeModelServer
+from tests.support.local_server import LocalServer, Person, run_local_server
 
 CRON_SECRET = "cron-secret-of-the-tests"
 

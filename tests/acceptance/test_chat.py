@@ -10,8 +10,8 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests import documents, library
-from tests.local_server import Json, LocalServer, Person, problem_of
+from tests.support import documents, library
+from tests.support.local_server import Json, LocalServer, Person, problem_of
 
 TURBINE = (
     "The turbine hall was built in 1931. It has tall windows.",

@@ -14,8 +14,8 @@ import psycopg
 import pytest
 
 from functions.web import sse
-from tests.fakes.model_server import FakeModelServer, Reply, answer, answer_json, pieces
-from tests.local_server import Json, LocalServer, Person, problem_of, run_local_server, wait_until
+from tests.support.fakes.model_server import FakeModelServer, Reply, answer, answer_json, pieces
+from tests.support.local_server import Json, LocalServer, Person, problem_of, run_local_server, wait_until
 
 FACTS = "The boiler burns wood chips. It was built by Marta Olsen in 1931. The chimney is forty metres tall."
 QUESTION = "What does the boiler burn?"

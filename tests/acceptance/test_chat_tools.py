@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.model_server import Call, FakeModelServer, Reply, answer, pieces
-from tests.local_server import Json, LocalServer, Person
+from tests.support.fakes.model_server import Call, FakeModelServer, Reply, answer, pieces
+from tests.support.local_server import Json, LocalServer, Person
 
 BOILER = "The boiler burns wood chips. The chimney is forty metres tall."
 LEASE = "The lease of the house in Bergen ends in March 2031."

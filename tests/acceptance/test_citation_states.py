@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from functions.adapters.postgres import cited_sources, conversations
-from tests import documents
-from tests.acceptance import writing
-from tests.local_server import Json, LocalServer, Person, problem_of, wait_until
+from functions.adapters.postgres import cited_sources, messages
+from tests.acceptance.support import writing
+from tests.support import documents
+from tests.support.local_server import Json, LocalServer, Person, problem_of, wait_until
 
 FACT = "The boiler burns wood chips in winter."
 QUESTION = "What does the boiler burn in winter?"
@@ -74,9 +74,9 @@ def test_the_states_of_a_page_of_messages_take_one_statement(server: LocalServer
     for _ in range(3):
         ada.ask(QUESTION, conversation_id=conversation_id)
     with server.services.database.as_user(ada.user) as connection:
-        messages, _ = conversations.list_messages(connection, conversation_id, 50, None)
+        rows, _ = messages.list_messages(connection, conversation_id, 50, None)
         counting: Any = CountingConnection(connection)
-        described = cited_sources.describe(counting, messages)
+        described = cited_sources.describe(counting, rows)
     assert [source["state"] for message in described for source in message["sources"]] == ["current"] * 4
     assert counting.count == 1
 

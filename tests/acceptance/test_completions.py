@@ -15,8 +15,8 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from functions.runtime import asking
 from functions.web import sse
-from tests.fakes.model_server import FakeModelServer, Reply, answer, answer_json, pieces
-from tests.local_server import Json, LocalServer, Person
+from tests.support.fakes.model_server import FakeModelServer, Reply, answer, answer_json, pieces
+from tests.support.local_server import Json, LocalServer, Person
 
 FACTS = "The boiler burns wood chips. It was built by Marta Olsen in 1931. The chimney is forty metres tall."
 QUESTION = "What does the boiler burn?"

@@ -9,7 +9,7 @@ import pytest
 
 from tests.corpus import manifest
 from tests.corpus.run import Result, run_corpus
-from tests.requirements import need_corpus, need_tesseract
+from tests.support.requirements import need_corpus, need_tesseract
 
 
 @pytest.fixture(scope="module")

@@ -23,11 +23,11 @@ import pytest
 from functions import sweeper
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models, ports
-from functions.local import embedded_postgres, migrate
-from functions.local import worker as local_worker
-from tests import database as database_servers
-from tests.acceptance import prose, workplace
-from tests.acceptance.workplace import Workplace, open_workplace, wait_for
+from functions.local.database import embedded_postgres, migrate
+from functions.local.server import worker as local_worker
+from tests.acceptance.support import prose, workplace
+from tests.acceptance.support.workplace import Workplace, open_workplace, wait_for
+from tests.support import database as database_servers
 
 KILLS = 50
 KEEPERS = 2

@@ -10,9 +10,9 @@ import pytest
 
 from functions.adapters.postgres import documents as stored_documents
 from functions.core import errors
-from tests import documents
-from tests.acceptance import inside
-from tests.local_server import Json, LocalServer, Person, problem_of
+from tests.acceptance.support import inside
+from tests.support import documents
+from tests.support.local_server import Json, LocalServer, Person, problem_of
 
 # Working through it again
 

@@ -14,10 +14,10 @@ from uuid import uuid4
 import pytest
 from PIL import Image
 
-from tests import documents
-from tests.acceptance import inside
-from tests.library import HurriedStore
-from tests.local_server import LocalServer, Person, problem_of
+from tests.acceptance.support import inside
+from tests.support import documents
+from tests.support.library import HurriedStore
+from tests.support.local_server import LocalServer, Person, problem_of
 
 
 def highlighted(image: bytes) -> int:

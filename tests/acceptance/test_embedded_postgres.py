@@ -19,8 +19,8 @@ import psycopg
 import pytest
 
 from functions.core import errors
-from functions.local import embedded_postgres, system_account
-from tests import requirements
+from functions.local.database import embedded_postgres, system_account
+from tests.support import requirements
 
 FAST = {"fsync": "off"}  # and no more: what was committed must survive the killing of a process
 HOLD = """
@@ -267,7 +267,7 @@ def need_python_for_others() -> list[str]:
     for python in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
         command = ["env", f"PYTHONPATH={packages}", python, "-W", "error"]
         try:
-            code = "import psutil, psycopg, functions.local.embedded_postgres"
+            code = "import psutil, psycopg, functions.local.database.embedded_postgres"
             run_as(STRANGER, [*command, "-c", code]).check_returncode()
         except (OSError, subprocess.CalledProcessError):
             continue

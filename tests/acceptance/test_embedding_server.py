@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests import database as database_servers
-from tests.fakes.model_server import FakeModelServer, Reply
-from tests.local_server import LocalServer, Person, run_local_server, wait_until
+from tests.support import database as database_servers
+from tests.support.fakes.model_server import FakeModelServer, Reply
+from tests.support.local_server import LocalServer, Person, run_local_server, wait_until
 
 TEXT = b"The ferry to the island leaves at seven. The bakery opens at nine. Dogs travel free of charge."
 DIMENSIONS = 64

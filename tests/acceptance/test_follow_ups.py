@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from functions.core import follow_ups
-from tests import database as database_servers
-from tests.fakes.model_server import FakeModelServer, Reply, pieces
-from tests.local_server import Json, LocalServer, Person, run_local_server
+from functions.core.answering import follow_ups
+from tests.support import database as database_servers
+from tests.support.fakes.model_server import FakeModelServer, Reply, pieces
+from tests.support.local_server import Json, LocalServer, Person, run_local_server
 
 LYON = "The Lyon boiler burns wood chips. It was built by Marta Olsen."
 PARIS = "The Paris boiler burns peat bricks. It was built by Jules Verne."

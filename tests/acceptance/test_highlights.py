@@ -25,10 +25,14 @@ from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen import canvas
 
-from functions.core import chunking, citations, models, page_images, pdf_extraction
-from functions.core.answer_text import WrittenSection
-from functions.core.page_images import Rectangle
-from tests.documents import LETTER
+from functions.core import models
+from functions.core.citations.cite import cite_sections
+from functions.core.citations.sections import WrittenSection
+from functions.core.extraction.pdf import page_images
+from functions.core.extraction.pdf.page_images import Rectangle
+from functions.core.extraction.pdf.reader import PdfPages
+from functions.core.ingestion.chunking import chunker, page_layout, passages
+from tests.support.documents import LETTER
 
 LEAST_IOU, LEAST_SHARE = 0.5, 0.98
 MARGIN = 60.0
@@ -211,12 +215,12 @@ def print_page(path: Path, layout: Layout, chance: random.Random) -> list[list[W
 
 def find_hits(page: models.Page) -> list[models.SearchHit]:
     """The passages of a page as a search would find them."""
-    chunks, _ = chunking.chunk_page(
+    chunks, _ = chunker.chunk_page(
         page,
-        settings=chunking.ChunkSettings(),
+        settings=passages.ChunkSettings(),
         count_tokens=lambda text: len(text.split()),
         title=None,
-        carry=chunking.Carry(),
+        carry=page_layout.Carry(),
         first_index=0,
         lang="en",
     )
@@ -245,7 +249,7 @@ def find_hits(page: models.Page) -> list[models.SearchHit]:
 def cite(sentence: Sequence[Word], hits: Sequence[models.SearchHit]) -> models.Citation:
     """The one citation of an answer that says and quotes this sentence."""
     text = " ".join(word.text for word in sentence)
-    _, (citation,) = citations.cite([WrittenSection(text, (), (text,))], hits)
+    _, (citation,) = cite_sections([WrittenSection(text, (), (text,))], hits)
     return citation
 
 
@@ -288,7 +292,7 @@ def find_tokens(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def measure_page(path: Path, layout: Layout, chance: random.Random) -> list[float]:
     """The IoU of each word of some quotations, or of its quotation if that is less."""
     sentences = print_page(path, layout, chance)
-    with pdf_extraction.PdfPages(path, max_pages=1) as document:
+    with PdfPages(path, max_pages=1) as document:
         (page,) = document.pages()
     hits = find_hits(page)
     shares = []

@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from functions.adapters.local_embedder import LocalEmbedder
+from functions.adapters.laptop.embedder import LocalEmbedder
 from functions.adapters.postgres import documents
 from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models, ports
-from functions.core.ingestion import Outcome, Worker
+from functions.core.ingestion.worker import Outcome, Worker
 from functions.core.settings import Settings
-from functions.runtime.wiring import LOCAL_SERVER
-from tests import library
-from tests.documents import make_pdf
-from tests.library import ADA
+from functions.runtime.policy import LOCAL_SERVER
+from tests.support import library
+from tests.support.documents import make_pdf
+from tests.support.library import ADA
 
 PAGES = 20
 

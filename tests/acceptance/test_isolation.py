@@ -12,8 +12,8 @@ import httpx
 import jwt
 import pytest
 
-from tests import documents
-from tests.local_server import Json, LocalServer, Person, problem_of
+from tests.support import documents
+from tests.support.local_server import Json, LocalServer, Person, problem_of
 
 SECRET_WORDS = "The zeppelin Quastenflosser crossed the Barents Sea in silence."
 SECRET_NOTE = "The captain of the zeppelin wrote poems."
@@ -22,7 +22,7 @@ QUESTION = "What crossed the Barents Sea in silence?"
 # Every route of the service is in one of these lists; a new one fails `test_every_route_is_in_one_list` until it is.
 PUBLIC = {
     "GET /",
-    "GET /static/{name}",
+    "GET /static/{name:path}",
     "GET /health",
     "GET /ready",
     "GET /metrics",  # for this machine, or whoever knows METRICS_TOKEN: see test_metrics_endpoint.py
@@ -360,9 +360,29 @@ def test_the_public_routes_need_no_token(server: LocalServer) -> None:
     assert opened == {"/": 200, "/static/app.js": 200, "/health": 200, "/ready": 200}
 
 
-@pytest.mark.parametrize("name", ["..%2fapp.py", "%2e%2e/app.py", ".", "%00", "a" * 300, "no.js", "app.js%00.png"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        ".",
+        "%2e",
+        "..%2fapp.py",
+        "%2e%2e/app.py",
+        "..%5capp.py",
+        "shared/%2e%2e/%2e%2e/app.py",
+        "%2fetc%2fpasswd",
+        "%00",
+        "a" * 300,
+        "no.js",
+        "app.js%00.png",
+        "app.js/",
+        "shared",
+        "shared/",
+    ],
+)
 def test_static_files_are_those_of_the_page_and_no_others(server: LocalServer, name: str) -> None:
-    answer = server.http.get("/static/{name}")
+    """SEC-1"""
+    answer = server.http.get(f"/static/{name}", follow_redirects=True)
     assert problem_of(answer) == (404, "not_found")
 
 

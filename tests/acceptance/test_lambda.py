@@ -24,18 +24,19 @@ import pytest
 from moto.server import ThreadedMotoServer
 from PIL import Image, ImageDraw, ImageFont
 
-from functions.local import artifacts, ocr_layer
-from tests import database as database_servers
-from tests import documents, service
-from tests.fakes import runtime_api, storage_server
-from tests.fakes.model_server import FakeModelServer, Reply, answer_json, pieces
+from functions.local.packaging import artifacts, ocr_layer
 from tests.handlers import events
 from tests.handlers.events import Json
-from tests.lambda_platform import Function, Platform, set_of
-from tests.requirements import missing, need_tesseract
+from tests.support import database as database_servers
+from tests.support import documents, service
+from tests.support.fakes import runtime_api, storage_server
+from tests.support.fakes.model_server import FakeModelServer, Reply, answer_json, pieces
+from tests.support.lambda_platform import Function, Platform, set_of
+from tests.support.requirements import missing, need_tesseract
 
 JWT_SECRET = "a secret that a project still signs its tokens with"
 CRON_SECRET, WEBHOOK_SECRET = "cron-secret-of-the-tests", "webhook-secret-of-the-tests"
+METRICS_TOKEN = "metrics-token-of-the-tests"
 MAX_RECEIVES = 3
 POISON = "nobody can read this"
 QUESTION = "What does the boiler of the lighthouse burn?"
@@ -164,6 +165,7 @@ def cloud(
             "EMBEDDING_MODEL": "fake",
             "EMBEDDING_DIMENSIONS": str(model.dimensions),
             "CRON_SECRET": CRON_SECRET,
+            "METRICS_TOKEN": METRICS_TOKEN,
             "WEBHOOK_SECRET": WEBHOOK_SECRET,
             "INGEST_QUEUE_URL": queue_url,
             "AWS_ENDPOINT_URL_SQS": endpoint,
@@ -232,6 +234,12 @@ def test_a_stranger_cannot_start_a_worker(cloud: Cloud) -> None:
 
 
 # Requests
+
+
+def test_the_database_figures_are_shown_at_metrics(cloud: Cloud, document: Json) -> None:
+    """OPS-3"""
+    answer = cloud["page"].send("GET", "/metrics", headers={"authorization": f"Bearer {METRICS_TOKEN}"})
+    assert "\nai_index_jobs_due 0.0\n" in answer.content.decode()
 
 
 def test_pages_are_drawn_and_files_downloaded(cloud: Cloud, document: Json) -> None:

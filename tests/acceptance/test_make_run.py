@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import documents
-from tests.requirements import REPOSITORY, need_leave_to_install, need_program, need_root
+from tests.support import documents
+from tests.support.requirements import REPOSITORY, need_leave_to_install, need_program, need_root
 
 FIRST_START_SECONDS = 180
 SECOND_START_SECONDS = 10

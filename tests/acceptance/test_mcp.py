@@ -15,8 +15,8 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from functions.core import tool_results, tools
-from tests.local_server import Json, LocalServer, Person, problem_of
+from functions.core.answering import tool_results, tools
+from tests.support.local_server import Json, LocalServer, Person, problem_of
 
 T = TypeVar("T")
 Mode = Literal["auto", "legacy"]

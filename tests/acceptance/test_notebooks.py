@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests import documents
-from tests.acceptance import inside, writing
-from tests.local_server import Json, LocalServer, Person, problem_of, read
+from tests.acceptance.support import inside, writing
+from tests.support import documents
+from tests.support.local_server import Json, LocalServer, Person, problem_of, read
 
 BOILER = "The boiler burns wood chips in winter."
 

@@ -15,9 +15,9 @@ import pytest
 
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors
-from functions.web.library_schemas import MAX_CONTENT
-from tests.acceptance import inside, writing
-from tests.local_server import Json, LocalServer, Person, problem_of, wait_until
+from functions.web.schemas.library import MAX_CONTENT
+from tests.acceptance.support import inside, writing
+from tests.support.local_server import Json, LocalServer, Person, problem_of, wait_until
 
 BOILER = "The boiler burns wood chips in winter."
 TURBINE = "The turbine turns at three thousand revolutions per minute."

@@ -17,11 +17,11 @@ import pytest
 
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
-from functions.local import migrate
-from tests import database as database_servers
-from tests.acceptance.containers import Container, Person, read, words_in
-from tests.acceptance.pooler import Pooler, run_pooler
+from functions.local.database import migrate
+from tests.acceptance.support.containers import Container, Person, read, words_in
+from tests.acceptance.support.pooler import Pooler, run_pooler
 from tests.handlers.events import Answer
+from tests.support import database as database_servers
 
 CONCURRENCY, REQUESTS = 20, 1000
 WORDS = ("quastenflosser", "zeppelin", "ammonite", "bergamot", "cardamom", "dulcimer", "ephedra", "fandango")

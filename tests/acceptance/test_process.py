@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from tests.local_server import wait_until
-from tests.requirements import REPOSITORY
+from tests.support.local_server import wait_until
+from tests.support.requirements import REPOSITORY
 
 COMMAND = [sys.executable, "-m", "functions.local"]
 

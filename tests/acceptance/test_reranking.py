@@ -10,14 +10,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from functions.adapters.openai_connection import Patience
-from functions.adapters.reranker import RerankServer
-from tests import database as database_servers
-from tests import documents
-from tests.fakes.model_server import FakeModelServer
-from tests.fakes.rerank_server import FakeRerankServer
-from tests.fakes.token_server import Fault
-from tests.local_server import LocalServer, Person, run_local_server
+from functions.adapters.models.openai_connection import Patience
+from functions.adapters.models.reranker import RerankServer
+from tests.support import database as database_servers
+from tests.support import documents
+from tests.support.fakes.model_server import FakeModelServer
+from tests.support.fakes.rerank_server import FakeRerankServer
+from tests.support.fakes.token_server import Fault
+from tests.support.local_server import LocalServer, Person, run_local_server
 
 FACTS = {
     "ferry.txt": b"The ferry to the island leaves at seven in the morning.",

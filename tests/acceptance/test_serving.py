@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.acceptance.conftest import CRON_SECRET
-from tests.local_server import LocalServer, Person, problem_of
+from tests.support.local_server import LocalServer, Person, problem_of
 
 
 @pytest.mark.parametrize("path", ["/", "/static/app.js", "/api/rag/me", "/nowhere", "/health"])
@@ -27,7 +27,7 @@ def test_a_fault_of_ours_says_nothing_of_the_inside(
     def break_down(*_: object) -> None:
         raise RuntimeError("select secret from /etc/passwd")
 
-    monkeypatch.setattr("functions.web.routes_conversations.conversations.list_page", break_down)
+    monkeypatch.setattr("functions.web.routes.conversations.conversations.list_page", break_down)
     answer = bob.http.get("/api/rag/conversations", headers={"X-Request-Id": "my-request-2"})
     assert problem_of(answer) == (500, "internal")
     assert (answer.json()["request_id"], answer.headers["x-content-type-options"]) == ("my-request-2", "nosniff")

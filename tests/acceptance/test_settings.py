@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.local_server import Person, problem_of
+from tests.support.local_server import Person, problem_of
 
 TEXT = "The boiler burns wood chips in winter. " * 40 + "\n\n# Chimney\n\nThe chimney is forty metres tall.\n"
 

@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from pydantic import SecretStr
 
 from functions.adapters import auth
-from tests.fakes import key_server
-from tests.fakes.key_server import EC_KEY, RSA_KEY, USER, KeyServer, claims, sign
-from tests.local_server import LocalServer, problem_of, run_local_server
+from tests.support.fakes import key_server
+from tests.support.fakes.key_server import EC_KEY, RSA_KEY, USER, KeyServer, claims, sign
+from tests.support.local_server import LocalServer, problem_of, run_local_server
 
 LEGACY_SECRET = "the legacy secret of a project, 40 bytes"
 OTHER_USER = "7b7f5c1e-50fb-4a2c-9d0e-1f3c5a6b7d8e"

@@ -25,10 +25,10 @@ import pytest
 from functions.adapters import storage_supabase
 from functions.adapters.storage_supabase import CHUNK_BYTES, SupabaseObjectStore
 from functions.core import errors, ports
-from tests.acceptance.resumable import ResumableClient
-from tests.fakes import storage_server
-from tests.fakes.storage_refusals import KEY
-from tests.fakes.storage_server import StorageServer
+from tests.acceptance.support.resumable import ResumableClient
+from tests.support.fakes import storage_server
+from tests.support.fakes.storage_refusals import KEY
+from tests.support.fakes.storage_server import StorageServer
 
 # Read before the environment of tests is cleaned.
 REAL = tuple(os.environ.get(f"SUPABASE_TEST_{name}", "") for name in ("URL", "KEY", "DATABASE_URL"))

@@ -12,15 +12,14 @@ import psycopg
 import pytest
 
 from functions import sweeper
-from functions.adapters import queue_sqs
+from functions.adapters import sqs
+from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.adapters.postgres import documents
 from functions.adapters.postgres.connection import Connection
-from functions.adapters.storage_local import LocalObjectStore
-from functions.runtime import wiring
-from tests.acceptance import inside, stored_state
-from tests.acceptance.prose import write_markdown
+from tests.acceptance.support import inside, stored_state
+from tests.acceptance.support.prose import write_markdown
 from tests.handlers import events
-from tests.local_server import Json, LocalServer, Person, problem_of, run_local_server
+from tests.support.local_server import Json, LocalServer, Person, problem_of, run_local_server
 
 OLD, NEW = b"The old boiler burns peat and coal.", b"The new boiler burns wood and nothing else."
 LONG = write_markdown("valleys", 24).encode()
@@ -36,8 +35,8 @@ def server(module_database: str, tmp_path_factory: pytest.TempPathFactory) -> It
         pytest.MonkeyPatch.context() as patch,
         run_local_server(module_database, tmp_path_factory.mktemp("home"), worker=False, **config) as running,
     ):
-        patch.setattr(queue_sqs, "send_job", lambda url, job_id: None)
-        patch.setattr(wiring, "services", lambda: running.services)
+        patch.setattr(sqs, "send_job", lambda url, job_id: None)
+        events.share_services(patch, running.services)
         yield running
 
 

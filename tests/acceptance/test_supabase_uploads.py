@@ -13,12 +13,12 @@ from pydantic import SecretStr
 
 from functions import sweeper
 from functions.adapters.storage_supabase import CHUNK_BYTES
-from tests.acceptance import stored_state
-from tests.acceptance.resumable import ResumableClient
-from tests.fakes import key_server, storage_server
-from tests.fakes.storage_refusals import KEY
-from tests.fakes.storage_server import StorageServer
-from tests.local_server import Json, LocalServer, Person, problem_of, run_local_server
+from tests.acceptance.support import stored_state
+from tests.acceptance.support.resumable import ResumableClient
+from tests.support.fakes import key_server, storage_server
+from tests.support.fakes.storage_refusals import KEY
+from tests.support.fakes.storage_server import StorageServer
+from tests.support.local_server import Json, LocalServer, Person, problem_of, run_local_server
 
 JWT_SECRET = "the legacy secret of a project, 40 bytes"
 FACT = b"The boiler burns wood chips in winter."

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from functions.adapters import queue_sqs
-from functions.core import ingestion, models
-from functions.runtime import wiring
-from tests.acceptance import prose, workplace
-from tests.acceptance.workplace import Workplace, open_workplace
+from functions.adapters import sqs
+from functions.core import models
+from functions.core.ingestion.worker import RESERVE_SECONDS
+from tests.acceptance.support import prose, workplace
+from tests.acceptance.support.workplace import Workplace, open_workplace
 from tests.handlers import events
-from tests.requirements import REPOSITORY
+from tests.support.requirements import REPOSITORY
 
 LONG, SHORT = 1000, 100
 SENTENCES = 2
@@ -34,7 +34,7 @@ from pydantic import SecretStr
 from functions.core import models
 from functions.local import terminal
 from functions.runtime.config import Config
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 
 dsn, home, file, user = sys.argv[1:]
 services = Services(Config(database_url=SecretStr(dsn), ibid_home=Path(home), log_level="ERROR"))
@@ -66,8 +66,8 @@ def nudges(place: Workplace, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     queue: list[int] = []
     config = place.services.config.model_copy(update={"ingest_queue_url": "https://sqs.example.org/1/jobs"})
     monkeypatch.setattr(place.services, "config", config)
-    monkeypatch.setattr(wiring, "services", lambda: place.services)
-    monkeypatch.setattr(queue_sqs, "send_job", lambda url, job_id: queue.append(job_id))
+    events.share_services(monkeypatch, place.services)
+    monkeypatch.setattr(sqs, "send_job", lambda url, job_id: queue.append(job_id))
     return queue
 
 
@@ -106,7 +106,7 @@ def test_a_thousand_pages_take_several_invocations_and_no_more_memory_than_a_hun
     place.add_files(limited, tmp_path / "long")
     history = [read_job(place)]
     while history[-1]["status"] == "queued" and len(history) < LONG:
-        invoke(history[-1]["id"], ingestion.RESERVE_SECONDS + WORKING_SECONDS)
+        invoke(history[-1]["id"], RESERVE_SECONDS + WORKING_SECONDS)
         history.append(read_job(place))
     pages = [job["pages_done"] for job in history]
     with capsys.disabled():

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fakes.model_server import FakeModelServer, Reply, answer
-from tests.local_server import LocalServer, Person
+from tests.support.fakes.model_server import FakeModelServer, Reply, answer
+from tests.support.local_server import LocalServer, Person
 
 FACTS = "Le chiffre d'affaires a progressé de 5 % en 2019, à 1\u202f234,5 millions d'euros."
 QUESTION = "De combien le chiffre d'affaires a-t-il progressé en 2019 ?"

@@ -12,8 +12,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.acceptance import inside
-from tests.local_server import Json, LocalServer, Person, problem_of, wait_until
+from tests.acceptance.support import inside
+from tests.support.local_server import Json, LocalServer, Person, problem_of, wait_until
 
 
 @pytest.mark.parametrize("file_type", inside.MAKERS)
@@ -200,7 +200,7 @@ def test_a_forged_address_takes_nothing(
 def test_an_expired_address_takes_nothing(ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     ticket = ada.announce("a.txt").json()
     now = time.time
-    monkeypatch.setattr("functions.adapters.storage_local.time.time", lambda: now() + 2 * inside.HOUR + 1)
+    monkeypatch.setattr("functions.adapters.laptop.object_store.time.time", lambda: now() + 2 * inside.HOUR + 1)
     answer = ada.put(ticket, b"text")
     assert problem_of(answer) == (403, "not_allowed")
     assert "expired" in answer.json()["detail"]

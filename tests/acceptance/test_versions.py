@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from functions.core import ports
-from tests import database as database_servers
-from tests.acceptance import inside, prose
-from tests.acceptance.stored_state import count_rows
+from tests.acceptance.support import inside, prose
+from tests.acceptance.support.stored_state import count_rows
 from tests.acceptance.test_storage_events import run_at_once, work_off
-from tests.documents import make_pdf
-from tests.local_server import Json, LocalServer, Person, problem_of, run_local_server
+from tests.support import database as database_servers
+from tests.support.documents import make_pdf
+from tests.support.local_server import Json, LocalServer, Person, problem_of, run_local_server
 
 OLD, NEW = "The boiler of the old report burns peat.", "The boiler of the new report burns wood."
 SEARCHERS = 2

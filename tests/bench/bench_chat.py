@@ -29,12 +29,12 @@ import httpx
 from functions.adapters import auth
 from functions.adapters.postgres.connection import Database
 from functions.core import models
-from functions.local import embedded_postgres, migrate
-from functions.runtime.wiring import read_or_create_secret
+from functions.local.database import embedded_postgres, migrate
+from functions.runtime.services import read_or_create_secret
 from tests.bench.libraries import COMMON_WORDS, Libraries
 from tests.bench.report import at_most, figure, print_figures
-from tests.fakes.model_server import Body, FakeModelServer, Reply, answer_json
-from tests.requirements import REPOSITORY
+from tests.support.fakes.model_server import Body, FakeModelServer, Reply, answer_json
+from tests.support.requirements import REPOSITORY
 
 CHUNKS = 5000
 SHORT, LONG = 100, 400

@@ -26,11 +26,12 @@ from uuid import uuid4
 
 import jwt
 
-from functions.local import artifacts, embedded_postgres, migrate
+from functions.local.database import embedded_postgres, migrate
+from functions.local.packaging import artifacts
 from tests.bench.report import at_most, figure, print_figures
-from tests.fakes.model_server import FakeModelServer
 from tests.handlers import events
-from tests.lambda_platform import Platform
+from tests.support.fakes.model_server import FakeModelServer
+from tests.support.lambda_platform import Platform
 
 SHORT, LONG = 12, 30
 MOST_TIMES_BARE = 1.3

@@ -24,21 +24,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from functions.adapters import auth
-from functions.adapters.local_embedder import LocalEmbedder
-from functions.adapters.postgres import objects
-from functions.adapters.storage_local import LocalObjectStore
+from functions.adapters.laptop import object_rows
+from functions.adapters.laptop.embedder import LocalEmbedder
+from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.core import models
-from functions.local import embedded_postgres, migrate
-from functions.runtime import wiring
-from functions.runtime.wiring import Services
-from tests import service
-from tests.acceptance import prose
+from functions.local.database import embedded_postgres, migrate
+from functions.runtime.services import Services, shared_services
+from tests.acceptance.support import prose
 from tests.bench.bench_chat import draw_questions
 from tests.bench.bench_ingest import make_pdf
 from tests.bench.report import figure, print_figures
-from tests.fakes.model_server import FakeModelServer
 from tests.handlers import events
-from tests.requirements import REPOSITORY
+from tests.support import service
+from tests.support.fakes.model_server import FakeModelServer
+from tests.support.requirements import REPOSITORY
 
 # US dollars, list prices without taxes, free tiers and discounts, of 2026 (AWS: us-east-1, others differ). The pages
 # named could not be read from here; the figures are those that several price comparisons quote of them.
@@ -114,7 +113,7 @@ class Installation:
     def __init__(self, log: Path) -> None:
         os.environ["AWS_LAMBDA_FUNCTION_NAME"] = "ibid-bench"
         Services.is_local = True  # files of the laptop, which no function has
-        self._services, self._log = wiring.services(), log
+        self._services, self._log = shared_services(), log
         self.user = models.User(auth.local_user_id(USER), False, {})
         token = auth.issue_local_token(self._services.local_secret, self.user.id, USER)
         self._headers = {"authorization": f"Bearer {token}"}
@@ -126,7 +125,7 @@ class Installation:
         body = {"file_name": path.name, "size": path.stat().st_size}
         document = self._send("documents", "/api/rag/documents", body)["document"]
         stored = store.put(f"{self.user.id}/{document['id']}/original.pdf", [path.read_bytes()])
-        objects.record(services.database, "documents", stored, stored.version)
+        object_rows.record(services.database, "documents", stored, stored.version)
         runs = []
         while (job_id := self._find_job(document["id"])) is not None:
             record = events.load("sqs")["Records"][0] | {"body": json.dumps({"job_id": job_id})}

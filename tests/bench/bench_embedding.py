@@ -64,9 +64,9 @@ def gemm_flops() -> float:
 
 def texts_of_bench() -> list[str]:
     """Texts of exactly TOKENS tokens, the two special ones included."""
-    from functions.adapters import local_embedder
+    from functions.adapters.laptop.embedder import LocalEmbedder
 
-    tokenizer = local_embedder.LocalEmbedder()._loaded().tokenizer
+    tokenizer = LocalEmbedder()._loaded().tokenizer
     texts = []
     for n in range(SEQUENCES):
         offsets = tokenizer.encode(TEXT.format(n=n) * 8, add_special_tokens=False).offsets
@@ -83,9 +83,10 @@ def quantised(threads: int) -> Any:
     import onnxruntime as ort
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    from functions.adapters import local_embedder, minilm_graph
+    from functions.adapters.laptop import minilm_graph
+    from functions.adapters.laptop.embedder import LocalEmbedder, _Model, find_model
 
-    weights = minilm_graph.read_weights(local_embedder.find_model() / "model.safetensors")
+    weights = minilm_graph.read_weights(find_model() / "model.safetensors")
     proto, tensors = minilm_graph.build_graph(weights)
     products = {node.input[1]: node for node in proto.graph.node if node.op_type == "FusedMatMul"}
     for tensor in proto.graph.initializer:
@@ -95,7 +96,7 @@ def quantised(threads: int) -> Any:
     for node in products.values():
         node.op_type, node.domain = "MatMul", ""
         del node.attribute[:]
-    embedder = local_embedder.LocalEmbedder(threads=threads)
+    embedder = LocalEmbedder(threads=threads)
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "float.onnx", Path(folder) / "int8.onnx"
         onnx.save(proto, source)
@@ -112,14 +113,14 @@ def quantised(threads: int) -> Any:
         options.log_severity_level = 3
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         session = ort.InferenceSession(target.read_bytes(), options, providers=["CPUExecutionProvider"])
-    embedder._model = local_embedder._Model(embedder._loaded().tokenizer, session, None)
+    embedder._model = _Model(embedder._loaded().tokenizer, session, None)
     return embedder
 
 
 def measure(threads: int) -> dict[str, float]:
-    from functions.adapters import local_embedder
+    from functions.adapters.laptop.embedder import LocalEmbedder
 
-    embedder = local_embedder.LocalEmbedder(threads=threads)
+    embedder = LocalEmbedder(threads=threads)
     load = timed(embedder.load)
     small, texts = quantised(threads), texts_of_bench()
     query = "How did revenue from services develop in fiscal 2019?"

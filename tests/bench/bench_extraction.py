@@ -26,9 +26,13 @@ import pypdfium2
 import pytest
 from reportlab.pdfgen import canvas
 
-from functions.core import errors, ocr, pdf_extraction, pdf_tables, pdf_visibility
-from tests import requirements
+from functions.core import errors
+from functions.core.extraction import ocr
+from functions.core.extraction.pdf import hidden_text
+from functions.core.extraction.pdf.reader import PdfPages, open_pdf, open_text_page, read_layer
+from functions.core.extraction.pdf.tables import finder
 from tests.bench.report import at_most, figure, print_figures
+from tests.support import requirements
 
 ROUNDS = 3
 PAGES_OF_A_FILE = 30
@@ -61,7 +65,7 @@ def open_all(paths: Sequence[Path]) -> Work:
 
 def readable_pages(path: Path) -> range:
     try:
-        with pdf_extraction.PdfPages(path, max_pages=100_000) as document:
+        with PdfPages(path, max_pages=100_000) as document:
             return range(1, min(document.page_count, PAGES_OF_A_FILE) + 1)
     except errors.IbidError:
         return range(0)
@@ -88,30 +92,30 @@ def read_bare(path: Path, numbers: Sequence[int]) -> None:
 
 
 def read_text(path: Path, numbers: Sequence[int]) -> None:
-    with pdf_extraction.open_pdf(path) as pdf:
+    with open_pdf(path) as pdf:
         for number in numbers:
             with suppress(errors.CorruptDocumentError):
                 read_page_text(pdf, number, has_tables=number in numbers_with_tables(path))
 
 
 def read_page_text(pdf: pypdfium2.PdfDocument, number: int, *, has_tables: bool) -> None:
-    with pdf_extraction.open_text_page(pdf, number) as (page, text_page):
-        layer = pdf_extraction.read_layer(text_page)
+    with open_text_page(pdf, number) as (page, text_page):
+        layer = read_layer(text_page)
         indices = functools.cache(lambda: layer.indices(text_page))
         ocr.needs_recognition(layer.text, page)
-        pdf_visibility.find_hidden(page, text_page, layer.text, indices, layer.runs)
+        hidden_text.find_hidden(page, text_page, layer.text, indices, layer.runs)
         if not has_tables:
-            pdf_tables.find_tables(page, text_page, layer.text, indices, layer.runs)
+            finder.find_tables(page, text_page, layer.text, indices, layer.runs)
 
 
 @functools.cache
 def numbers_with_tables(path: Path) -> frozenset[int]:
-    with pdf_extraction.PdfPages(path, max_pages=100_000) as document:
+    with PdfPages(path, max_pages=100_000) as document:
         return frozenset(page.number for page in itertools.islice(document.pages(), PAGES_OF_A_FILE) if page.tables)
 
 
 def read_complete(path: Path, numbers: Sequence[int]) -> None:
-    with pdf_extraction.PdfPages(path, max_pages=100_000) as document:
+    with PdfPages(path, max_pages=100_000) as document:
         for number in numbers:
             next(document.pages(number))
 
@@ -171,7 +175,7 @@ def measure_memory(folder: Path) -> dict[str, Any]:
 
 def print_peak(path: Path) -> None:
     """The peak of this process's memory in MB after reading all of a file."""
-    with pdf_extraction.PdfPages(path, max_pages=100_000) as document:
+    with PdfPages(path, max_pages=100_000) as document:
         for _ in document.pages():
             pass
     # What getrusage says may be the peak of the process that started this one.

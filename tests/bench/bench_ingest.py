@@ -21,11 +21,14 @@ from typing import Any
 import psycopg
 
 from functions.adapters.postgres import batches
-from functions.core import ingestion, jobs
-from functions.local import embedded_postgres, evaluation_sets, migrate, terminal
-from tests.acceptance import prose
+from functions.core.ingestion import jobs
+from functions.core.ingestion.worker import Worker
+from functions.local import terminal
+from functions.local.database import embedded_postgres, migrate
+from functions.local.evaluation import question_sets
+from tests.acceptance.support import prose
+from tests.acceptance.support.workplace import Workplace, make_user, open_workplace
 from tests.acceptance.test_time_limit import ingest_alone
-from tests.acceptance.workplace import Workplace, make_user, open_workplace
 from tests.bench.report import at_most, figure, print_figures
 
 ROUNDS = 3
@@ -42,7 +45,7 @@ def make_pdf(path: Path, pages: int) -> Path:
     """The first pages of the English and French question sets, over and over, or pages made up."""
     import pypdfium2
 
-    sources = sorted(evaluation_sets.data_root().glob("pages_*/pdf/*.pdf"))
+    sources = sorted(question_sets.data_root().glob("pages_*/pdf/*.pdf"))
     if not sources:
         return prose.make_book(path, pages, sentences=30)
     target = pypdfium2.PdfDocument.new()
@@ -102,7 +105,7 @@ class TimedStore:
         self.__getattr__("finish_ingest_job")(job, facts)
 
 
-class TimedWorker(ingestion.Worker):
+class TimedWorker(Worker):
     """A worker whose parts are timed by `clock`; what is left of the whole is reading the file."""
 
     clock: Clock
@@ -125,7 +128,7 @@ def ingest(place: Workplace, file: Path) -> tuple[TimedStore, Seconds]:
     terminal.add_file(place.services, make_user(), file)
     clock = TimedWorker.clock = Clock()
     store = TimedStore(worker.store, clock)
-    fields = {name: getattr(worker, name) for name in ingestion.Worker.__dataclass_fields__} | {"store": store}
+    fields = {name: getattr(worker, name) for name in Worker.__dataclass_fields__} | {"store": store}
     outcome = clock.timed("whole", TimedWorker(**fields).ingest_next)()
     assert outcome is not None
     assert outcome.status == "done", outcome

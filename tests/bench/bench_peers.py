@@ -15,12 +15,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from functions.local import embedded_postgres, evaluation, evaluation_sets
+from functions.local.database import embedded_postgres
+from functions.local.evaluation import command, question_sets
 from functions.runtime.config import Config
 from tests.bench.peers import environments, latency, quality
 from tests.bench.peers.processes import Bench, Databases
 from tests.bench.report import print_figures
-from tests.requirements import leave_out
+from tests.support.requirements import leave_out
 
 SHORT_QUESTIONS = 200
 # The same for everybody: tables stay in memory and an HNSW index is built in it, by one process, because containers
@@ -38,7 +39,7 @@ def measure(parts: list[str], *, is_long: bool) -> list[dict[str, Any]]:
     with (
         tempfile.TemporaryDirectory(prefix="ibid-bench-") as name,
         embedded_postgres.start(Path(name).resolve() / "postgres", settings=SETTINGS) as server,
-        evaluation.open_embedder(Config().home) as embedder,
+        command.open_embedder(Config().home) as embedder,
     ):
         folder = Path(name).resolve()
         if "quality" in parts:
@@ -56,7 +57,7 @@ def measure(parts: list[str], *, is_long: bool) -> list[dict[str, Any]]:
 
 def has_sets() -> bool:
     """Whether the question sets are there; says so aloud if not."""
-    root = evaluation_sets.data_root()
+    root = question_sets.data_root()
     missing = [name for name in quality.SETS if not (root / name).is_dir()]
     if missing:
         leave_out(f"IBID_EVAL_DATA: {', '.join(missing)} not in {root}; nothing was measured")

@@ -23,9 +23,11 @@ import psycopg
 
 from functions.adapters.postgres import search, vector_indexes
 from functions.adapters.postgres.connection import Database
-from functions.core import models, retrieval
+from functions.core import models
+from functions.core.retrieval import retriever
 from functions.core.settings import Settings
-from functions.local import embedded_postgres, evaluation, migrate
+from functions.local.database import embedded_postgres, migrate
+from functions.local.evaluation import command
 from tests.bench.libraries import Libraries, Vectors
 from tests.bench.report import at_most, figure, print_figures
 
@@ -53,7 +55,7 @@ from rag.chunk_terms t where t.generation = any (%s) order by 2, 1 limit 50
 class Prepared:
     """A question and what the bare arms need to know of it."""
 
-    query: retrieval.Query
+    query: retriever.Query
     generations: list[int]
     vector: str
     terms: str
@@ -108,10 +110,10 @@ class Bench:
             assert terms is not None
             yield Prepared(self._query(text, vector, Settings()), generations, str(vector.tolist()), terms[0])
 
-    def _query(self, text: str, vector: Vectors, settings: Settings) -> retrieval.Query:
-        query_vector = retrieval.QueryVector(self.libraries.server.id, tuple(vector.tolist()), 1.0)
+    def _query(self, text: str, vector: Vectors, settings: Settings) -> retriever.Query:
+        query_vector = retriever.QueryVector(self.libraries.server.id, tuple(vector.tolist()), 1.0)
         scope = models.Scope("library")
-        return retrieval.Query(text, "en", (query_vector,), scope, settings, settings.blend_alpha)
+        return retriever.Query(text, "en", (query_vector,), scope, settings, settings.blend_alpha)
 
     @contextmanager
     def _session(self, name: str) -> Iterator[psycopg.Connection[Any]]:
@@ -151,7 +153,7 @@ def count_chunks(libraries: Libraries) -> int:
 
 def run(folder: Path, scopes: Mapping[str, int], *, total: int, rounds: int) -> list[dict[str, Any]]:
     with (
-        embedded_postgres.start(folder / "postgres", settings=evaluation.FAST) as server,
+        embedded_postgres.start(folder / "postgres", settings=command.FAST) as server,
         closing(Database(server.dsn)) as database,
     ):
         migrate.migrate(server.dsn)

@@ -18,11 +18,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from functions.core import models, pdf_extraction, pdf_tables, pdf_text
-from functions.local import evaluation_sets
-from tests import prose_documents, random_tables, table_documents
+from functions.core import models
+from functions.core.extraction.pdf import text_layer
+from functions.core.extraction.pdf.reader import open_pdf, open_text_page
+from functions.core.extraction.pdf.tables import finder
+from functions.local.evaluation import question_sets
 from tests.bench.report import at_most, figure, print_figures
-from tests.table_documents import KnownTable
+from tests.support import prose_documents, random_tables, table_documents
+from tests.support.table_documents import KnownTable
 
 DOCUMENTS = 60
 FIRST_SEED = 10_000  # the rules were made looking at documents of seeds below 1,000
@@ -89,7 +92,7 @@ class Side:
 
 def read_ours(path: Path, side: Side) -> dict[int, list[list[Cells]]]:
     found = {}
-    with pdf_extraction.open_pdf(path) as pdf:
+    with open_pdf(path) as pdf:
         for number in range(1, len(pdf) + 1):
             start = time.perf_counter()
             tables, *_ = find_tables(pdf, number)
@@ -100,8 +103,8 @@ def read_ours(path: Path, side: Side) -> dict[int, list[list[Cells]]]:
 
 def find_tables(pdf: Any, number: int) -> tuple[tuple[models.Table, ...], float, bool]:
     """The tables of a page, the seconds that finding them took, and whether the page was looked at closely."""
-    with pdf_extraction.open_text_page(pdf, number) as (page, text_page):
-        layer = pdf_text.read_layer(text_page)
+    with open_text_page(pdf, number) as (page, text_page):
+        layer = text_layer.read_layer(text_page)
         asked = []
 
         def indices() -> list[int | None]:
@@ -109,7 +112,7 @@ def find_tables(pdf: Any, number: int) -> tuple[tuple[models.Table, ...], float,
             return layer.indices(text_page)
 
         start = time.perf_counter()
-        tables = pdf_tables.find_tables(page, text_page, layer.text, indices)
+        tables = finder.find_tables(page, text_page, layer.text, indices)
         return tables, time.perf_counter() - start, bool(asked)
 
 
@@ -172,11 +175,11 @@ def measure_prose() -> tuple[float, float, int]:
 
 def measure_gate() -> dict[str, float] | None:
     """What looking for tables costs on the pages of the question sets without any, beside reading their text."""
-    paths = sorted(evaluation_sets.data_root().glob("pages_*/pdf/*.pdf"))
+    paths = sorted(question_sets.data_root().glob("pages_*/pdf/*.pdf"))
     text_seconds = gate_seconds = 0.0
     pages = close = 0
     for path in paths:
-        with pdf_extraction.open_pdf(path) as pdf:
+        with open_pdf(path) as pdf:
             for number in range(1, len(pdf) + 1):
                 tables, seconds, asked = find_tables(pdf, number)
                 if not tables:

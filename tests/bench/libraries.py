@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from functions.adapters.postgres.connection import Database
 from functions.core import models
-from functions.local import evaluation_library, evaluation_sets
-from tests import library
+from functions.local.evaluation import question_sets
+from functions.local.evaluation.library import Document, copy_vectors, write_documents
+from tests.support import library
 
 Vectors = npt.NDArray[np.float32]
 
@@ -71,15 +72,15 @@ select id, generation from chunks order by id
 """
 
 
-def make_document(name: str, texts: Sequence[str], vectors: Iterable[Vectors]) -> evaluation_library.Document:
+def make_document(name: str, texts: Sequence[str], vectors: Iterable[Vectors]) -> Document:
     """One page whose chunks are these texts as they are, with a vector each."""
     chunks, start = [], 0
     for index, text in enumerate(texts):
         end = start + len(text)
         chunks.append(models.Chunk(index, 1, 1, start, end, text, text, None, "en", len(text.split())))
         start = end + len(BETWEEN)
-    passage = evaluation_sets.Passage(name, None, BETWEEN.join(texts))
-    return evaluation_library.Document(passage, chunks, list(vectors))
+    passage = question_sets.Passage(name, None, BETWEEN.join(texts))
+    return Document(passage, chunks, list(vectors))
 
 
 def scatter(centres: Vectors, cosine: float, random: np.random.Generator) -> Vectors:
@@ -152,7 +153,7 @@ class Libraries:
             for row in range(0, len(texts), CHUNKS_OF_A_DOCUMENT)
         ]
         owner = models.User.named(str(uuid.uuid4()))
-        return evaluation_library.write_documents(self._database, owner, self.server, documents)
+        return write_documents(self._database, owner, self.server, documents)
 
     def _add_library(self, documents: int) -> Library:
         user = models.User.named(str(uuid.uuid4()))
@@ -164,5 +165,5 @@ class Libraries:
             rows = cursor.execute(_COPY_DOCUMENTS, {"owner": user.id, "sources": sources}).fetchall()
             keys = ((row["id"], row["generation"]) for row in rows)
             copied = ((*key, vector) for key, vector in zip(keys, vectors, strict=True))
-            evaluation_library.copy_vectors(cursor, user, self.server, copied)
+            copy_vectors(cursor, user, self.server, copied)
         return Library(user, topics, rows[0]["id"], vectors)

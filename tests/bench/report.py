@@ -12,9 +12,9 @@ def figure(
 ) -> dict[str, Any]:
     """`goal` is the least ratio of value to baseline, unless `ok` says otherwise; None where it is only reported."""
     # It brings the client of the database, which processes that measure their own memory do without.
-    from functions.local import evaluation_goals
+    from functions.local.evaluation import scores
 
-    row = evaluation_goals.figure(name, value, baseline, goal)
+    row = scores.figure(name, value, baseline, goal)
     return row if ok is None else row | {"ok": ok}
 
 

@@ -16,7 +16,7 @@ import httpx
 import psutil
 
 from tests.conftest import OUTSIDE, OUTSIDE_NAMES
-from tests.requirements import REPOSITORY
+from tests.support.requirements import REPOSITORY
 
 SAMPLE_SECONDS = 0.2  # a page takes OCR a second or more; looking takes processor time from the worker
 START_SECONDS = 120.0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.requirements import REPOSITORY
+from tests.support.requirements import REPOSITORY
 
 Expectation = Literal["ok", "ocr", "no_text", "other_type", "damaged", "wrong_type", "password", "too_big"]
 

@@ -24,12 +24,16 @@ from functions.adapters import tesseract
 from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
-from functions.core import extraction, ingestion, metrics, models, ports
+from functions.core import models, ports
+from functions.core.extraction.documents import ExtractedDocument, open_document
+from functions.core.ingestion.worker import Worker
 from functions.core.settings import Settings
-from functions.local import evaluation, evaluation_asking, evaluation_goals, evaluation_library, evaluation_sets
-from functions.runtime import wiring
+from functions.local.evaluation import asking, command, question_sets, ranking_scores
+from functions.local.evaluation.library import Library
+from functions.local.evaluation.scores import mean_scores
+from functions.runtime import policy
 from functions.runtime.config import Config
-from tests import library
+from tests.support import library
 
 SETS = ("pages_en", "pages_fr")
 PROCESSES = 2
@@ -51,8 +55,8 @@ class Comparison:
     questions: int
     words_found: float
     seconds: float
-    text: metrics.RankingScores
-    scans: metrics.RankingScores
+    text: ranking_scores.RankingScores
+    scans: ranking_scores.RankingScores
 
     @property
     def lost(self) -> float:
@@ -96,7 +100,7 @@ def compare(
     found = tesseract.find_tesseract()
     assert found is not None, "Tesseract is not installed"
     recognizer = RememberingRecognizer(found)
-    questions = evaluation_sets.read_set(name, root=root)
+    questions = question_sets.read_set(name, root=root)
     files = {file.doc_id: file.path for file in questions.files if not documents or file.doc_id in documents}
     twins = {doc_id: path for doc_id, path in find_twins(root / name).items() if doc_id in (scanned or files)}
     asked = [one for one in questions.questions if one.gold and all(unit[0] in twins for unit in one.gold)]
@@ -105,8 +109,7 @@ def compare(
     seconds = (_used_seconds() - before) / len(pages)
     words_found = share_of_words(read_pages({doc_id: files[doc_id] for doc_id in twins}, recognizer), pages)
     text, scans = (
-        evaluation_goals.mean_scores(_ask(database, indexed, asked, embedder, recognizer))
-        for indexed in (files, files | twins)
+        mean_scores(_ask(database, indexed, asked, embedder, recognizer)) for indexed in (files, files | twins)
     )
     return Comparison(name, len(pages), len(asked), words_found, seconds, text, scans)
 
@@ -139,33 +142,33 @@ def share_of_words(text: Mapping[ScannedPage, str], scanned: Mapping[ScannedPage
     return common / sum(counted.total() for counted in words.values())
 
 
-def _open(path: Path, recognizer: ports.TextRecognizer) -> extraction.ExtractedDocument:
-    return extraction.open_document(path, "pdf", max_pages=Settings().max_pages, recognizer=recognizer)
+def _open(path: Path, recognizer: ports.TextRecognizer) -> ExtractedDocument:
+    return open_document(path, "pdf", max_pages=Settings().max_pages, recognizer=recognizer)
 
 
 def _ask(
     database: Database,
     files: Mapping[str, Path],
-    questions: Sequence[evaluation_sets.Question],
+    questions: Sequence[question_sets.Question],
     embedder: ports.Embedder,
     recognizer: ports.TextRecognizer,
-) -> list[evaluation_asking.Asked]:
+) -> list[asking.Asked]:
     user = models.User(str(uuid.uuid4()), False, {})
-    server = stored_settings.ensure_default_server(database, wiring.LOCAL_SERVER)
+    server = stored_settings.ensure_default_server(database, policy.LOCAL_SERVER)
     store, names = JobStore(database), {}
     for doc_id, path in files.items():
         document_id = library.add_document(database, user, path.name)
         job_id = store.enqueue_stored_object(library.object_path(user, document_id), "1", None)
         objects = cast(ports.ObjectStore, OneFile(path))
-        worker = ingestion.Worker(store, objects, server, embedder, Settings(), recognizer=recognizer)
+        worker = Worker(store, objects, server, embedder, Settings(), recognizer=recognizer)
         outcome = worker.ingest_next(job_id)
         assert outcome is not None
         assert outcome.status == "done", f"{path}: {outcome.code}"
         names[document_id] = doc_id
     with database.autocommit() as connection:
         connection.execute("vacuum analyze")
-    indexed = evaluation_library.Library(user, server, names, 0)
-    return evaluation_asking.ask_all(database, indexed, questions, embedder, Settings(), "hybrid")
+    indexed = Library(user, server, names, 0)
+    return asking.ask_all(database, indexed, questions, embedder, Settings(), "hybrid")
 
 
 def _used_seconds() -> float:
@@ -183,7 +186,7 @@ def print_table(found: Comparison) -> None:
         print(f"{kind:8}" + "".join(f"{value:8.4f}" for value in values))
 
 
-def _sides(found: Comparison) -> dict[str, metrics.RankingScores]:
+def _sides(found: Comparison) -> dict[str, ranking_scores.RankingScores]:
     return {"text": found.text, "scans": found.scans}
 
 
@@ -205,9 +208,9 @@ def _figure(name: str, lost: float, *, promised: bool) -> dict[str, Any]:
 
 def main(argv: Sequence[str]) -> int:
     figures: list[dict[str, Any]] = []
-    with evaluation.open_database() as database, evaluation.open_embedder(Config().home) as embedder:
+    with command.open_database() as database, command.open_embedder(Config().home) as embedder:
         for name in argv or SETS:
-            found = compare(database, name, embedder, root=evaluation_sets.data_root())
+            found = compare(database, name, embedder, root=question_sets.data_root())
             print_table(found)
             figures += list_figures(found)
     print(json.dumps({"name": "scans", "figures": figures}))

@@ -8,9 +8,9 @@ from contextlib import closing
 import pytest
 
 from functions.adapters.postgres.connection import Database
-from functions.local import evaluation
+from functions.local.evaluation import command
 from tests.eval import scans
-from tests.requirements import need_eval_data, need_tesseract
+from tests.support.requirements import need_eval_data, need_tesseract
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ def test_scanning_costs_at_most_five_points(
     need_tesseract()
     root = need_eval_data()
     home = pytestconfig.cache.mkdir("ibid")
-    with evaluation.open_embedder(home) as embedder, closing(Database(database)) as store:
+    with command.open_embedder(home) as embedder, closing(Database(database)) as store:
         found = scans.compare(store, name, embedder, root=root, documents=documents, scanned=documents[:1])
     scans.print_table(found)
     assert (found.pages, found.questions) == (pages, questions)

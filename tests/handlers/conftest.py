@@ -12,15 +12,14 @@ from uuid import uuid4
 
 import pytest
 
-from functions.adapters import auth, queue_sqs
-from functions.adapters.postgres import objects
-from functions.adapters.storage_local import LocalObjectStore
+from functions.adapters import auth, sqs
+from functions.adapters.laptop import object_rows
+from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.core import models
-from functions.runtime import wiring
-from functions.runtime.wiring import Services
-from tests import database as database_servers
+from functions.runtime.services import Services, shared_services
 from tests.handlers import events
 from tests.handlers.events import Answer, Json
+from tests.support import database as database_servers
 
 CRON_SECRET = "cron-secret-of-the-tests"
 WEBHOOK_SECRET = "webhook-secret-of-the-tests"
@@ -40,12 +39,12 @@ def _installed(dsn: str, home: Path, **environment: str) -> Iterator[Services]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (variables | environment).items():
             patch.setenv(name, value)
-        wiring.services.cache_clear()
-        services = wiring.services()
+        shared_services.cache_clear()
+        services = shared_services()
         yield services
         if "database" in vars(services):
             services.database.close()
-        wiring.services.cache_clear()
+        shared_services.cache_clear()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -97,7 +96,7 @@ def nudges(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         assert queue_url == QUEUE
         sent.append(job_id)
 
-    monkeypatch.setattr(queue_sqs, "send_job", send_job)
+    monkeypatch.setattr(sqs, "send_job", send_job)
     return sent
 
 
@@ -125,7 +124,7 @@ class Caller:
         store = self.services.objects
         assert isinstance(store, LocalObjectStore)
         stored = store.put(path, [content])
-        objects.record(self.services.database, "documents", stored, stored.version)
+        object_rows.record(self.services.database, "documents", stored, stored.version)
         return int(self.row("select id from rag.ingest_jobs where document_id = %s", document["id"])["id"])
 
     def add(self, content: bytes, file_name: str = "boiler.txt") -> Json:

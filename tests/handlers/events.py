@@ -11,6 +11,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from functions import ingest, retention, storage_event, sweeper, vector_indexes
+from functions.runtime.services import Services
+
 Json = dict[str, Any]
 
 SAMPLES = Path(__file__).parent.parent / "data" / "events"
@@ -36,6 +41,12 @@ class Context:
 
     def get_remaining_time_in_millis(self) -> int:
         return int(self.seconds * 1000)
+
+
+def share_services(patch: pytest.MonkeyPatch, services: Services) -> None:
+    """Lets every handler that starts from events find `services` in place of those of the environment."""
+    for module in (ingest, retention, storage_event, sweeper, vector_indexes):
+        patch.setattr(module, "shared_services", lambda: services)
 
 
 def http(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from functions.adapters.postgres.connection import Database
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from tests.handlers import events
 from tests.handlers.conftest import CRON_SECRET, WEBHOOK_SECRET, Caller
 

@@ -9,16 +9,16 @@ from uuid import uuid4
 
 import pytest
 
-from functions.adapters import openai_connection
-from functions.adapters.openai_api import OpenAIChatModel
-from functions.adapters.openai_connection import Patience
+from functions.adapters.models import openai_connection
+from functions.adapters.models.openai_chat import OpenAIChatModel
+from functions.adapters.models.openai_connection import Patience
 from functions.runtime import asking
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from functions.web import sse
-from tests.fakes.model_server import FakeModelServer, Reply, answer_json, pieces
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
+from tests.support.fakes.model_server import FakeModelServer, Reply, answer_json, pieces
 
 NOWHERE = "00000000-0000-4000-8000-00000000000f"
 FACT = "The boiler burns wood chips in winter. It was built by Marta Olsen in 1931."

@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from functions.runtime.wiring import Services
-from tests import documents, service
+from functions.runtime.services import Services
 from tests.handlers import events
 from tests.handlers.conftest import Caller
+from tests.support import documents, service
 
 FACT = b"The boiler burns wood chips in winter."
 QUESTION = "What does the boiler burn in winter?"
@@ -246,8 +246,9 @@ def test_the_page_and_its_parts_are_served(services: Services) -> None:
     page = events.send("page", events.http("GET", "/"))
     assert page.headers["content-type"].startswith("text/html")
     assert "default-src 'none'" in page.headers["content-security-policy"]
-    script = events.send("page", events.http("GET", "/static/app.js"))
-    assert (script.status, script.headers["content-type"].partition(";")[0]) == (200, "text/javascript")
+    for path in ("/static/app.js", "/static/chat/answer.js"):
+        script = events.send("page", events.http("GET", path))
+        assert (script.status, script.headers["content-type"].partition(";")[0]) == (200, "text/javascript")
     assert events.send("page", events.http("GET", "/static/../app.py")).problem == (404, "not_found")
 
 

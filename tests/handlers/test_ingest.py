@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from functions.runtime.wiring import Services
-from tests import documents
+from functions.runtime.services import Services
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Json
-from tests.library import HurriedStore
+from tests.support import documents
+from tests.support.library import HurriedStore
 
 FACT = b"The boiler burns wood chips in winter."
 DONE: Json = {"batchItemFailures": []}

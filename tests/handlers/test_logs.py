@@ -14,18 +14,18 @@ from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 from starlette.testclient import TestClient
 
-from functions.adapters.openai_api import OpenAIChatModel
-from functions.adapters.openai_connection import Patience
+from functions.adapters.models.openai_chat import OpenAIChatModel
+from functions.adapters.models.openai_connection import Patience
 from functions.adapters.postgres import conversations, documents
-from functions.core import errors, extraction
+from functions.core import errors
 from functions.runtime import logging as json_logging
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from functions.web import app
-from tests.documents import make_pdf
-from tests.fakes.model_server import FakeModelServer, Reply, answer
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Json
+from tests.support.documents import make_pdf
+from tests.support.fakes.model_server import FakeModelServer, Reply, answer
 
 MARK = "Quastenflosser"
 TEXT = f"The {MARK} boiler burns wood chips in winter, and nobody knows who has built it."
@@ -89,7 +89,7 @@ def use_everything(caller: Caller, patch: pytest.MonkeyPatch, model: FakeModelSe
     broken = caller.announce("broken.pdf")
     services.make_worker().ingest_next(caller.store(broken, f"%PDF-1.4 {TEXT}".encode()))
     with patch.context() as inner:
-        inner.setattr(extraction, "open_document", fail)
+        inner.setattr("functions.core.ingestion.worker.open_document", fail)
         services.make_worker().ingest_next(caller.store(caller.announce("other.txt"), TEXT.encode() + b" Again."))
     ask(caller)  # extractive
     caller.call("search", "GET", "/api/rag/search", query=f"q={MARK}&debug=true")

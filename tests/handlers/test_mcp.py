@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from functions.core import tools
+from functions.core.answering import tools
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json

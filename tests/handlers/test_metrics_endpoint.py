@@ -10,14 +10,15 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from functions.adapters.openai_api import OpenAIChatModel
+from functions.adapters.models.openai_chat import OpenAIChatModel
 from functions.runtime import metrics
-from functions.runtime.wiring import Services
-from functions.web import app, routes_health
-from tests.fakes.model_server import FakeModelServer
+from functions.runtime.services import Services
+from functions.web import app
+from functions.web.routes import health
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
+from tests.support.fakes.model_server import FakeModelServer
 
 TOKEN = "metrics-token-of-the-tests"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
@@ -106,7 +107,7 @@ def test_without_a_token_set_nobody_from_outside_sees_figures(fresh_services: Se
 
 def test_a_laptop_shows_its_figures_to_itself(fresh_services: Services) -> None:
     """SEC-5: to no page of another host either, whose name was pointed here."""
-    served = app.create_app(routes_health.router, services=fresh_services)
+    served = app.create_app(health.router, services=fresh_services)
 
     def look(host: str, client: str) -> int:
         return TestClient(served, base_url=f"http://{host}:8000", client=(client, 50000)).get("/metrics").status_code
@@ -165,7 +166,7 @@ def check_embedded(line: Json) -> None:
 def test_on_lambda_the_page_says_where_the_figures_are(
     fresh_services: Services, on_lambda: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routes_health, "check_secret", lambda *_: None)
+    monkeypatch.setattr(health, "check_secret", lambda *_: None)
     text = get_metrics().content.decode()
     assert text.startswith("# Retrievals, answers, tokens and cost of functions are CloudWatch metrics")
     assert set(read_figures(text)) == {

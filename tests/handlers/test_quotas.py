@@ -11,7 +11,7 @@ import pytest
 
 from functions.core import errors
 from functions.runtime import asking
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
 

@@ -12,11 +12,11 @@ import pytest
 from functions.adapters.postgres.connection import Database
 from functions.runtime import readiness
 from functions.runtime.config import Config
-from functions.runtime.wiring import Services
-from tests.fakes.json_server import Body, FakeServer, Fault
+from functions.runtime.services import Services
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
+from tests.support.fakes.json_server import Body, FakeServer, Fault
 
 FACT = b"The boiler burns wood chips in winter."
 
@@ -71,7 +71,7 @@ def test_readiness_asks_the_model_server(
 ) -> None:
     with ListOfModels(status) as server:
         services = configure(monkeypatch, database, tmp_path, f"{server.base_url}/v1")
-        found = services.readiness.check()["models"]
+        found = readiness.Readiness(services).check()["models"]
         services.database.close()
     assert (found.ok, found.detail) == (ok, detail)
     (request,) = server.requests
@@ -82,7 +82,7 @@ def test_a_model_server_that_is_gone_is_named_without_its_address_or_key(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services = configure(monkeypatch, database, tmp_path, "http://someone:password@127.0.0.1:1/v1")
-    found = services.readiness.check()
+    found = readiness.Readiness(services).check()
     services.database.close()
     assert found["models"] == readiness.Check(False, "Answers (fake): its server does not answer.")
     assert found["database"].ok
@@ -92,7 +92,7 @@ def test_a_key_that_no_request_can_carry_is_named(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services = configure(monkeypatch, database, tmp_path, "http://127.0.0.1:1/v1", key="sk-\u2011secret")
-    found = services.readiness.check()["models"]
+    found = readiness.Readiness(services).check()["models"]
     services.database.close()
     assert found == readiness.Check(False, "Answers (fake): its key holds characters that no key has.")
 
@@ -102,8 +102,9 @@ def test_the_model_server_is_asked_every_half_minute_at_most(
 ) -> None:
     with ListOfModels(200) as server:
         services = configure(monkeypatch, database, tmp_path, f"{server.base_url}/v1")
+        asked = readiness.Readiness(services)
         for _ in range(5):
-            services.readiness.check()
+            asked.check()
         services.database.close()
     assert len(server.requests) == 1
 

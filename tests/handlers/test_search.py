@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 import pytest
 
-from functions.runtime.wiring import Services
-from tests import documents
+from functions.runtime.services import Services
 from tests.handlers.conftest import Caller
+from tests.support import documents
 
 QUESTION = "What does the boiler burn in winter?"
 FACT = "The boiler burns wood chips in winter."

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from tests.handlers import events
 from tests.handlers.conftest import WEBHOOK_SECRET, Caller
 from tests.handlers.events import Answer, Json

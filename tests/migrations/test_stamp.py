@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.local import stamp
+from functions.local.database import stamp
 
 CHANGED_AND_REMOVED = [
     "20200101000000_tables.sql is frozen and was changed: restore it, add a new migration",

@@ -14,11 +14,12 @@ import psycopg
 import pytest
 
 from functions.adapters.postgres import search
-from functions.local import embedded_postgres, migrate, serve, stamp
+from functions.local.database import embedded_postgres, migrate, stamp
+from functions.local.server import serve
 from functions.runtime.config import Config
-from functions.runtime.wiring import Services
-from tests import library
-from tests.requirements import REPOSITORY
+from functions.runtime.services import Services
+from tests.support import library
+from tests.support.requirements import REPOSITORY
 
 NAME = "12_prefers_vector_index.sql"
 

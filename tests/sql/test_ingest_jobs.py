@@ -9,9 +9,10 @@ import pytest
 from functions.adapters.postgres import documents, search
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
-from functions.core import errors, jobs, models
-from tests import library
-from tests.library import (
+from functions.core import errors, models
+from functions.core.ingestion import jobs
+from tests.support import library
+from tests.support.library import (
     ADA,
     BOB,
     add_document,

@@ -12,8 +12,8 @@ from functions.adapters.postgres import notes, search
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models
-from tests import library
-from tests.library import ADA, BOB, make_batch, make_query
+from tests.support import library
+from tests.support.library import ADA, BOB, make_batch, make_query
 
 
 def save(db: Database, content: str = "wood burns", title: str = "Note", user: models.User = ADA) -> str:

@@ -11,8 +11,8 @@ from psycopg import sql
 
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
-from tests import database as database_servers
-from tests.library import ADA, BOB, add_note, add_notebook, index_document
+from tests.support import database as database_servers
+from tests.support.library import ADA, BOB, add_note, add_notebook, index_document
 
 # Tables that every signed-in user may read.
 SHARED = {"embedding_servers", "settings"}

@@ -8,7 +8,7 @@ import pytest
 from functions.adapters.postgres import notes
 from functions.adapters.postgres.connection import Database
 from functions.core import models
-from tests.library import ADA, BOB, add_document, add_note, index_document, store_object
+from tests.support.library import ADA, BOB, add_document, add_note, index_document, store_object
 
 VIEWS = {"due_jobs": "ingest_jobs", "live_documents": "documents", "untrashed_documents": "documents"}
 

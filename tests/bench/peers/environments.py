@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.requirements import REPOSITORY, leave_out
+from tests.support.requirements import REPOSITORY, leave_out
 
 HOME = REPOSITORY / ".build" / "peers"
 IBID = "ibid"

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from functions.core import metrics, ports
-from functions.local import evaluation_sets
+from functions.core import ports
+from functions.local.evaluation import question_sets, ranking_scores
 from tests.bench.peers import datasets, tenants
 from tests.bench.peers.environments import IBID, LANGCHAIN, SUPABASE, System
 from tests.bench.peers.processes import Bench, Process, open_all
@@ -73,8 +73,8 @@ def make_dataset(
     texts: list[str] = []
     topics: list[tuple[str, str, tuple[int, ...]]] = []
     for name in SETS:
-        asked = evaluation_sets.read_set(name)
-        answers: dict[evaluation_sets.Unit, list[int]] = defaultdict(list)
+        asked = question_sets.read_set(name)
+        answers: dict[question_sets.Unit, list[int]] = defaultdict(list)
         for number, question in enumerate(asked.questions, start=len(texts)):
             for passage in question.gold:
                 answers[passage].append(number)
@@ -98,10 +98,11 @@ def print_results(results: Results) -> None:
     print(f"\n{'':36} {'tenant':>6} {'p50 ms':>9} {'p95 ms':>9} {'rows of 10':>11} {'least':>6} {'of the tenant':>14}")
     for (name, share), asked in sorted(results.items(), key=lambda item: (-item[0][1], item[0][0] != IBID)):
         times, rows = [one.ms for one in asked], [one.rows for one in asked]
-        own = metrics.mean([float(one.own_rows) for one in asked])
+        own = ranking_scores.mean([float(one.own_rows) for one in asked])
         print(
-            f"{name:36} {share:6.0%} {metrics.percentile(times, 0.5):9.2f} {metrics.percentile(times, 0.95):9.2f}"
-            f" {metrics.mean(list(map(float, rows))):11.2f} {min(rows):6} {own:14.2f}"
+            f"{name:36} {share:6.0%}"
+            f" {ranking_scores.percentile(times, 0.5):9.2f} {ranking_scores.percentile(times, 0.95):9.2f}"
+            f" {ranking_scores.mean(list(map(float, rows))):11.2f} {min(rows):6} {own:14.2f}"
         )
 
 
@@ -109,8 +110,8 @@ def list_figures(results: Results, *, is_long: bool) -> list[dict[str, Any]]:
     """Each peer's p50 as a multiple of Ibid's, and everybody's share of ten rows filled with the tenant's own."""
     rows = []
     for (name, share), asked in results.items():
-        ours, theirs = (metrics.percentile([one.ms for one in results[who, share]], 0.5) for who in (IBID, name))
-        filled = metrics.mean([float(one.own_rows) for one in asked])
+        ours, theirs = (ranking_scores.percentile([one.ms for one in results[who, share]], 0.5) for who in (IBID, name))
+        filled = ranking_scores.mean([float(one.own_rows) for one in asked])
         goal = find_goal(name, share, is_long=is_long)
         if name != IBID:
             label = f"{name}: p50 ms to Ibid's, tenant of {share:.0%}"

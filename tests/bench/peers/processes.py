@@ -16,10 +16,10 @@ from typing import Any
 import psycopg
 
 from functions.core import ports
-from functions.local import embedded_postgres
+from functions.local.database import embedded_postgres
 from tests.bench.peers import environments
 from tests.bench.peers.environments import System
-from tests.requirements import REPOSITORY
+from tests.support.requirements import REPOSITORY
 
 # Libraries that would report usage or look for models on the network.
 OFFLINE = {"LANGSMITH_TRACING": "false", "HAYSTACK_TELEMETRY_ENABLED": "false", "HF_HUB_OFFLINE": "1"}

@@ -1,0 +1,159 @@
+"""Notes what a PDF page draws that a reader may not see, and where its pictures are.
+
+What the file draws at once is looked at, not each character, so that an ordinary page costs little.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+import struct
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from functions.core.extraction.pdf.page_objects import (
+    ADDRESS,
+    Matrix,
+    cells_in,
+    list_form,
+    list_objects,
+    plain_call,
+    read_all_bounds,
+    read_bounds,
+    read_matrix,
+    stands_on,
+)
+
+if TYPE_CHECKING:
+    import pypdfium2
+
+    from functions.core.extraction.pdf.line_pieces import Rectangle
+
+MIN_SIZE = 2.0
+"""In points; smaller text is not seen."""
+MIN_CONTRAST = 24
+"""Of 255, in the colour that differs most; less is not seen, whatever is behind."""
+_MAX_DEPTH, _MAX_PATHS, _MAX_AREAS = 6, 1000, 100
+_WITHOUT_INK, _CLIP_ONLY, _STROKES = 3, 7, (1, 5)
+"""Text render modes; of the strokes the outline is seen, of all others what is inside it."""
+_FOUR_INTEGERS = struct.Struct("4I")
+
+Colour = tuple[int, int, int, int]
+"""Red, green, blue and opacity, 0…255."""
+Doubt = Literal["no ink", "faint", "pale", "tiny"]
+"""Why text may not be seen; "pale" is of the colour of what may be behind it."""
+
+
+class Drawing:
+    """What is drawn on a page: text that may be hidden, by the address of its object, and where pictures are."""
+
+    def __init__(self, page: pypdfium2.PdfPage) -> None:
+        from pypdfium2 import raw as pdfium
+
+        self.pdfium = pdfium
+        self.doubts: dict[int, Doubt] = {}
+        self.pictures: list[Rectangle] = []
+        self._sides, self._size, self._places = (ctypes.c_uint * 4)(), ctypes.c_float(), (ctypes.c_float * 6)()
+        self._read(list_objects(page), None, 0)
+
+    def select(self, *doubts: Doubt) -> set[int]:
+        return {address for address, doubt in self.doubts.items() if doubt in doubts}
+
+    def _read(self, items: Iterable[int], outer: Matrix | None, depth: int) -> None:
+        """Notes what may hide among `items`, which stand in a form placed by `outer`, or on the page itself."""
+        get_mode = plain_call("FPDFTextObj_GetTextRenderMode", ADDRESS)
+        get_fill = plain_call("FPDFPageObj_GetFillColor", ADDRESS)
+        get_size = plain_call("FPDFTextObj_GetFontSize", ADDRESS)
+        get_matrix = plain_call("FPDFPageObj_GetMatrix", ADDRESS)
+        sides, cells, places = self._sides, cells_in(self._sides), self._places
+        at_size, at_places = ctypes.byref(self._size), ctypes.byref(places)
+        least = MIN_SIZE / (outer.scale or 1e-9) if outer else MIN_SIZE
+        others: list[int] = []
+        texts: dict[Colour, list[int]] = defaultdict(list)
+        judged: dict[tuple[int, Colour | None], Doubt | None] = {}
+        size, unpack, hypot = self._size, _FOUR_INTEGERS.unpack, math.hypot
+        for item in items:
+            mode = get_mode(item)
+            if mode < 0:
+                others.append(item)
+                continue
+            colour = unpack(sides) if get_fill(item, *cells) else None
+            look = mode, self._read_stroke(item) if mode in _STROKES else colour
+            if look not in judged:
+                judged[look] = _judge(*look)
+            doubt = judged[look]
+            if doubt is None:
+                get_size(item, at_size)
+                get_matrix(item, at_places)
+                if abs(size.value) * hypot(places[2], places[3]) < least:
+                    doubt = "tiny"
+                elif colour:
+                    texts[colour].append(item)
+            if doubt:
+                self.doubts[item] = doubt
+        self._read_others(others, texts, outer, depth)
+
+    def _read_stroke(self, item: int) -> Colour | None:
+        get_stroke = plain_call("FPDFPageObj_GetStrokeColor", ADDRESS)
+        return _FOUR_INTEGERS.unpack(self._sides) if get_stroke(item, *cells_in(self._sides)) else None
+
+    def _read_others(
+        self, items: Sequence[int], texts: Mapping[Colour, Sequence[int]], outer: Matrix | None, depth: int
+    ) -> None:
+        paths: list[int] = []
+        get_type = plain_call("FPDFPageObj_GetType", ADDRESS)
+        for item in items:
+            kind = get_type(item)
+            if kind == self.pdfium.FPDF_PAGEOBJ_PATH:
+                paths.append(item)
+            elif kind == self.pdfium.FPDF_PAGEOBJ_IMAGE:
+                self.pictures.append(read_bounds(item, outer))
+            elif kind == self.pdfium.FPDF_PAGEOBJ_FORM and depth < _MAX_DEPTH:
+                place = read_matrix(item)
+                self._read(list_form(item), place.within(outer) if outer else place, depth + 1)
+        areas = list(itertools.islice(self._find_areas(paths[:_MAX_PATHS], texts), _MAX_AREAS)) if texts else []
+        for colour, drawn in texts.items():
+            under = [area for filled, area in areas if _are_alike(colour, filled)]
+            if not under:
+                continue
+            for item, box in zip(drawn, read_all_bounds(drawn), strict=True):
+                if any(stands_on(box, area) for area in under):
+                    self.doubts[item] = "pale"
+
+    def _find_areas(self, paths: Iterable[int], texts: Iterable[Colour]) -> Iterator[tuple[Colour, Rectangle]]:
+        """Areas filled with the colour of some text."""
+        get_fill = plain_call("FPDFPageObj_GetFillColor", ADDRESS)
+        get_mode = plain_call("FPDFPath_GetDrawMode", ADDRESS)
+        sides, cells = self._sides, cells_in(self._sides)
+        filled, stroked = ctypes.c_int(), ctypes.c_int()
+        at_filled, at_stroked = ctypes.byref(filled), ctypes.byref(stroked)
+        alike: dict[Colour, bool] = {}
+        for path in paths:
+            if not get_fill(path, *cells):
+                continue
+            colour = _FOUR_INTEGERS.unpack(sides)
+            if colour not in alike:
+                alike[colour] = any(_are_alike(colour, other) for other in texts)
+            if alike[colour]:
+                get_mode(path, at_filled, at_stroked)
+                if filled.value:
+                    area = read_bounds(path)
+                    if min(area[2] - area[0], area[3] - area[1]) > MIN_SIZE:
+                        yield colour, area
+
+
+def _judge(mode: int, colour: Colour | None) -> Doubt | None:
+    """Why text drawn like this may not be seen."""
+    if mode == _WITHOUT_INK:
+        return "no ink"
+    if colour is None or mode == _CLIP_ONLY:
+        return None
+    if colour[3] < MIN_CONTRAST:
+        return "faint"
+    return "pale" if min(colour[:3]) > 255 - MIN_CONTRAST else None
+
+
+def _are_alike(one: Colour, other: Colour) -> bool:
+    return max(abs(a - b) for a, b in zip(one, other, strict=True)) < MIN_CONTRAST

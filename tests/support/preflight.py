@@ -1,0 +1,39 @@
+"""Says before a test run which optional things are missing, so that a skip (or failure) further down is no surprise."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from tests.support import requirements
+
+NEEDS: dict[str, Callable[[], object]] = {
+    "browser tests": requirements.need_chromium,
+    "text recognition tests": requirements.need_tesseract,
+    "pooler tests": lambda: requirements.need_program("pgbouncer", "/usr/sbin/pgbouncer"),
+    "packaging tests": requirements.need_osls,
+    "evaluation tests": requirements.need_eval_data,
+    "tests on odd files": requirements.need_corpus,
+}
+
+
+def main() -> None:
+    for name, need in NEEDS.items():
+        if reason := reason_missing(need):
+            print(f"ibid: not everything for the {name} is here: {reason}")
+    if "SUPABASE_TEST_URL" not in os.environ:
+        print("ibid: the storage contract is asked of our stand-in alone: SUPABASE_TEST_URL names no project")
+
+
+def reason_missing(need: Callable[[], object]) -> str | None:
+    try:
+        need()
+    except (pytest.skip.Exception, pytest.fail.Exception) as reason:
+        return str(reason)
+    return None
+
+
+if __name__ == "__main__":
+    main()
