@@ -165,7 +165,7 @@ class ToolRunner(Protocol):
 class Reranker(Protocol):
     """Reads question and passage together, which is slower than comparing vectors and mostly tells more."""
 
-    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+    def score(self, query_text: str, texts: Sequence[str]) -> list[float]:
         """One finite score for each text, in their order; only their order means anything.
 
         Raises ModelUnavailableError, ModelRateLimitedError or ModelRejectedError.

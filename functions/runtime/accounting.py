@@ -38,24 +38,24 @@ def record_answer(user: models.User, conversation_id: str | None, answer: models
 
 
 def record_retrieval(
-    user: models.User, conversation_id: str | None, scope: models.Scope, found: retriever.Retrieval
+    user: models.User, conversation_id: str | None, scope: models.Scope, retrieval: retriever.Retrieval
 ) -> None:
-    metrics.record_retrieval(scope.kind, len(found.found.hits), found.embed_ms, found.search_ms)
-    scores = [hit.score for hit in found.found.hits]
+    metrics.record_retrieval(scope.kind, len(retrieval.ranking.hits), retrieval.embed_ms, retrieval.search_ms)
+    scores = [hit.score for hit in retrieval.ranking.hits]
     _log.info(
         "ai_rag_retrieve",
         extra={
             "user": user.id,
             "conversation": conversation_id,
             "scope": scope.kind,
-            "candidate_docs": found.found.candidate_sources,
-            "candidate_chunks": found.found.candidate_chunks,
-            "top_k": len(found.context),
+            "candidate_docs": retrieval.ranking.candidate_sources,
+            "candidate_chunks": retrieval.ranking.candidate_chunks,
+            "top_k": len(retrieval.context),
             "max_score": max(scores, default=None),
             "min_score": min(scores, default=None),
-            "embed_latency_ms": round(found.embed_ms, 1),
-            "search_latency_ms": round(found.search_ms, 1),
-            "rerank_latency_ms": None if found.rerank_ms is None else round(found.rerank_ms, 1),
-            "degraded": list(found.degraded),
+            "embed_latency_ms": round(retrieval.embed_ms, 1),
+            "search_latency_ms": round(retrieval.search_ms, 1),
+            "rerank_latency_ms": None if retrieval.rerank_ms is None else round(retrieval.rerank_ms, 1),
+            "degraded": list(retrieval.degraded),
         },
     )

@@ -22,7 +22,7 @@ def retrieve(
     services: Services,
     user: models.User,
     policy: Policy,
-    text: str,
+    query_text: str,
     lang: str,
     scope: models.Scope,
     *,
@@ -31,8 +31,8 @@ def retrieve(
 ) -> retriever.Retrieval:
     """Finds passages as this user; the database is asked once, and counts what is a request of its own."""
     per_minute = policy.settings.requests_per_minute if is_request else 0
-    found = retriever.retrieve(
-        text,
+    retrieval = retriever.retrieve(
+        query_text,
         lang,
         scope,
         servers=policy.servers,
@@ -41,5 +41,5 @@ def retrieve(
         settings=policy.settings,
         reranker=services.reranker,
     )
-    accounting.record_retrieval(user, conversation_id, scope, found)
-    return found
+    accounting.record_retrieval(user, conversation_id, scope, retrieval)
+    return retrieval

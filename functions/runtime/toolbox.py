@@ -86,15 +86,15 @@ class Toolbox:
         )
 
     def _search(
-        self, query: str, scope: models.Scope, limit: int, only: Callable[[models.SearchHit], bool] | None = None
+        self, query_text: str, scope: models.Scope, limit: int, only: Callable[[models.SearchHit], bool] | None = None
     ) -> ToolResult:
-        hits = self._find_passages(query, scope, limit, only)
+        hits = self._find_passages(query_text, scope, limit, only)
         return tool_results.describe_passages(
             hits, () if hits else searching.list_pending(self._services, self._user, scope)
         )
 
     def _find_passages(
-        self, query: str, scope: models.Scope, limit: int, only: Callable[[models.SearchHit], bool] | None = None
+        self, query_text: str, scope: models.Scope, limit: int, only: Callable[[models.SearchHit], bool] | None = None
     ) -> Sequence[models.SearchHit]:
         policy = self._services.policy()
         count = WIDE_COUNT if only else 2 * limit  # some say what a better one has said already
@@ -106,9 +106,9 @@ class Toolbox:
             passages_per_source=limit,
         )
         wide = replace(policy, settings=settings)
-        lang = languages.detect_language(query)
-        found = searching.retrieve(self._services, self._user, wide, query, lang, scope)
-        return context.choose_context([hit for hit in found.found.hits if only is None or only(hit)], settings)
+        lang = languages.detect_language(query_text)
+        retrieval = searching.retrieve(self._services, self._user, wide, query_text, lang, scope)
+        return context.choose_context([hit for hit in retrieval.ranking.hits if only is None or only(hit)], settings)
 
     def _read_note(self, call: tools.NoteRead) -> ToolResult:
         with self._services.database.as_user(self._user) as connection:

@@ -1,4 +1,4 @@
-"""A long document through the queue's handler, whose invocations are cut off after a minute; memory does not grow."""
+"""A long document through the queue's handler with invocations of one minute; memory does not grow."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.requirements import REPOSITORY
 
 LONG, SHORT = 1000, 100
 SENTENCES = 2
-# What an invocation has beside the time that it keeps for its last batch: a minute has 40 s, and denser pages.
+# The working time of an invocation without its reserve for the last batch: a real minute has 40 s, for denser pages.
 WORKING_SECONDS = 2.0
 PEAK_RATIO = 1.3
 
@@ -49,7 +49,7 @@ print(json.dumps([outcome.status, int(peak.split()[1]) * 1024]))
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
-    """A file of as many pages as its key says."""
+    """Files by their number of pages."""
     folder = tmp_path_factory.mktemp("files")
     return {pages: prose.make_book(folder / f"{pages}.pdf", pages, SENTENCES) for pages in (SHORT, LONG)}
 
@@ -62,7 +62,7 @@ def place(database: str, tmp_path: Path) -> Iterator[Workplace]:
 
 @pytest.fixture
 def nudges(place: Workplace, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The handlers find this place, and its queue is this list."""
+    """The queue of this workplace, which the handlers use."""
     queue: list[int] = []
     config = place.services.config.model_copy(update={"ingest_queue_url": "https://sqs.example.org/1/jobs"})
     monkeypatch.setattr(place.services, "config", config)
@@ -72,7 +72,7 @@ def nudges(place: Workplace, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def ingest_alone(place: Workplace, file: Path, user: models.User) -> int:
-    """Ingests a file in one go in a process of its own; returns the most bytes that it had in memory."""
+    """Ingests a file in one go in a separate process; returns its peak memory in bytes."""
     command = [sys.executable, "-c", MEASURE, place.dsn, str(place.home), str(file), user.id]
     done = subprocess.run(command, cwd=REPOSITORY, env=os.environ, stdout=subprocess.PIPE, text=True, check=True)
     status, peak = json.loads(done.stdout)
@@ -95,7 +95,7 @@ def read_job(place: Workplace) -> dict[str, Any]:
     return row
 
 
-def test_a_thousand_pages_take_several_invocations_and_no_more_memory_than_a_hundred(
+def test_a_thousand_pages_take_several_invocations_and_no_more_memory_than_a_hundred_pages(
     place: Workplace, nudges: list[int], files: dict[int, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """ING-7, ING-10"""
@@ -118,5 +118,5 @@ def test_a_thousand_pages_take_several_invocations_and_no_more_memory_than_a_hun
     assert max(job["attempts"] for job in history) <= 1
     assert nudges == [history[0]["id"]] * (len(pages) - 2)
     assert place.contents(limited)[files[LONG].name] == place.contents(alone)[files[LONG].name]
-    assert place.left_over() == {}
+    assert place.find_leftovers() == {}
     assert peaks[LONG] <= PEAK_RATIO * peaks[SHORT]

@@ -1,4 +1,4 @@
-"""How fast the local embedder is beside the machine's own matrix product: `python -m tests.bench.bench_embedding`.
+"""The speed of the local embedder relative to the machine's matrix product: `python -m tests.bench.bench_embedding`.
 
 Prints a table and, as its last line, one JSON object. The figure that counts is the share of the machine's GEMM speed
 (numpy, same number of threads) that embedding reaches; sequences per second depend on the machine. The int8 rows say
@@ -33,7 +33,7 @@ TEXT = (
 
 
 def flops_of_a_sequence(tokens: int) -> float:
-    """Multiplications and additions of the dense layers and of attention; everything else is under 1 %."""
+    """Multiplications and additions of the dense layers and of attention; all other operations are under 1 %."""
     dense = 2 * 384 * (4 * 384 + 2 * 1536)
     return 6 * (tokens * dense + 4 * tokens * tokens * 384)
 
@@ -50,7 +50,7 @@ def timed(call: Callable[[], Any]) -> float:
 
 
 def gemm_flops() -> float:
-    """The best of the shape of the widest layer and of a square one; threads and kernel are set by the environment."""
+    """The best speed of two shapes, the widest layer and a square; the environment sets threads and kernel."""
     import numpy as np
 
     rng, found = np.random.default_rng(0), []
@@ -106,7 +106,7 @@ def quantised(threads: int) -> Any:
             op_types_to_quantize=["MatMul", "Attention"],
             per_channel=True,
             weight_type=QuantType.QInt8,
-            extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},  # shapes behind contrib operators are unknown
+            extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},  # shapes after contrib operators are unknown
         )
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
@@ -137,7 +137,7 @@ def measure(threads: int) -> dict[str, float]:
 
 
 def run_alone(what: str, threads: int, **environment: str) -> Any:
-    """What this module prints when asked for `what` in a new process: BLAS is set by the environment, at import."""
+    """The output of this module for `what` in a new process, because BLAS reads its environment at import."""
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
     environment |= dict.fromkeys(names, str(threads))
     command = [sys.executable, "-m", "tests.bench.bench_embedding", what, str(threads)]
@@ -146,7 +146,7 @@ def run_alone(what: str, threads: int, **environment: str) -> Any:
 
 
 def best_gemm_flops(threads: int) -> float:
-    """OpenBLAS runs its AVX2 kernels on CPUs newer than itself; made to use AVX-512 it dies where there is none."""
+    """OpenBLAS uses AVX2 kernels on CPUs newer than itself; forced to use AVX-512, it crashes on CPUs without it."""
     found = [run_alone("gemm", threads), run_alone("gemm", threads, OPENBLAS_CORETYPE="SkylakeX")]
     return max(filter(None, found))
 

@@ -1,10 +1,10 @@
-"""How fast PDF pages are read, beside bare PDFium and pdfplumber: `python -m tests.bench.bench_extraction`.
+"""The speed of reading PDF pages, compared with bare PDFium and pdfplumber: `python -m tests.bench.bench_extraction`.
 
 Prints a table and, as its last line, one JSON object. Figures are pages per second of one processor, read in turns,
 each file in the best of three rounds; the baseline is bare PDFium (pypdfium2's `get_text_range`, pages closed) or
-pdfplumber's `extract_text`, on the same pages. "Complete" is all but OCR; "text" is that without reading tables: text,
-reading order, hidden text, whether a page needs OCR and, on pages that turn out to have none, the look for tables. The
-memory figures come from processes of their own that read 100 and 1,000 pages.
+pdfplumber's `extract_text`, on the same pages. "Complete" is everything except OCR; "text" also leaves out reading
+tables: it is text, reading order, hidden text, whether a page needs OCR and, on pages that have no tables, the search
+for them. The memory figures are from separate processes that read 100 and 1,000 pages.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Read = Callable[[Path, Sequence[int]], None]
 
 
 def find_work(folder: Path) -> dict[str, Work]:
-    """The question sets and the corpus where they are, else a file made for the purpose."""
+    """The question sets and the corpus if they exist, otherwise a generated file."""
     sets: dict[str, Work] = {}
     with suppress(pytest.skip.Exception, pytest.fail.Exception):
         root = requirements.need_eval_data()
@@ -53,7 +53,7 @@ def find_work(folder: Path) -> dict[str, Work]:
     with suppress(pytest.skip.Exception, pytest.fail.Exception):
         sets["corpus"] = open_all(sorted(requirements.need_corpus("files").glob("*/*.pdf")))
     if not sets:
-        print("THE QUESTION SETS AND THE CORPUS ARE MISSING: 200 pages made for the purpose are read instead")
+        print("THE QUESTION SETS AND THE CORPUS ARE MISSING: 200 generated pages are read instead")
         write_pdf(folder / "made.pdf", 200)
         sets["made"] = [(folder / "made.pdf", range(1, 201))]
     return sets
@@ -130,7 +130,7 @@ def read_plumber(path: Path, numbers: Sequence[int]) -> None:
 
 
 def seconds_of(read: Read, path: Path, numbers: Sequence[int]) -> float:
-    """Of the processor, since everything here runs in one thread, and other processes shall not count."""
+    """Processor seconds: everything here runs in one thread, and other processes must not count."""
     start = time.process_time()
     read(path, numbers)
     return time.process_time() - start
@@ -178,7 +178,7 @@ def print_peak(path: Path) -> None:
     with PdfPages(path, max_pages=100_000) as document:
         for _ in document.pages():
             pass
-    # What getrusage says may be the peak of the process that started this one.
+    # getrusage may report the peak of the process that started this one.
     peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
     print(int(peak.split()[1]) / 2**10)
 

@@ -1,9 +1,10 @@
-"""How fast and how complete a search is, by size of what it searches: `python -m tests.bench.bench_search [--long]`.
+"""The latency and recall of searches by size of their scope: `python -m tests.bench.bench_search [--long]`.
 
 Prints a table and, as its last line, one JSON object. A server is filled with libraries of very different sizes:
-50,000 passages, or 100,000 with `--long`. Times are medians at the client, asked in turns. The baseline of a search is
-the sum of its two bare arms: the same passages ranked by words and by vectors, ids only, each as a plain statement of
-the same user, with the question's terms weighed beforehand. Recall is held against all passages compared in numpy.
+50,000 passages, or 100,000 with `--long`. Times are medians at the client, measured in turns. The baseline of a search
+is the sum of its two bare arms: the same passages ranked by words and by vectors, ids only, each as a plain statement
+of the same user, with the question's terms weighted in advance. The reference of recall is an exact comparison with all
+passages in numpy.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from rag.chunk_terms t where t.generation = any (%s) order by 2, 1 limit 50
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A question and what the bare arms need to know of it."""
+    """A question and the values that the bare arms need."""
 
     query: retriever.Query
     generations: list[int]
@@ -62,7 +63,7 @@ class Prepared:
 
 
 class Bench:
-    """Asks libraries; one session as a user for the bare arms, the product's own for the search."""
+    """Searches libraries, with one session as a user for the bare arms and the product's own for the search."""
 
     def __init__(self, libraries: Libraries, database: Database, dsn: str, rounds: int) -> None:
         self.libraries, self.database, self.dsn, self.rounds = libraries, database, dsn, rounds
@@ -80,7 +81,7 @@ class Bench:
         return {arm: statistics.median(found[WARM_UP:]) * 1000 for arm, found in seconds.items()}
 
     def measure_recall(self, name: str, *, off_topic: bool) -> tuple[float, float]:
-        """Mean recall among the first 20, and the share of the rows asked for that came."""
+        """Mean recall among the first 20, and the share of the requested rows that were returned."""
         library, recalls, filled = self.libraries.by_name[name], [], []
         for text, vector in self.libraries.ask(name, self.rounds, off_topic=off_topic):
             query = self._query(text, vector, VECTORS_ALONE)

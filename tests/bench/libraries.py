@@ -1,7 +1,7 @@
-"""Libraries of very different sizes on one server, as a service has them: made fast, and the same every time.
+"""Libraries of very different sizes on one server, as in production: generated fast, and the same in every run.
 
-A pool of documents is indexed once. Each library is copies of some of them, with vectors of its own: around a few
-topics, so that questions can be asked on and off its subjects.
+A pool of documents is indexed once. Each library has copies of some of them, with its own vectors around a few topics,
+so that questions can be on or off its subjects.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TOPICS_OF_A_LIBRARY = 6
 POOL_DOCUMENTS = 60
 WORDS_OF_A_CHUNK = 130
 COMMON_WORDS = "the of and to in is was for that on as with by at from it are this be or an which were not have has"
-# How near vectors are to their topic.
+# The cosine between a vector and its topic.
 CHUNK_COSINE, QUESTION_COSINE = 0.65, 0.71
 
 _COPY_DOCUMENTS = """
@@ -73,7 +73,7 @@ select id, generation from chunks order by id
 
 
 def make_document(name: str, texts: Sequence[str], vectors: Iterable[Vectors]) -> Document:
-    """One page whose chunks are these texts as they are, with a vector each."""
+    """A document of one page whose chunks are exactly these texts, with one vector each."""
     chunks, start = [], 0
     for index, text in enumerate(texts):
         end = start + len(text)
@@ -96,7 +96,7 @@ def normalize(rows: npt.NDArray[Any]) -> Vectors:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What `user` has: row i of `vectors`, as it is stored, belongs to chunk `first_id` + i."""
+    """The library of `user`: row i of `vectors`, as stored, belongs to chunk `first_id` + i."""
 
     user: models.User
     topics: tuple[int, ...]
@@ -109,7 +109,7 @@ class Library:
 
 
 class Libraries:
-    """Makes libraries in a migrated database; their texts are made of words by Zipf's law."""
+    """Creates libraries in a migrated database; the words of their texts follow Zipf's law."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -124,7 +124,7 @@ class Libraries:
         self._pool = self._write_pool()
 
     def add(self, sizes: Mapping[str, int]) -> None:
-        """A library for each name, of that many chunks (rounded up to whole documents)."""
+        """Adds a library for each name with this number of chunks, rounded up to whole documents."""
         for name, size in sizes.items():
             self.by_name[name] = self._add_library(-(-size // CHUNKS_OF_A_DOCUMENT))
         with self._database.autocommit() as connection:
@@ -141,7 +141,7 @@ class Libraries:
             yield " ".join(["what", "is", "the", *words[:5]]), vector
 
     def _draw(self, count: int) -> list[str]:
-        """Words by Zipf's law, the commonest being stop words."""
+        """Words that follow Zipf's law; the most common ones are stop words."""
         ranks = self._random.zipf(1.15, size=count * 4) - 1
         return [self._words[rank] for rank in ranks if rank < len(self._words)][:count]
 

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pdfplumber
 import pytest
@@ -125,7 +126,8 @@ def highlighted_share(pdf: Path, number: int, quote: str, image: Image.Image) ->
 
 def is_yellow(region: Image.Image) -> bool:
     """Most of the region's bright pixels are yellow: much less blue than red."""
-    pixels = [p for p in region.get_flattened_data() if p[0] > 150]
+    data: Any = region.get_flattened_data()
+    pixels = [p for p in data if p[0] > 150]
     return bool(pixels) and sum(p[2] < p[0] - 60 for p in pixels) > len(pixels) / 2
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, expect
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, ViewportSize, expect
 
 from tests.acceptance.support import writing
 from tests.support import documents
 from tests.support.local_server import LocalServer, Person
 
 PATIENCE = 30_000
-DESKTOP = {"width": 1280, "height": 900}
-PHONE = {"width": 360, "height": 720}
+DESKTOP: ViewportSize = {"width": 1280, "height": 900}
+PHONE: ViewportSize = {"width": 360, "height": 720}
 BOILER = "The boiler burns wood chips in winter."
 CHIMNEY = "The chimney was swept by a walrus in March."
 expect.set_options(timeout=PATIENCE)

@@ -233,7 +233,7 @@ def test_the_highlight_is_found_on_the_page_image(page: Page, bands: list[int], 
     assert share == (None if found is None else pytest.approx(found, abs=0.01))
 
 
-HEALTH = {
+HEALTH: dict[str, Any] = {
     "pages_without_text": [],
     "ocr": None,
     "tables": 0,

@@ -1,8 +1,8 @@
-"""What scanning costs: `python -m tests.eval.scans [pages_en pages_fr]`.
+"""How much quality scans lose: `python -m tests.eval.scans [pages_en pages_fr]`.
 
-A page set is indexed twice by the worker that serves users: as it is, and with those files that have one replaced by
-their scanned twin, which OCR reads. The questions that these files answer are asked of both. Prints a table and, last,
-a line of JSON; 1 when a set loses more than is promised.
+The product's worker indexes a page set twice: as it is, and with files replaced by their scanned twins, where there
+are any, which OCR reads. Both are asked the questions that these files answer. Prints a table and, as its last line,
+one JSON object; exits with 1 if a set loses more than the goal allows.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ ScannedPage = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A set before and after; `words_found` is the share of the words of the text that the scanned pages have, too.
+    """A set before and after scanning; `words_found` is the share of the original words that OCR finds.
 
-    `seconds` are those of one core, for reading a page.
+    `seconds` are processor seconds of one core per page.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Comparison:
 
 
 class RememberingRecognizer:
-    """Reads every picture once, so that pages can be read side by side before the worker asks for them in turn."""
+    """Remembers the result for every image, so that pages can be read in parallel before the worker needs them."""
 
     def __init__(self, inner: ports.TextRecognizer) -> None:
         self._inner = inner
@@ -78,7 +78,7 @@ class RememberingRecognizer:
 
 
 class OneFile:
-    """An object store as a worker needs it, over one file."""
+    """An object store with one file; it has the only method that a worker calls."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -96,7 +96,7 @@ def compare(
     documents: Collection[str] = (),
     scanned: Collection[str] = (),
 ) -> Comparison:
-    """Measures a set, or only these `documents` of it, of which only those `scanned` are replaced and asked about."""
+    """Measures a set or these `documents` of it; only those in `scanned` are replaced and asked about."""
     found = tesseract.find_tesseract()
     assert found is not None, "Tesseract is not installed"
     recognizer = RememberingRecognizer(found)
@@ -136,7 +136,7 @@ def read_pages(files: Mapping[str, Path], recognizer: ports.TextRecognizer) -> d
 
 
 def share_of_words(text: Mapping[ScannedPage, str], scanned: Mapping[ScannedPage, str]) -> float:
-    """How many of the words of the pages are on the scanned pages as well, letter for letter."""
+    """The share of the words of the pages that the scanned pages also have, letter for letter."""
     words = {page: Counter(found.replace("\u00ad", "-\n").split()) for page, found in text.items()}
     common = sum((counted & Counter(scanned[page].split())).total() for page, counted in words.items())
     return common / sum(counted.total() for counted in words.values())

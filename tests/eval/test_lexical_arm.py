@@ -1,4 +1,4 @@
-"""A question in plain words must be answered by words alone, too: whatever is asked, the arm is not empty."""
+"""The lexical arm alone finds passages for every question in plain words."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ SETS = (
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_no_question_is_missed_by_words(database: str, name: str):
-    """RET-2: a passage is found for every question that has a word in common with the set."""
+def test_the_lexical_arm_finds_a_passage_for_every_question(database: str, name: str) -> None:
+    """RET-2: for every question that shares a word with the set."""
     questions = question_sets.read_set(name, root=need_eval_data())
     embedder = BlindEmbedder(LocalEmbedder())
     with closing(Database(database)) as store:

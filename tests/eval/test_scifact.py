@@ -1,4 +1,4 @@
-"""Retrieval quality on scientific claims, through the tables and functions that serve users."""
+"""Retrieval quality on scientific claims, through the product's own tables and functions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.eval import bm25
 from tests.support.requirements import need_eval_data
 
 NDCG = 0.845
-"""What is asked of a part of the set; `make eval ARGS=passages/scifact` asks all of it, in many times the minutes."""
+"""The least nDCG@10 on a part of the set; `make eval ARGS=passages/scifact` measures the whole, which takes longer."""
 
 
 def read_part() -> question_sets.QuestionSet:
@@ -29,10 +29,10 @@ def read_part() -> question_sets.QuestionSet:
     return replace(found, passages=passages, questions=questions)
 
 
-def test_the_right_abstract_is_found_for_a_claim(database: str, pytestconfig: pytest.Config):
-    """EVAL-1: nDCG@10 of the hybrid search, which is more than either arm alone finds."""
+def test_the_right_abstract_is_found_for_a_claim(database: str, pytestconfig: pytest.Config) -> None:
+    """EVAL-1: nDCG@10 of the hybrid search is higher than that of either arm alone."""
     questions = read_part()
-    home = pytestconfig.cache.mkdir("ibid")  # vectors stay the same however the search changes
+    home = pytestconfig.cache.mkdir("ibid")  # vectors do not depend on the search
     with command.open_embedder(home) as embedder, closing(Database(database)) as store:
         found = command.evaluate(store, questions, embedder, Settings())
     report.print_report(found)

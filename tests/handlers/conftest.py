@@ -49,7 +49,7 @@ def _installed(dsn: str, home: Path, **environment: str) -> Iterator[Services]:
 
 @pytest.fixture(scope="module", autouse=True)
 def event_loop() -> Iterator[None]:
-    """Mangum asks for the current event loop, which a test before may have taken away, and leaves its own open."""
+    """Sets the event loop that Mangum asks for, which an earlier test may have removed, and closes it."""
     with suppress(RuntimeError), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         asyncio.get_event_loop().close()
@@ -72,16 +72,16 @@ def _installation(
 
 @pytest.fixture(scope="module")
 def services(_installation: tuple[str, Path]) -> Iterator[Services]:
-    """The services that handlers find; tests share them and have users of their own."""
+    """The services that handlers use. Tests share them, each with its own users."""
     with _installed(*_installation) as services:
         yield services
 
 
 @pytest.fixture
 def fresh_services(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Services]:
-    """The same on a database that nobody else has touched; other variables come by `parametrize(indirect=True)`.
+    """The same on a fresh database; `parametrize(indirect=True)` sets other variables.
 
-    A module uses this one or `services`: the process has one at a time.
+    A module uses either this or `services`: the process has one set of services at a time.
     """
     with _installed(database, tmp_path, **getattr(request, "param", {})) as services:
         yield services
@@ -89,7 +89,7 @@ def fresh_services(database: str, tmp_path: Path, request: pytest.FixtureRequest
 
 @pytest.fixture(autouse=True)
 def nudges(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The jobs whose ids were sent to the queue."""
+    """The ids of the jobs that were sent to the queue."""
     sent: list[int] = []
 
     def send_job(queue_url: str, job_id: int) -> None:
@@ -101,7 +101,7 @@ def nudges(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 class Caller:
-    """Somebody with a token, through the gateway."""
+    """A signed-in user who calls the functions through the gateway."""
 
     def __init__(self, services: Services, *, admin: bool = False) -> None:
         self.services = services
@@ -119,7 +119,7 @@ class Caller:
         return document
 
     def store(self, document: Json, content: bytes) -> int:
-        """What the storage does with an upload: keeps the bytes, writes the row. Returns the job that this made."""
+        """Stores the bytes and writes the row as the storage does. Returns the id of the new job."""
         path = f"{self.user.id}/{document['id']}/original.{document['file_type']}"
         store = self.services.objects
         assert isinstance(store, LocalObjectStore)
@@ -136,7 +136,7 @@ class Caller:
         return dict(found)
 
     def row(self, statement: str, *parameters: object) -> Json:
-        """One row, seen as the worker sees the tables."""
+        """One row, read as the worker role."""
         with self.services.database.as_worker() as connection:
             found = connection.execute(statement, parameters).fetchone()
         assert found is not None

@@ -27,10 +27,10 @@ def restored(cluster: TestCluster, database: str, empty_database: str, tmp_path:
         original, database, ["The zeppelin crossed the sea."], server=library.add_server(original), file_name="a.pdf"
     )
     original.close()
-    binaries, dump = clusters._find_binaries(cluster.major), tmp_path / "ibid.dump"
+    binaries, dump = clusters._find_binaries(cluster.major), str(tmp_path / "ibid.dump")
     for command in (
-        [binaries / "pg_dump", "--format=custom", "--file", dump, "--dbname", database],
-        [binaries / "pg_restore", "--no-owner", "--dbname", empty_database, dump],
+        [str(binaries / "pg_dump"), "--format=custom", "--file", dump, "--dbname", database],
+        [str(binaries / "pg_restore"), "--no-owner", "--dbname", empty_database, dump],
     ):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")

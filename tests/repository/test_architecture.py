@@ -1,4 +1,4 @@
-"""The rules of the house that can be read from the source: who imports whom, and how large things get."""
+"""The rules of the house that the source shows: which layer imports which, and how large modules and functions are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.requirements import REPOSITORY
 FUNCTIONS = REPOSITORY / "functions"
 MODULES = sorted(FUNCTIONS.rglob("*.py"))
 
-# What each layer may import of this package; a module directly in functions/ is a handler and stands alone.
+# What each layer may import of this package; no layer may import the handlers, which are directly in functions/.
 MAY_IMPORT = {
     "core": {"core"},
     "adapters": {"core", "adapters"},
@@ -65,7 +65,7 @@ def is_type_checking(node: ast.AST) -> bool:
 
 
 def nodes_run_at_import(node: ast.AST) -> Iterator[ast.AST]:
-    """Everything but the bodies of functions and what only a type checker reads."""
+    """Everything except function bodies and blocks for type checkers."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) or is_type_checking(child):
             continue
@@ -135,17 +135,17 @@ def test_rooms_of_the_core_import_one_way() -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_imports_go_one_way(path: Path) -> None:
+def test_layers_import_in_one_direction(path: Path) -> None:
     assert imported_layers(path) <= MAY_IMPORT[layer_of(path)]
 
 
 @pytest.mark.parametrize("path", [path for path in MODULES if layer_of(path) == "core"], ids=name_of)
-def test_the_core_knows_no_client_library(path: Path) -> None:
+def test_the_core_imports_no_client_library(path: Path) -> None:
     assert not {parts[0] for parts in imported(ast.walk(parse(path)))} & CLIENTS
 
 
 @pytest.mark.parametrize("path", [path for path in MODULES if layer_of(path) != "local"], ids=name_of)
-def test_heavy_libraries_load_where_they_are_used(path: Path) -> None:
+def test_heavy_libraries_are_imported_where_they_are_used(path: Path) -> None:
     assert not {parts[0] for parts in imported(nodes_run_at_import(parse(path)))} & HEAVY
 
 

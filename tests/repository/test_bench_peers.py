@@ -1,4 +1,4 @@
-"""The pure pieces of the benchmark against other systems."""
+"""The pure functions of the benchmark against other systems."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_dataset_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert np.array_equal(read.question_vectors, vectors[:1])
 
 
-def test_tenants_have_their_shares_and_no_two_texts_are_alike() -> None:
+def test_tenants_have_their_shares_and_no_two_texts_are_equal() -> None:
     units, vectors, asked = tenants.make_units(make_topics(), 1000, seed=1)
     sizes = Counter(unit.owner for unit in units)
     assert [sizes[tenant.owner] for tenant in asked] == [300, 50, 10]
@@ -49,7 +49,7 @@ def test_vectors_lie_around_their_topics() -> None:
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
-def test_half_of_the_questions_are_about_what_a_tenant_has() -> None:
+def test_half_of_the_questions_are_about_the_tenants_own_topics() -> None:
     tenant = tenants.Tenant("a", 0.01, (3, 4))
     chosen = tenants.choose_questions(tenant, 1_000_000, 50, seed=1)
     assert len(chosen) == 50
@@ -73,7 +73,7 @@ def test_the_best_peer_is_the_one_with_the_best_mean() -> None:
     ]
 
 
-def test_speed_is_promised_for_small_tenants_only() -> None:
+def test_the_short_form_has_a_latency_goal_for_small_tenants_only() -> None:
     asked = {(IBID, 0.05): 1.0, (IBID, 0.3): 1.0, ("langchain-postgres", 0.05): 2.0, ("langchain-postgres", 0.3): 2.0}
     results = {key: [latency.Asked(ms, 10, 10)] for key, ms in asked.items()}
     rows = latency.list_figures(results, is_long=False)

@@ -1,4 +1,4 @@
-"""What a cold start pays for: a function loads what it needs to answer, and nothing else."""
+"""Imports that cost time at a cold start: a function loads only what it needs to answer."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ WEB = {"fastapi", "starlette", "mangum", "uvicorn"}
 
 @cache
 def loaded_by(module: str) -> set[str]:
-    """`sys.modules` of a fresh interpreter after the import, warnings being errors."""
+    """`sys.modules` of a fresh interpreter after the import, with warnings as errors."""
     code = f"import {module}, json, sys; print(json.dumps(sorted(sys.modules)))"
     environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/")}
     warnings = ["-W", "error", "-W", "ignore:There is no current event loop:DeprecationWarning:mangum.adapter"]
@@ -61,13 +61,13 @@ def test_only_the_mcp_function_loads_the_sdk_and_before_it_is_called(module: str
 
 
 @pytest.mark.parametrize("module", ROWS_ONLY)
-def test_functions_that_do_not_answer_load_nothing_of_answering(module: str) -> None:
+def test_functions_that_do_not_answer_load_no_module_of_answering(module: str) -> None:
     assert not loaded_by(module) & ANSWERING
 
 
 @pytest.mark.parametrize("module", ROWS_ONLY)
-def test_functions_make_no_routes_but_their_own(module: str) -> None:
-    """Each costs 4 ms at a cold start."""
+def test_functions_create_only_their_own_routes(module: str) -> None:
+    """Every route costs 4 ms at a cold start."""
     own = {"conversations": {"conversations"}, "notebooks": {"notebooks", "notes"}, "page": {"page", "health"}}
     name = module.removeprefix("functions.")
     routes = {found for found in loaded_by(module) if found.startswith("functions.web.routes.")}
@@ -80,11 +80,11 @@ def test_workers_never_load_the_web_framework(module: str) -> None:
 
 
 @pytest.mark.parametrize("module", sorted(set(HANDLERS) - set(WORKERS)))
-def test_http_functions_are_those_that_load_it(module: str) -> None:
+def test_only_http_functions_load_the_web_framework(module: str) -> None:
     assert {"fastapi", "mangum"} <= loaded_by(module)
 
 
 @pytest.mark.parametrize("module", HANDLERS)
-def test_no_handler_loads_the_laptop_part(module: str) -> None:
+def test_no_handler_loads_the_local_package(module: str) -> None:
     code = f"import {module}, sys; sys.exit(any(name.startswith('functions.local') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""The set-up behind `make run` and `make test`, with real interpreters and without a network."""
+"""The installation behind `make run` and `make test`, with real interpreters and without a network."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.requirements import REPOSITORY, need_program
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A repository of requirement files only, in a folder with a space in its name."""
+    """A copy of the requirement files, in a folder with a space in its name."""
     copy = tmp_path_factory.mktemp("a copy")
     (copy / "tests").mkdir()
     with pytest.MonkeyPatch.context() as patch:
@@ -34,7 +34,7 @@ def requirements(copy: Path) -> None:
 
 @pytest.fixture(scope="module")
 def environment(copy: Path) -> None:
-    """The environment of the copy, made from one that has no pip."""
+    """The environment of the copy, created by an interpreter without pip."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(copy / ".venv")], check=True)
     assert not install.is_usable()
     install.make_environment()
@@ -63,14 +63,14 @@ def test_a_changed_requirement_is_installed(copy: Path, capsys: pytest.CaptureFi
     assert "could not be installed" in capsys.readouterr().err
 
 
-def test_what_only_tests_need_does_not_reinstall_what_serves(copy: Path) -> None:
+def test_a_changed_test_requirement_does_not_reinstall_for_serving(copy: Path) -> None:
     run, test = install.stamp("run"), install.stamp("test")
     (copy / "tests" / "requirements.txt").write_text("another-package==0\n")
     assert install.stamp("run") == run
     assert install.stamp("test") != test
 
 
-def test_a_python_without_venv_is_told_which_package_it_lacks(
+def test_a_python_without_venv_is_reported_with_the_missing_package(
     copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(install, "PYTHON", tmp_path / "none")
@@ -79,7 +79,7 @@ def test_a_python_without_venv_is_told_which_package_it_lacks(
     assert "apt-get install python3" in capsys.readouterr().err
 
 
-def test_make_names_the_python_that_is_too_old_or_missing(tmp_path: Path) -> None:
+def test_make_reports_a_python_that_is_too_old_or_missing(tmp_path: Path) -> None:
     (tmp_path / "Makefile").symlink_to(REPOSITORY / "Makefile")
     command = [need_program("make"), "run", f"IBID_PYTHON={fake_python(tmp_path, 'exit 1')}"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""How the memory of a worker and of the programs it runs is counted."""
+"""How the memory of a worker and its child programs is counted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from tests.corpus.installation import measure_memory, read_memory
 
 OWN_MEMORY = "held = b'x' * 100_000_000"
-COPY_OF_ITSELF = f"import os; {OWN_MEMORY}; os.fork(); print(flush=True); input()"
+FORKED_COPY = f"import os; {OWN_MEMORY}; os.fork(); print(flush=True); input()"
 PROGRAM = f"""
 import subprocess, sys
 subprocess.Popen([sys.executable, "-c", {f"{OWN_MEMORY}; print(flush=True); input()"!r}])
@@ -23,7 +23,7 @@ input()
 
 @pytest.fixture
 def start() -> Iterator[Callable[[str], psutil.Process]]:
-    """Runs Python text, whose children end with it, until it prints a line."""
+    """Starts Python code and waits for its first line; its children end with it."""
     with ExitStack() as stack:
 
         def start(text: str) -> psutil.Process:
@@ -38,14 +38,14 @@ def start() -> Iterator[Callable[[str], psutil.Process]]:
         yield start
 
 
-def test_a_child_that_has_not_begun_its_program_is_not_counted_a_second_time(
+def test_a_child_that_has_not_started_its_program_is_not_counted_twice(
     start: Callable[[str], psutil.Process],
 ) -> None:
-    process = start(COPY_OF_ITSELF)
+    process = start(FORKED_COPY)
     assert process.children() != []
     assert measure_memory(process) < 1.2 * read_memory(process.pid, "VmRSS")
 
 
-def test_the_programs_that_a_process_runs_are_counted(start: Callable[[str], psutil.Process]) -> None:
+def test_the_child_programs_of_a_process_are_counted(start: Callable[[str], psutil.Process]) -> None:
     process = start(PROGRAM)
     assert measure_memory(process) - read_memory(process.pid, "VmRSS") > 100_000_000

@@ -1,4 +1,4 @@
-"""What would be deployed: the artifacts, and the template that osls writes from serverless.yml, offline."""
+"""What a deployment would contain: the artifacts, and the template that osls writes offline from serverless.yml."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def as_pattern(path: str) -> str:
 
 
 def operations(name: str) -> set[tuple[str, str]]:
-    """The (method, path) pairs the application of an HTTP function answers."""
+    """The (method, path) pairs that the application of an HTTP function serves."""
     paths = importlib.import_module(HANDLERS[name]).handler.app.openapi()["paths"]
     return {(method.upper(), path) for path, methods in paths.items() for method in methods}
 
@@ -82,14 +82,14 @@ def test_every_handler_can_be_called(module: str) -> None:
     assert callable(importlib.import_module(module).handler)
 
 
-def test_every_route_that_is_served_is_reached_through_the_gateway() -> None:
+def test_every_served_route_is_reachable_through_the_gateway() -> None:
     """FIX-4"""
     served = {operation for name in HTTP for operation in operations(name)}
     assert served
     assert served == {operation for name in HTTP for operation in operations(name) if is_sent_to(name, *operation)}
 
 
-def test_the_functions_get_the_configuration_they_read() -> None:
+def test_the_functions_get_every_variable_they_read() -> None:
     """FIX-7"""
     given = set(service.read()["provider"]["environment"])
     given |= {name for function in service.functions().values() for name in function.get("environment", {})}
@@ -108,7 +108,7 @@ def artifact(request: pytest.FixtureRequest) -> Iterator[zipfile.ZipFile]:
         yield opened
 
 
-def test_an_artifact_holds_the_functions_and_no_development_code(artifact: zipfile.ZipFile) -> None:
+def test_an_artifact_has_the_functions_and_no_development_code(artifact: zipfile.ZipFile) -> None:
     ours = {name for name in artifact.namelist() if name.startswith("functions/") and "__pycache__" not in name}
     present = {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "functions").rglob("*") if path.is_file()}
     left_out = re.compile(r"functions/local/|.*__pycache__|.*\.md$")
@@ -117,7 +117,7 @@ def test_an_artifact_holds_the_functions_and_no_development_code(artifact: zipfi
     assert script.external_attr >> 16 == 0o100755
 
 
-def test_an_artifact_holds_the_bytecode_of_all_of_it(artifact: zipfile.ZipFile) -> None:
+def test_an_artifact_has_the_bytecode_of_every_module(artifact: zipfile.ZipFile) -> None:
     names = set(artifact.namelist())
     sources = {name for name in names if name.endswith(".py")}
     compiled = {importlib.util.cache_from_source(name) for name in sources}
@@ -127,7 +127,7 @@ def test_an_artifact_holds_the_bytecode_of_all_of_it(artifact: zipfile.ZipFile) 
     assert artifact.read(some)[4:8] == UNCHECKED_HASH
 
 
-def test_an_artifact_holds_pinned_packages_only(artifact: zipfile.ZipFile) -> None:
+def test_an_artifact_has_pinned_packages_only(artifact: zipfile.ZipFile) -> None:
     folders = {re.match(r"(.+)-(.+)\.dist-info/", name) for name in artifact.namelist()} - {None}
     held = {canonicalize_name(found[1]): found[2] for found in folders if found}
     assert {"psycopg", "psycopg-binary", "pydantic-settings"} <= held.keys()
@@ -135,12 +135,12 @@ def test_an_artifact_holds_pinned_packages_only(artifact: zipfile.ZipFile) -> No
 
 
 def test_an_artifact_is_small_enough_to_start_quickly(artifact: zipfile.ZipFile) -> None:
-    """FIX-4: what Lambda unpacks before the first request."""
+    """FIX-4: Lambda unpacks it before the first request."""
     limit = MOST_MB[Path(str(artifact.filename)).stem]
     assert sum(entry.file_size for entry in artifact.infolist()) <= limit * 1_000_000
 
 
-def test_a_package_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_package_is_named(tmp_path: Path) -> None:
     with pytest.raises(artifacts.ArtifactError, match="fastapi is not among the packages"):
         artifacts.select_packages(["fastapi"], tmp_path, {})
 
@@ -151,7 +151,7 @@ def test_an_artifact_is_built_again_when_its_bytecode_can_be_written(monkeypatch
     assert artifacts.HOST.stamp != compiled
 
 
-def test_what_a_requirement_asks_for_depends_on_the_machine_it_is_for(tmp_path: Path) -> None:
+def test_markers_of_a_requirement_are_evaluated_for_the_target_machine(tmp_path: Path) -> None:
     for name, needs in {
         "a": ['b; sys_platform == "win32"', 'c[x]; platform_machine == "aarch64"'],
         "b": [],
@@ -170,17 +170,17 @@ def make_package(folder: Path, name: str, needs: list[str]) -> None:
     metadata.write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n{requires}", encoding="utf-8")
 
 
-def test_the_layer_says_which_language_is_missing() -> None:
+def test_the_ocr_layer_names_a_missing_language() -> None:
     need_tesseract()
     with pytest.raises(artifacts.ArtifactError, match=r"without xyz$"):
         ocr_layer.find_languages("eng+xyz")
 
 
-def test_the_layer_is_tested_with_the_library_that_it_holds() -> None:
+def test_the_ocr_layer_has_the_version_that_tests_use() -> None:
     assert f"{ocr_layer.TESSEROCR};" in (REPOSITORY / "tests" / "requirements.txt").read_text(encoding="utf-8")
 
 
-def test_every_function_of_the_template_is_a_handler_we_have(template: dict[str, Resource]) -> None:
+def test_every_function_of_the_template_has_an_existing_handler(template: dict[str, Resource]) -> None:
     deployed = {function["Handler"] for function in of_type(template, "Lambda::Function").values()}
     assert deployed == {function["handler"] for function in service.functions().values()}
 
@@ -196,7 +196,7 @@ def test_a_message_stays_hidden_for_six_times_as_long_as_its_function_may_run(te
     assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
 
 
-def test_no_permission_is_for_everything(template: dict[str, Resource]) -> None:
+def test_no_permission_has_a_bare_wildcard(template: dict[str, Resource]) -> None:
     named = [(as_list(s["Action"]), resource) for s in statements(template) for resource in as_list(s["Resource"])]
     assert named
     assert not [grant for grant in named if "*" in grant[0] or any(action.endswith(":*") for action in grant[0])]
@@ -205,14 +205,14 @@ def test_no_permission_is_for_everything(template: dict[str, Resource]) -> None:
     assert all(":log-group:/aws/lambda/ibid-dev" in json.dumps(resource) for resource in wild)
 
 
-def test_pages_elsewhere_may_call_what_the_streaming_url_serves() -> None:
+def test_the_cors_methods_of_the_streaming_url_are_those_it_serves() -> None:
     """CHAT-10"""
     methods = service.functions()["chatStream"]["url"]["cors"]["allowedMethods"]
     assert {method for method, path in operations("chat") if path.startswith(("/api/", "/v1/"))} == set(methods)
 
 
-def test_the_streaming_url_may_be_called(template: dict[str, Resource]) -> None:
-    """CHAT-2: a Function URL needs two permissions, or every call answers 403."""
+def test_the_streaming_url_has_both_permissions(template: dict[str, Resource]) -> None:
+    """CHAT-2: without both, a Function URL answers every call with 403."""
     (url,) = of_type(template, "Lambda::Url").values()
     permissions = of_type(template, "Lambda::Permission").values()
     actions = {p["Action"] for p in permissions if "ChatStream" in json.dumps(p["FunctionName"])}
@@ -230,19 +230,19 @@ def test_the_schedules_are_every_minute_and_nightly(template: dict[str, Resource
     }
 
 
-def test_the_gateway_gives_no_function_longer_than_it_waits_itself(template: dict[str, Resource]) -> None:
+def test_no_http_function_has_a_longer_timeout_than_the_gateway(template: dict[str, Resource]) -> None:
     timeouts = {name: function.get("timeout", 15) for name, function in service.functions().items()}
     assert {name: timeouts[name] for name in HANDLERS if service.routes(name) and timeouts[name] >= 30} == {}
 
 
 def test_reserved_concurrency_stays_below_the_poolers_limit() -> None:
-    """SEC-4: the smallest Supabase project takes 200 clients."""
+    """SEC-4: the smallest Supabase project allows 200 clients."""
     reserved = sum(function.get("reservedConcurrency", 0) for function in service.functions().values())
     (queue,) = [event["sqs"] for event in service.functions()["ingest"]["events"]]
     assert reserved + queue["maximumConcurrency"] < 200
 
 
-def test_the_linter_of_cloudformation_finds_nothing(package: Path) -> None:
+def test_cfn_lint_finds_nothing(package: Path) -> None:
     # W3005: the framework's own redundant DependsOn
     found = subprocess.run(
         [Path(sys.executable).parent / "cfn-lint", "-i", "W3005", "--", "cloudformation-template-update-stack.json"],

@@ -1,4 +1,4 @@
-"""Nothing of a passage is cut off on its way into the vector: the real tokenizer, the real model."""
+"""No part of a passage is truncated before it is embedded, with the real tokenizer and the real model."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from functions.core import models
 from functions.core.ingestion.chunking import chunker, page_layout
 from functions.core.ingestion.chunking.passages import ChunkSettings
 
-CHANCE = random.Random(256)
+RANDOM = random.Random(256)
 PROSE = "The tenant shall pay the rent on the first day of each month. Interest is due on late payments. " * 30
 TEXTS = {
     "chinese": "東京は日本の首都である。人口は約千四百万人、世界最大の都市圏を形成する。" * 40,
     "thai": "กรุงเทพมหานครเป็นเมืองหลวงและนครที่มีประชากรมากที่สุด " * 40,
     "arabic": "تعد القاهرة عاصمة جمهورية مصر العربية وأكبر مدنها من حيث عدد السكان. " * 40,
     "emoji": "Great 😀🎉 news 👩‍👩‍👧‍👦 for all 🇫🇷 of us! " * 60,
-    "long words": " ".join("".join(CHANCE.choices("abcdefghijklmnopqrstuvwxyz", k=90)) for _ in range(60)),
-    "base64": base64.b64encode(CHANCE.randbytes(4000)).decode(),
+    "long words": " ".join("".join(RANDOM.choices("abcdefghijklmnopqrstuvwxyz", k=90)) for _ in range(60)),
+    "base64": base64.b64encode(RANDOM.randbytes(4000)).decode(),
     "addresses": "See https://example.org/a/b-c/d_e?f=1&g=%20x#y and mail first.last@example.org now. " * 40,
-    "digits": " ".join(str(CHANCE.randrange(10**12)) for _ in range(300)),
-    "one number": "3.14159" + "".join(CHANCE.choices("0123456789", k=3000)),
+    "digits": " ".join(str(RANDOM.randrange(10**12)) for _ in range(300)),
+    "one number": "3.14159" + "".join(RANDOM.choices("0123456789", k=3000)),
     "hyphens": "con\u00adtinued and con-\ntinued, ﬁne oﬃce\n" * 80,
     "accents": "Où l’été à Nîmes coûte-t-il 5 € ? Ça dépend du garçon naïf, cœur. " * 40,
     "signs": "a=b+c;{d[e]}//f*g--h!?" * 150,
@@ -62,7 +62,7 @@ def chunk(embedder: LocalEmbedder, page: models.Page, title: str | None = "Repor
 
 
 def make_table(rows: list[tuple[str, ...]], gap: str = " ") -> models.Page:
-    """A page whose text is the rows, a line each."""
+    """A page whose text is the rows, one line each."""
     text, found = "", []
     for cells in rows:
         line = gap.join(cells)
@@ -76,7 +76,7 @@ def letters(*texts: str) -> collections.Counter[str]:
 
 
 def check_all_reaches_the_model(embedder: LocalEmbedder, chunks: list[models.Chunk]) -> None:
-    """The tokens that the model was given, which are those with an embedding, hold each letter of `search_text`."""
+    """Checks that the tokens given to the model, those with an embedding, hold each letter of `search_text`."""
     for found, tokens in zip(chunks, embedder.embed_tokens([found.search_text for found in chunks]), strict=True):
         assert found.token_count == len(tokens.offsets) <= 254
         seen = bytearray(len(found.search_text))
@@ -95,7 +95,7 @@ def test_every_letter_of_a_passage_reaches_the_model(embedder: LocalEmbedder, te
 
 
 @pytest.mark.parametrize("title", TITLES, ids=["short", "long", "one word", "chinese", "none"])
-def test_a_long_title_takes_no_letter_of_the_text(embedder: LocalEmbedder, title: str | None) -> None:
+def test_a_long_title_displaces_no_letter_of_the_text(embedder: LocalEmbedder, title: str | None) -> None:
     """ING-5"""
     chunks = chunk(embedder, models.Page(1, PROSE), title)
     check_all_reaches_the_model(embedder, chunks)
@@ -129,13 +129,13 @@ def test_the_last_word_of_a_passage_changes_its_vector(embedder: LocalEmbedder, 
         assert float(before @ after) < 0.9999
 
 
-def test_what_the_model_cannot_take_would_be_noticed(embedder: LocalEmbedder) -> None:
-    """The check above sees a cut: of a text too long for the model, the last word has no token."""
+def test_the_check_notices_a_truncated_text(embedder: LocalEmbedder) -> None:
+    """In a text too long for the model, the last word has no token."""
     (tokens,) = embedder.embed_tokens([PROSE])
     assert tokens.offsets[-1][1] < len(PROSE.rstrip()) - 100
 
 
-def test_a_word_without_end_is_read_to_its_end(embedder: LocalEmbedder) -> None:
+def test_a_very_long_word_reaches_the_model_to_its_end(embedder: LocalEmbedder) -> None:
     """ING-5"""
     assert len(chunk(embedder, models.Page(1, "deadbeef" * 400))) > 5
     one, other = embedder.embed(["word " + "ab" * 60, "word " + "cd" * 60])

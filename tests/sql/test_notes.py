@@ -151,7 +151,9 @@ def delete(db: Database, user: models.User, note_ids: list[str], document_ids: l
         return notes.delete_sources(connection, [UUID(i) for i in note_ids], [UUID(i) for i in document_ids])
 
 
-NOTHING = dict.fromkeys(("notes", "documents", "pages", "chunks", "vectors", "jobs"), 0) | {"object_paths": []}
+NOTHING: dict[str, Any] = dict.fromkeys(("notes", "documents", "pages", "chunks", "vectors", "jobs"), 0) | {
+    "object_paths": []
+}
 
 
 def test_ids_that_do_not_exist_are_ignored(db: Database) -> None:

@@ -33,7 +33,7 @@ def majors_for(node_id: str) -> tuple[int, ...]:
 
 
 class TestCluster:
-    """A throw-away server whose databases are cloned from one template."""
+    """A temporary server whose databases are cloned from one template."""
 
     __test__ = False
 
@@ -53,7 +53,7 @@ class TestCluster:
 
     @cached_property
     def shared_dsn(self) -> str:
-        """A migrated database for tests that roll back everything they do."""
+        """A migrated database for tests that roll back all their changes."""
         return self.clone()
 
     def clone(self) -> str:
@@ -111,7 +111,7 @@ def add_user(connection: psycopg.Connection, name: str = "someone") -> str:
 def as_user(
     connection: psycopg.Connection, user_id: str | None, *, role: str = "authenticated", admin: bool = False
 ) -> Iterator[psycopg.Connection]:
-    """Inside, statements run as this user would run them through the API; `role="anon"` needs no user."""
+    """Inside the block, statements run as they do for this user through the API; `role="anon"` needs no user."""
     claims: dict[str, Any] = {"role": role, "aud": role}
     if user_id is not None:
         claims["sub"] = user_id

@@ -1,4 +1,4 @@
-"""Real documents made on the spot: PDF files by reportlab or byte by byte, DOCX files by python-docx."""
+"""Factories of real documents: PDF files by reportlab or byte by byte, DOCX files by python-docx."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PNG_HEADER = b"\x89PNG\r\n\x1a\n"
 
 
 def text_width(text: str, size: float = SIZE) -> float:
-    """The printed width in points of text in the font of these documents."""
+    """The printed width of text in the font of these documents, in points."""
     return float(pdfmetrics.stringWidth(text, FONT, size))
 
 
@@ -36,13 +36,13 @@ def make_pdf(
     size: tuple[float, float] = LETTER,
     heading: str | None = None,
 ) -> Path:
-    """A PDF with one page an argument: its lines from (72, 720) down, 18 points apart, in Helvetica 12.
+    """A PDF with one page per argument: its lines from (72, 720) down, 18 points apart, in Helvetica 12.
 
-    `crop` is (left, bottom, right, top). With `rotation` the lines are seen sideways, or with `upright` the
-    right way up, as on a page printed across. `heading` is printed on page 1 at (72, 750) in 24 points.
+    `crop` is (left, bottom, right, top). With `rotation` the lines appear sideways, or with `upright` the
+    right way up, as on a landscape page. `heading` is printed on page 1 at (72, 750) in 24 points.
     """
     encryption = pdfencrypt.StandardEncryption(password, canPrint=1) if password else None
-    # reportlab turns the page size with the page; the media box is to stay as asked.
+    # reportlab swaps the page size with the rotation; the media box must stay as given.
     page_size = size[::-1] if rotation in (90, 270) else size
     pdf = canvas.Canvas(str(path), pagesize=page_size, encrypt=encryption, invariant=1)
     pdf.setTitle(title or "untitled")
@@ -95,7 +95,7 @@ def make_picture_pdf(path: Path) -> Path:
 def make_mapped_pdf(path: Path, codes: str, unicode_of: dict[str, str]) -> Path:
     """A page showing `codes` in Helvetica 20 at (72, 700) whose font says each stands for other text.
 
-    The way to characters outside the basic plane, ligatures, and glyphs without a meaning (mapped to NUL).
+    This makes characters outside the basic plane, ligatures, and glyphs without a meaning (mapped to NUL).
     """
     rows = "".join(f"<{ord(code):02X}> <{text.encode('utf-16-be').hex()}>\n" for code, text in unicode_of.items())
     cmap = (

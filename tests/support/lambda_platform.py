@@ -1,7 +1,7 @@
-"""Lambda on this machine: artifacts unzipped and read-only, the real runtime client, and nothing else in sight.
+"""Lambda on this machine: unzipped, read-only artifacts, the real runtime client, and nothing else.
 
-A function finds what it finds on Lambda: `LAMBDA_TASK_ROOT` with its artifact, `LAMBDA_RUNTIME_DIR` with the runtime
-client and boto3, the variables that serverless.yml and the platform give it, no HOME, no packages of this machine.
+A function has the same environment as on Lambda: `LAMBDA_TASK_ROOT` with its artifact, `LAMBDA_RUNTIME_DIR` with the
+runtime client and boto3, the variables of serverless.yml and the platform, no HOME, no packages of this machine.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PLATFORM = {
 
 
 class Function:
-    """A function whose process runs."""
+    """A function with a running process."""
 
     def __init__(self, api: RuntimeApi, log: Path) -> None:
         self.api = api
@@ -62,7 +62,7 @@ class Function:
             raise
 
     def send(self, method: str, path: str, body: Any = None, **options: Any) -> events.Answer:
-        """A request through the gateway; options as those of `events.http`."""
+        """Sends a request through the gateway; the options are those of `events.http`."""
         raw = self.invoke(events.http(method, path, body, **options))
         text = raw.get("body") or ""
         content = base64.b64decode(text) if raw.get("isBase64Encoded") else text.encode()
@@ -70,10 +70,10 @@ class Function:
 
 
 class Platform:
-    """The functions of serverless.yml over one configuration, given as environment variables."""
+    """The functions of serverless.yml with one configuration, given as environment variables."""
 
     def __init__(self, folder: Path, variables: Mapping[str, str], layer: Path | None = None) -> None:
-        """`layer` is a zip file that every function finds unpacked."""
+        """`layer` is a zip file that is unpacked for every function."""
         self.temporary = folder / "tmp"
         self._folder = folder
         self.variables = variables
@@ -86,7 +86,8 @@ class Platform:
         _link_packages(self._runtime, "awslambdaric", "boto3")
         for name in ("python", "python3"):
             program = self._programs / name
-            program.write_text(f'#!/bin/sh\nexec "{sys._base_executable}" -S -s "$@"\n')
+            python = sys._base_executable  # type: ignore[attr-defined]  # typeshed leaves it out
+            program.write_text(f'#!/bin/sh\nexec "{python}" -S -s "$@"\n')
             program.chmod(0o755)
         if layer is not None:
             unzip(layer, self._layer)
@@ -95,7 +96,7 @@ class Platform:
         return self._artifacts / f"{set_name}.zip"
 
     def task_root(self, set_name: str) -> Path:
-        """The unzipped artifact of a set, which nobody may write to."""
+        """The unzipped, read-only artifact of a set."""
         root = self._folder / "task" / set_name
         if not root.exists():
             unzip(self.artifact(set_name), root)
@@ -115,14 +116,14 @@ class Platform:
             "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/ibid-dev-{name}",
             "LAMBDA_TASK_ROOT": str(self.task_root(set_of(name))),
             "LAMBDA_RUNTIME_DIR": str(self._runtime),
-            "PATH": f"{self._programs}:{self._layer}/bin",  # and nothing of this machine
+            "PATH": f"{self._programs}:{self._layer}/bin",  # and no variable of this machine
             "TMPDIR": str(self.temporary),
             "_HANDLER": function["handler"],
         }
 
     @contextmanager
     def start(self, name: str) -> Iterator[Function]:
-        """A function as the managed Python runtime runs it."""
+        """Starts a function as the managed Python runtime does."""
         environment = self.environment(name)
         command = ["python", "-m", "awslambdaric", environment["_HANDLER"]]
         timeout = service.functions()[name].get("timeout", service.read()["provider"]["timeout"])
@@ -134,7 +135,7 @@ class Platform:
 
     @contextmanager
     def start_behind_web_adapter(self, name: str) -> Iterator[str]:
-        """The address of a function that the Lambda Web Adapter starts: it runs the handler, a script, and waits."""
+        """Starts a function as the Lambda Web Adapter does, by running its handler script; yields its address."""
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
         environment = self.environment(name) | {"AWS_LWA_PORT": str(port)}
@@ -150,12 +151,12 @@ class Platform:
 
 
 def set_of(name: str) -> str:
-    """The set whose artifact a function is deployed with."""
+    """The set of packages with which a function is deployed."""
     return Path(service.functions()[name]["package"]["artifact"]).stem
 
 
 def unzip(artifact: Path, root: Path) -> None:
-    """As Lambda unpacks it: permissions kept, but for writing."""
+    """Unpacks as Lambda does: keeps permissions, except for writing."""
     with zipfile.ZipFile(artifact) as archive:
         archive.extractall(root)
         for entry in archive.infolist():
@@ -165,7 +166,7 @@ def unzip(artifact: Path, root: Path) -> None:
 
 
 def _link_packages(folder: Path, *names: str) -> None:
-    """Puts packages of this machine, with all that they need, into `folder`."""
+    """Links packages of this machine and their dependencies into `folder`."""
     installed = Path(sysconfig.get_path("purelib"))
     for package in artifacts.select_packages(names, installed, artifacts.HOST.markers):
         for name in {path.parts[0] for path in artifacts.list_files(package)}:

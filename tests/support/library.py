@@ -1,4 +1,4 @@
-"""Factories for a library: documents indexed through the real job store, with vectors of one's choice."""
+"""Factories for a library: documents indexed through the real job store, with given vectors."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def add_document(
     notebook_id: str | None = None,
     note_id: str | None = None,
 ) -> str:
-    """A document that waits for its upload; without a name it gets one of its own, so that it is no new version."""
+    """A document that waits for its upload; without a name it gets a unique one, so that it is no new version."""
     document_id = str(uuid4())
     values = {
         "id": document_id,
@@ -88,7 +88,7 @@ def object_path(user: models.User, document_id: str) -> str:
 
 
 def store_object(dsn: str, user: models.User, document_id: str, version: str = "1", size: int = 10) -> None:
-    """What Supabase Storage does when the bytes have arrived: the row, as service_role, so that the trigger fires."""
+    """Writes the row of an object as Supabase Storage does, as service_role, so that the trigger fires."""
     with psycopg.connect(dsn) as connection:
         connection.execute("set local role service_role")
         connection.execute(
@@ -104,7 +104,7 @@ def make_batch(
     vectors: Sequence[Sequence[float]] | None = None,
     lang: models.Lang = "en",
 ) -> jobs.Batch:
-    """One page a text, one chunk a page; without `vectors` each chunk points along a direction of its own."""
+    """One page per text, one chunk per page; without `vectors` each chunk gets a different unit vector."""
     pages = [models.Page(n, text) for n, text in enumerate(texts, 1)]
     chunks = [
         models.Chunk(n, n + 1, n + 1, 0, len(text), text, text, None, lang, len(text.split()))
@@ -130,7 +130,7 @@ def index_document(
     notebook_id: str | None = None,
     note_id: str | None = None,
 ) -> str:
-    """A document that went through upload, job, batch and flip; returns its id."""
+    """Indexes a document through upload, job, batch and flip; returns its id."""
     document_id = add_document(database, user, file_name, notebook_id, note_id)
     store_object(dsn, user, document_id)
     finish_next_job(database, make_batch(texts, server, vectors, lang))
@@ -138,7 +138,7 @@ def index_document(
 
 
 class HurriedStore(JobStore):
-    """A store for runs that are short of time: it is up as soon as a batch is saved."""
+    """A job store for runs that are short of time: the time is up as soon as one batch is saved."""
 
     remaining_seconds = 100.0
 
@@ -152,7 +152,7 @@ class HurriedStore(JobStore):
 
 
 def finish_next_job(database: Database, batch: jobs.Batch) -> None:
-    """Works off the next due job with one batch."""
+    """Runs the next due job with one batch."""
     store = JobStore(database)
     job = store.claim_ingest_job(None, 60)
     assert job is not None

@@ -1,4 +1,4 @@
-"""The whole service for tests: the local app on a loopback port, and a worker that takes jobs as they come."""
+"""The whole service for tests: the local app on a loopback port, and a worker."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PATIENCE_SECONDS = 60.0
 
 
 class Person:
-    """A user with a token and a client; `http` sends the token, wherever it goes on this server."""
+    """A user with a token and a client; `http` sends the token with every request to this server."""
 
     def __init__(self, server: LocalServer, name: str, *, admin: bool = False) -> None:
         self.server = server
@@ -44,17 +44,17 @@ class Person:
         return models.User(self.id, False, {"sub": self.id})
 
     def announce(self, file_name: str, content: bytes = bytes(1000), **fields: Any) -> httpx.Response:
-        """The first step of an upload."""
+        """Sends the first step of an upload."""
         body = {"file_name": file_name, "size": len(content), "mime_type": mimetypes.guess_type(file_name)[0]}
         return self.http.post("/api/rag/documents", json=body | fields)
 
     def put(self, ticket: Json, content: bytes) -> httpx.Response:
-        """The second step: the bytes, without a token, as a browser would send them to a storage elsewhere."""
+        """Sends the second step: the bytes, without a token, as a browser sends them to Supabase Storage."""
         upload = ticket["upload"]
         return self.server.http.request(upload["method"], upload["url"], content=content, headers=upload["headers"])
 
     def add_bytes(self, file_name: str, content: bytes, **fields: Any) -> Json:
-        """A document whose bytes have been stored and finalized, and which may still be worked on."""
+        """Stores and finalizes a document, without waiting for its ingestion."""
         ticket = self.announce(file_name, content, sha256=hashlib.sha256(content).hexdigest(), **fields)
         assert ticket.status_code == 201, ticket.text
         stored = self.put(ticket.json(), content)
@@ -62,7 +62,7 @@ class Person:
         return self.post(f"/documents/{ticket.json()['document']['id']}/finalize")
 
     def add(self, path: Path, **fields: Any) -> Json:
-        """A file as a document, followed until it is indexed or has failed."""
+        """Uploads a file and waits until it is indexed or has failed."""
         return self.follow(self.add_bytes(path.name, path.read_bytes(), **fields)["id"])
 
     def follow(self, document_id: str) -> Json:
@@ -73,7 +73,7 @@ class Person:
         return document
 
     def get(self, path: str, **params: Any) -> Json:
-        """The body of what has to succeed."""
+        """The body of a request that must succeed."""
         return read(self.http.get(f"/api/rag{path}", params=params))
 
     def post(self, path: str, **body: Any) -> Json:
@@ -84,14 +84,14 @@ class Person:
 
 
 def read(response: httpx.Response) -> Json:
-    """The body of an answer that has to be a success."""
+    """The body of a response, which must be a success."""
     assert response.is_success, response.text
     body: Json = response.json()
     return body
 
 
 def problem_of(response: httpx.Response) -> tuple[int, str]:
-    """Status and code of an answer that has to be a problem, complete and with an id for asking about it."""
+    """Status and code of a response, which must be a complete problem document with a request id."""
     assert response.headers["content-type"] == "application/problem+json", response.text
     body = response.json()
     assert set(body) - {"faults", "conversation_id"} == {"type", "title", "status", "detail", "code", "request_id"}
@@ -103,7 +103,7 @@ def problem_of(response: httpx.Response) -> tuple[int, str]:
 
 
 class LocalServer:
-    """A running server; `http` is a client of nobody's, `person` makes people who share nothing."""
+    """A running server; `http` is a client without a token, `person` creates users with separate libraries."""
 
     def __init__(self, services: Services, app: FastAPI, base_url: str) -> None:
         self.services = services
@@ -113,7 +113,7 @@ class LocalServer:
         self.http = self.open_client()
 
     def open_client(self, **headers: str) -> httpx.Client:
-        """A client of this server; without certificates, whose loading takes longer than a request."""
+        """A client of this server, without certificates, because loading them takes longer than a request."""
         return httpx.Client(base_url=self.base_url, headers=headers, timeout=30, trust_env=False, verify=False)
 
     @contextmanager
@@ -124,7 +124,7 @@ class LocalServer:
 
 
 class InProcessWorker:
-    """Does what `functions.local.server.worker` does in a process of its own, and can be made to wait."""
+    """Does in a thread what `functions.local.server.worker` does in a process, and can be paused."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -142,21 +142,21 @@ class InProcessWorker:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Inside, no job is taken; the one it was working on is done."""
+        """Inside the block no job runs; a running job is finished first."""
         with self._working:
             yield
 
     def _run(self) -> None:
         while not self._stopping.is_set():
             outcome = None
-            with self._working, suppress(errors.IbidError):  # as there: the next round may go better
+            with self._working, suppress(errors.IbidError):  # as in the worker process: the next round may succeed
                 outcome = self._services.make_worker().ingest_next()
-            self._stopping.wait(0.001 if outcome else 0.05)  # a pause lets `paused` have its turn
+            self._stopping.wait(0.001 if outcome else 0.05)  # lets `paused` take the lock
 
 
 @contextmanager
 def run_local_server(dsn: str, home: Path, *, worker: bool = True, **config: Any) -> Iterator[LocalServer]:
-    """Serves on a free port from here to the end of the block; `config` are fields of `Config`."""
+    """Serves on a free port until the end of the block; `config` are fields of `Config`."""
     services = Services(Config(database_url=SecretStr(dsn), ibid_home=home, log_level="CRITICAL", **config))
     app = serve.create_local_app(services)
     with serve.bind(0) as listener, _serving(app, listener):
@@ -187,7 +187,7 @@ def _serving(app: FastAPI, listener: socket.socket) -> Iterator[None]:
 
 
 def wait_until(condition: Any, seconds: float = 10.0) -> Any:
-    """The first true value of `condition()`; fails when there is none in time."""
+    """The first true value of `condition()`; fails if there is none in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with suppress(AssertionError):

@@ -1,4 +1,4 @@
-"""Says before a test run which optional things are missing, so that a skip (or failure) further down is no surprise."""
+"""Lists the missing optional requirements before a test run, so that later skips or failures are no surprise."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ NEEDS: dict[str, Callable[[], object]] = {
     "pooler tests": lambda: requirements.need_program("pgbouncer", "/usr/sbin/pgbouncer"),
     "packaging tests": requirements.need_osls,
     "evaluation tests": requirements.need_eval_data,
-    "tests on odd files": requirements.need_corpus,
+    "corpus tests": requirements.need_corpus,
 }
 
 
 def main() -> None:
     for name, need in NEEDS.items():
         if reason := reason_missing(need):
-            print(f"ibid: not everything for the {name} is here: {reason}")
+            print(f"ibid: a requirement of the {name} is missing: {reason}")
     if "SUPABASE_TEST_URL" not in os.environ:
-        print("ibid: the storage contract is asked of our stand-in alone: SUPABASE_TEST_URL names no project")
+        print("ibid: the storage contract is tested against the fake only: SUPABASE_TEST_URL is not set")
 
 
 def reason_missing(need: Callable[[], object]) -> str | None:

@@ -1,4 +1,4 @@
-"""PDF pages that stand in columns and are no tables: what is most often taken for one."""
+"""PDF pages in columns that are not tables, but are most often mistaken for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FONT, BOLD, CODE = "Times-Roman", "Times-Bold", "Courier"
 
 
 def make_pdf(path: Path, kind: str, seed: int) -> Path:
-    """One page of a kind of PROSE."""
+    """A PDF with one page of the given kind of PROSE."""
     pdf = canvas.Canvas(str(path), pagesize=LETTER, invariant=1)
     for x, y, text, font, size in PROSE[kind](random.Random(seed)):
         pdf.setFont(font, size)
@@ -32,7 +32,7 @@ def make_pdf(path: Path, kind: str, seed: int) -> Path:
 
 
 def _write(text: str, x: float, y: float, width: float, justified: bool = False) -> Iterator[Mark]:
-    """Lines of a paragraph; justified, its words are set one by one."""
+    """The lines of a paragraph; if justified, each word is placed separately."""
     lines = simpleSplit(text, FONT, SIZE, width)
     for number, line in enumerate(lines):
         words = line.split()

@@ -1,4 +1,4 @@
-"""Tables and documents that a seed makes: words of two languages, numbers, and everything that makes tables hard."""
+"""Tables and documents generated from a seed: words of two languages, numbers, and tables that are hard to read."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ NUMERIC = ("integer", "nombre", "decimal", "percent", "money")
 def random_table(
     rng: random.Random, style: str, *, width: float, rows: int | None = None, by_line: bool = False
 ) -> TableSpec:
-    """A table of 2–6 columns, as wide as `width` at most, of everything that makes tables hard to read.
+    """A table of 2–6 columns, at most `width` points wide, with whatever makes tables hard to read.
 
-    Cells are empty, over several lines, or over several columns; rows are titles, or leave out a name that is said
-    above; headers have two rows.
+    Cells can be empty or span several lines or columns; rows can be titles or omit a name given in a row above;
+    headers can have two rows.
     """
     size, padding, font = (
         rng.choice([8.0, 9.0, 10.0]),
@@ -60,7 +60,7 @@ def random_table(
     )
     kinds = [rng.choice(["label", "name", "text"])]
     kinds += rng.choices(["label", "text", "year", "date", *NUMERIC * 2], k=rng.randint(1, 5 if width > 300 else 2))
-    if style == "columns":  # rows are told by their lines there: a cell of several lines cannot be
+    if style == "columns":  # rows are recognized by their lines there, which excludes cells of several lines
         kinds = ["label" if kind == "text" else kind for kind in kinds]
     body = _random_body(rng, kinds, rows or rng.randint(4, 12))
     header = [" ".join(rng.choices(WORDS, k=rng.randint(1, 3))).capitalize() for _ in kinds]
@@ -126,7 +126,7 @@ def _random_align(rng: random.Random, kind: str) -> str:
 
 
 def _least_width(cells: Iterable[str]) -> float:
-    """What a column needs, by the size of the font, so that no word and no number is broken."""
+    """The width of a column, relative to the font size, that breaks no word and no number."""
     words = [word for cell in cells for word in ([cell] if any(map(str.isdigit, cell)) else cell.split())]
     return max((stringWidth(word, "Helvetica-Bold", 1) for word in words), default=0.0)
 

@@ -1,4 +1,5 @@
-"""What some tests need beyond Python packages; missing things skip aloud, or fail when IBID_REQUIRE_ALL=1."""
+"""Requirements of some tests beyond Python packages: if missing, tests are skipped with a message, or fail with
+IBID_REQUIRE_ALL=1."""
 
 from __future__ import annotations
 
@@ -18,14 +19,14 @@ def requires_all() -> bool:
 
 
 def missing(what: str) -> NoReturn:
-    """Skips the test aloud, or fails it where everything is required."""
+    """Skips the test with a message, or fails it if IBID_REQUIRE_ALL=1."""
     if requires_all():
         pytest.fail(f"IBID_REQUIRE_ALL=1, and missing: {what}", pytrace=False)
-    pytest.skip(f"MISSING: {what}")  # a machine without it still runs all other tests
+    pytest.skip(f"MISSING: {what}")  # without it, all other tests still run
 
 
-def leave_out(what: str) -> None:
-    """`missing` for programs that are no tests: says aloud what they do without, or ends them."""
+def report_missing(what: str) -> None:
+    """The same as `missing` for programs that are not tests: prints what is missing, or exits."""
     if requires_all():
         sys.exit(f"IBID_REQUIRE_ALL=1, and missing: {what}")
     print(f"MISSING: {what}", file=sys.stderr)
@@ -50,14 +51,14 @@ def need_node() -> str:
 
 
 def need_osls() -> str:
-    """The packaging tool, which `make test` installs where npm is."""
+    """The packaging tool, which `make test` installs if npm exists."""
     need_node()
     program = shutil.which("osls", path=str(REPOSITORY / "node_modules" / ".bin"))
     return program or missing("osls in node_modules (npm ci)")
 
 
 def need_clone() -> Path:
-    """The repository as a git work tree, for tests that ask what is tracked."""
+    """The repository as a git work tree, for tests that list tracked files."""
     need_program("git")
     return REPOSITORY if (REPOSITORY / ".git").exists() else missing("a git clone; this is a bare copy")
 
@@ -68,7 +69,7 @@ def _need_folder(variable: str, default: str, name: str) -> Path:
     if folder.exists():
         return folder
     if variable not in os.environ and not root.exists():
-        pytest.skip(f"MISSING: {variable} is not set")  # data outside the repository: no set-up can install it
+        pytest.skip(f"MISSING: {variable} is not set")  # data outside the repository, which no set-up can install
     missing(f"{variable}: no {name!r} in {root}")
 
 
@@ -80,13 +81,13 @@ def need_corpus(name: str = ".") -> Path:
     return _need_folder("IBID_CORPUS_DATA", "../shared/corpus", name)
 
 
-def need_leave_to_install() -> None:
-    """For tests that install the project afresh (minutes, a network): IBID_TEST_INSTALL=1; 0 forbids it."""
+def need_permission_to_install() -> None:
+    """For tests that install the project from scratch (needs minutes and a network): IBID_TEST_INSTALL=1 or 0."""
     wanted = os.environ.get("IBID_TEST_INSTALL")
     if wanted == "0":
-        pytest.skip("IBID_TEST_INSTALL=0")  # who has no network, or no minutes, says so
+        pytest.skip("IBID_TEST_INSTALL=0")  # without a network or time, set it to 0
     if wanted != "1" and not requires_all():
-        missing("IBID_TEST_INSTALL=1, the leave to install the project afresh")
+        missing("IBID_TEST_INSTALL=1, permission to install the project from scratch")
 
 
 def need_root(purpose: str) -> None:

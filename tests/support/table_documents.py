@@ -1,4 +1,4 @@
-"""PDF files with known tables, laid out by reportlab: what is on which page is written down while it is drawn."""
+"""PDF files with known tables, laid out by reportlab, which record what is drawn on which page."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PLAIN = {"Helvetica": "Helvetica", "Times": "Times-Roman"}
 
 @dataclass(frozen=True)
 class KnownTable:
-    """A table as it was drawn on one page: names of columns, and rows of cells, empty where one goes over several."""
+    """A table as drawn on one page: column names, and rows of cells; cells covered by a span are empty."""
 
     page: int
     header: tuple[str, ...]
@@ -36,9 +36,9 @@ class KnownTable:
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table to draw. `spans` are (row, first column, last column) that are one cell; lengths are in points.
+    """A table to draw. `spans` are merged cells as (row, first column, last column); lengths are in points.
 
-    `padding` is left and right of a cell's text, `gap` above and below.
+    `padding` is the space left and right of a cell's text, `gap` that above and below.
     """
 
     cells: Sequence[Sequence[str]]
@@ -72,7 +72,7 @@ Block = str | TableSpec
 
 @dataclass
 class Drawn:
-    """The pages as they came out: (page, table, numbers of the rows drawn there)."""
+    """What was drawn on each page: (page, table, numbers of the rows drawn there)."""
 
     parts: list[tuple[int, TableSpec, list[int]]] = field(default_factory=list)
 
@@ -88,9 +88,9 @@ def make_pdf(
     upright: bool = True,
     size: tuple[float, float] = LETTER,
 ) -> list[KnownTable]:
-    """Draws paragraphs and tables one below the other, None being a new page; returns the tables page by page.
+    """Draws paragraphs and tables one below the other, where None starts a new page; returns the tables page by page.
 
-    With `rotation` the page has /Rotate and is seen the right way up, or with `upright` False sideways.
+    With `rotation` the page has /Rotate and appears the right way up, or sideways if `upright` is False.
     """
     drawn = Drawn()
     seen = size[::-1] if rotation in (90, 270) and upright else size
@@ -102,7 +102,7 @@ def make_pdf(
             canvas.translate(*{90: (size[0], 0), 180: size, 270: (0, size[1])}[rotation])
             canvas.rotate(rotation)
 
-    # reportlab turns the page size with the page; the media box is to stay as asked.
+    # reportlab swaps the page size with the rotation; the media box must stay as given.
     page_size = size[::-1] if rotation in (90, 270) else size
     template = BaseDocTemplate(str(path), pagesize=page_size, rotation=rotation, invariant=1, title="tables")
     template.addPageTemplates(PageTemplate("page", frames, onPage=turn, pagesize=page_size))
@@ -111,7 +111,7 @@ def make_pdf(
 
 
 def make_drawn_pdf(path: Path, draw: Callable[[Any], None]) -> Path:
-    """A page that `draw` puts onto a reportlab canvas."""
+    """A PDF with one page, drawn by `draw` on a reportlab canvas."""
     pdf = Canvas(str(path), pagesize=LETTER, invariant=1)
     pdf.setFont("Helvetica", 10)
     draw(pdf)
@@ -121,7 +121,7 @@ def make_drawn_pdf(path: Path, draw: Callable[[Any], None]) -> Path:
 
 
 def draw_kerned(pdf: Any, rows: Sequence[Sequence[str]], xs: Sequence[float], y: float = 700.0) -> None:
-    """Rows, each written in one go with wide kerns between its cells, as TeX does."""
+    """Draws rows, each as one string with wide kerns between its cells, as TeX does."""
     for number, row in enumerate(rows):
         parts, end = [], xs[0]
         for x, text in zip(xs, row, strict=True):
@@ -142,7 +142,7 @@ def _flowable(block: Block | None, width: float, drawn: Drawn) -> Flowable:
 
 
 class _RecordedTable(Table):
-    """A reportlab table that writes down which of its rows came onto which page."""
+    """A reportlab table that records which of its rows are drawn on which page."""
 
     spec: TableSpec
     drawn: Drawn
@@ -179,7 +179,7 @@ class _RecordedTable(Table):
     def _drawLines(self) -> None:
         canvas = self.canv
         if self.spec.style == "form object":
-            # The lines go into a form object, as programs do that place drawings; the text stays on the page.
+            # The lines go into a form object, as in programs that embed drawings; the text stays on the page.
             name = f"rules{len(self.drawn.parts)}"
             canvas.beginForm(name)
             super()._drawLines()
@@ -189,14 +189,14 @@ class _RecordedTable(Table):
         if self.spec.style == "thin boxes":
             canvas.line = self._fill_line
         super()._drawLines()
-        vars(canvas).pop("line", None)
+        canvas.__dict__.pop("line", None)
 
     def _fill_line(self, x0: float, y0: float, x1: float, y1: float) -> None:
         self.canv.rect(x0, y0, max(x1 - x0, 0.8), max(y1 - y0, 0.8), stroke=0, fill=1)
 
 
 def _content(text: str, number: int, column: int, spec: TableSpec, widths: Sequence[float | None]) -> Any:
-    """A string, which is never broken into lines, or a paragraph where the column has a width."""
+    """A string, which is never wrapped, or a paragraph if the column has a width."""
     if widths[column] is None or any(row == number and first <= column <= last for row, first, last in spec.spans):
         return text
     align = {"LEFT": TA_LEFT, "RIGHT": TA_RIGHT, "CENTER": TA_CENTER}[spec.align(column)]
@@ -250,7 +250,7 @@ def _commands(spec: TableSpec) -> list[tuple[Any, ...]]:
 
 
 class _LineTable(Flowable):
-    """A small table whose text is drawn line by line across the columns, which all have a width."""
+    """A small table whose text is drawn line by line across its columns, all of which have a width."""
 
     def __init__(self, spec: TableSpec, width: float, drawn: Drawn) -> None:
         super().__init__()
@@ -294,7 +294,9 @@ class _LineTable(Flowable):
 
 def _known(page: int, spec: TableSpec, numbers: Sequence[int]) -> KnownTable:
     cells = [[" ".join(text.split()) for text in spec.cells[number]] for number in numbers]
-    heads = spec.header_rows if numbers[0] == 0 else 1  # the first row stands for the header where it is not repeated
+    heads = (
+        spec.header_rows if numbers[0] == 0 else 1
+    )  # the first row counts as the header if the header is not repeated
     for row, first, last in spec.spans:
         if row < spec.header_rows and row in numbers[:heads]:
             cells[row][first : last + 1] = [cells[row][first]] * (last + 1 - first)
@@ -303,5 +305,5 @@ def _known(page: int, spec: TableSpec, numbers: Sequence[int]) -> KnownTable:
 
 
 def name_column(parts: Any) -> str:
-    """One name out of the header cells above a column."""
+    """The name of a column, joined from the header cells above it."""
     return " ".join(dict.fromkeys(parts))

@@ -45,10 +45,10 @@ class RerankServer:
         self._server = connection.Connection(root, api_key, patience, read_seconds)
         self._takes_texts = False
 
-    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+    def score(self, query_text: str, texts: Sequence[str]) -> list[float]:
         """See `ports.Reranker`."""
         if not self._takes_texts:
-            body = {"query": question, "documents": list(texts), "top_n": len(texts)}
+            body = {"query": query_text, "documents": list(texts), "top_n": len(texts)}
             try:
                 return self._ask(body if self._model is None else body | {"model": self._model}, len(texts))
             except errors.ModelRejectedError as exc:
@@ -61,7 +61,7 @@ class RerankServer:
             if time.monotonic() > deadline:
                 raise errors.ModelUnavailableError("The reranker took too long.")
             batch = list(texts[len(scores) : len(scores) + TEI_BATCH])
-            scores += self._ask({"query": question, "texts": batch, "truncate": True}, len(batch))
+            scores += self._ask({"query": query_text, "texts": batch, "truncate": True}, len(batch))
         return scores
 
     def _ask(self, body: dict[str, Any], count: int) -> list[float]:

@@ -46,7 +46,7 @@ def describe(connection: Connection, messages: Sequence[Row]) -> list[Row]:
 
 def read_states(messages: Iterable[Row]) -> dict[str, relocation.State]:
     """The states of the sources of described messages, by id."""
-    return {source["document_id"]: source["state"] for message in messages for source in message["sources"]}
+    return {source["source_id"]: source["state"] for message in messages for source in message["sources"]}
 
 
 def _find_facts(connection: Connection, messages: Sequence[Row]) -> dict[tuple[Any, int], Row]:
@@ -67,9 +67,9 @@ def _find_facts(connection: Connection, messages: Sequence[Row]) -> dict[tuple[A
             ), false) as stands
         from rag.messages m
         cross join jsonb_array_elements(m.sources) with ordinality as s (source, at)
-        cross join jsonb_to_record(s.source) as c (document_id uuid, page_start int, start_offset int, quote text)
-        left join rag.documents d on d.id = c.document_id
-        left join rag.notes n on n.id = case when d.id is null then c.document_id else d.note_id end
+        cross join jsonb_to_record(s.source) as c (source_id uuid, page_start int, start_offset int, quote text)
+        left join rag.documents d on d.id = c.source_id
+        left join rag.notes n on n.id = case when d.id is null then c.source_id else d.note_id end
         where m.id = any (%s::uuid[])
         """,
         ([message["id"] for message in messages],),

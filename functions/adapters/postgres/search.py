@@ -37,7 +37,7 @@ _COLUMNS = tuple(f.name for f in fields(models.SearchHit) if not f.name.startswi
 
 def hybrid_search(
     database: Database, user: models.User, query: retriever.Query, *, requests_per_minute: int = 0
-) -> retriever.Found:
+) -> retriever.Ranking:
     """Searches as `user`; see sql/20_hybrid_search.sql.
 
     With `requests_per_minute` the search is a request of that user's, which the same statement counts: raises
@@ -47,7 +47,7 @@ def hybrid_search(
     parameters = {
         "claims": json.dumps({**user.claims, "sub": user.id, "role": "authenticated"}),
         "quota": requests_per_minute,
-        "query_text": clean_text(query.text),
+        "query_text": clean_text(query.query_text),
         "query_lang": query.lang,
         "server_ids": [v.server_id for v in query.vectors],
         "embeddings": [_format_vector(v.vector) for v in query.vectors],
@@ -67,8 +67,8 @@ def hybrid_search(
     with users.refusals(), database.autocommit() as connection:
         rows = connection.execute(_SEARCH, parameters).fetchall()
     if not rows:
-        return retriever.Found(())
-    return retriever.Found(
+        return retriever.Ranking(())
+    return retriever.Ranking(
         tuple(_read_hit(row) for row in rows), rows[0]["candidate_sources"], rows[0]["candidate_chunks"]
     )
 

@@ -154,7 +154,7 @@ def _write_source(
     name = markdown_escape.escape_line(source.get("file_name") or say["untitled note"])
     check = source.get("check")
     facts = [say[check if check in ("exact", "fuzzy") else "unverified"]]
-    state = states.get(str(source["document_id"]), "deleted")
+    state = states.get(str(source["source_id"]), "deleted")
     news = (source.get("place"), state)
     facts += [say[fact] for fact in news if fact in _NEWS]
     section = markdown_escape.escape_line(source.get("section_title") or "")
@@ -168,7 +168,7 @@ def _write_source(
 def _name_passage(source: Mapping[str, Any]) -> str:
     """The part of an address that opens the page with its passage highlighted; what is lost has only a page."""
     kind = "n" if source.get("source") == "note" else "d"
-    page = f"#{kind}={source['document_id']}&page={int(source['page_start'])}"
+    page = f"#{kind}={source['source_id']}&page={int(source['page_start'])}"
     start, end = source.get("start_offset") or 0, source.get("end_offset") or 0
     stands = end > start and source.get("place") != "lost"
     return f"{page}&start={int(start)}&end={int(end)}" if stands else page

@@ -82,7 +82,7 @@ _log = logging.getLogger(__name__)
 class Rewriting:
     """What is searched in place of the question, None where it stands for itself, and what finding it took."""
 
-    query: str | None = None
+    query_text: str | None = None
     usage: models.Usage = field(default_factory=models.Usage)
 
 

@@ -112,7 +112,7 @@ def _cited_section(
 
 
 def _support_section(section: WrittenSection, passages: dict[str, Passage]) -> list[Support]:
-    cited = [passages[key] for key in _known_ids(section.source_ids, passages)]
+    cited = [passages[key] for key in _known_ids(section.segment_ids, passages)]
     quoted = list(_support_by_quotes(section.quotes, cited, passages.values()))
     named = {support.hit.segment_id for support in quoted}
     inferred = [
@@ -125,10 +125,10 @@ def _support_section(section: WrittenSection, passages: dict[str, Passage]) -> l
     return supports or _support_by_search(section.text, passages.values())
 
 
-def _known_ids(source_ids: Iterable[str], passages: dict[str, Passage]) -> list[str]:
+def _known_ids(segment_ids: Iterable[str], passages: dict[str, Passage]) -> list[str]:
     """Ids of given passages, whatever they were wrapped in; each once."""
     written = (
-        _WRAPPING.sub("", part).lower() for source_id in source_ids for part in re.split(r"[,;\s]+(?=\S)", source_id)
+        _WRAPPING.sub("", part).lower() for written in segment_ids for part in re.split(r"[,;\s]+(?=\S)", written)
     )
     return list(dict.fromkeys(key for key in written if key in passages))
 
@@ -227,7 +227,7 @@ class _Numbering:
     def number(self, support: Support) -> int:
         new = _citation(support, len(self.citations) + 1)
         for at, old in enumerate(self.citations):
-            if (old.source, old.document_id, old.page_start) != (new.source, new.document_id, new.page_start):
+            if (old.source, old.source_id, old.page_start) != (new.source, new.source_id, new.page_start):
                 continue
             if (old.start_offset, old.end_offset) == (new.start_offset, new.end_offset):
                 self.citations[at] = replace(old, check=min(old.check, new.check, key=_RANK.__getitem__))
@@ -244,7 +244,7 @@ def _citation(support: Support, number: int) -> models.Citation:
     quote = hit.text[support.start : support.end]
     return models.Citation(
         number=number,
-        document_id=hit.source_id,
+        source_id=hit.source_id,
         chunk_index=hit.chunk_index,
         source=hit.source,
         file_name=hit.file_name,

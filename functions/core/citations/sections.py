@@ -12,5 +12,5 @@ class WrittenSection:
     """A section as the model wrote it: nothing of it is checked."""
 
     text: str
-    source_ids: tuple[str, ...] = ()
+    segment_ids: tuple[str, ...] = ()
     quotes: tuple[str, ...] = ()

@@ -33,7 +33,7 @@ class QueryVector:
 class Query:
     """Everything `hybrid_search` needs."""
 
-    text: str
+    query_text: str
     lang: str
     vectors: tuple[QueryVector, ...]
     scope: models.Scope
@@ -42,7 +42,7 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Ranking:
     """The fused ranking, and how much was in scope."""
 
     hits: tuple[models.SearchHit, ...]
@@ -53,7 +53,7 @@ class Found:
 class Search(Protocol):
     """One round trip to the database, as one user."""
 
-    def __call__(self, query: Query) -> Found: ...
+    def __call__(self, query: Query) -> Ranking: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Retrieval:
     "reranker" where the fused order had to do. `rerank_ms` is None where no reranker is set up.
     """
 
-    found: Found
+    ranking: Ranking
     context: tuple[models.SearchHit, ...]
     embed_ms: float
     search_ms: float
@@ -74,7 +74,7 @@ class Retrieval:
 
 
 def retrieve(
-    question: str,
+    query_text: str,
     lang: str,
     scope: models.Scope,
     *,
@@ -89,25 +89,25 @@ def retrieve(
     An embedding server that does not answer is left out (the other arms still answer), not fatal; nor is a reranker.
     """
     started = time.perf_counter()
-    vectors, degraded = _embed_question(question, lang, servers, embedder_of, settings)
+    vectors, degraded = _embed_question(query_text, lang, servers, embedder_of, settings)
     embedded = time.perf_counter()
     share = max((v.weight for v in vectors), default=0.0)
     count = settings.hybrid_top_k if reranker is None else max(settings.hybrid_top_k, settings.rerank_count)
     query = Query(
-        text=question,
+        query_text=query_text,
         lang=lang,
         vectors=tuple(vectors),
         scope=scope,
         settings=replace(settings, hybrid_top_k=count),
         blend_alpha=settings.blend_alpha * share,
     )
-    found = search(query)
+    ranking = search(query)
     searched = time.perf_counter()
-    hits, has_failed = _rerank(question, found.hits, reranker, settings.rerank_count)
+    hits, has_failed = _rerank(query_text, ranking.hits, reranker, settings.rerank_count)
     reranked = time.perf_counter()
     hits = hits[: settings.hybrid_top_k]
     return Retrieval(
-        found=replace(found, hits=hits),
+        ranking=replace(ranking, hits=hits),
         context=choose_context(hits, settings),
         embed_ms=(embedded - started) * 1000,
         search_ms=(searched - embedded) * 1000,
@@ -118,13 +118,13 @@ def retrieve(
 
 
 def _rerank(
-    question: str, hits: tuple[models.SearchHit, ...], reranker: ports.Reranker | None, count: int
+    query_text: str, hits: tuple[models.SearchHit, ...], reranker: ports.Reranker | None, count: int
 ) -> tuple[tuple[models.SearchHit, ...], bool]:
     """The hits in the reranker's order, or as they were; and whether it was asked in vain."""
     if reranker is None:
         return hits, False
     try:
-        return rerank(question, hits, reranker, count), False
+        return rerank(query_text, hits, reranker, count), False
     except errors.UnavailableError as exc:
         _log.warning("the reranker gave no order: %s", exc.message)
         return hits, True
@@ -138,7 +138,7 @@ def find_passages(
     server: models.EmbeddingServer,
     search: Search,
     settings: Settings,
-) -> Found:
+) -> Ranking:
     """Searches the whole library for a text whose vector of one server is known already."""
     weight = _weigh(server, lang, settings)
     query_vector = QueryVector(server.id, tuple(vector.tolist()), weight)
@@ -150,7 +150,7 @@ def _weigh(server: models.EmbeddingServer, lang: str, settings: Settings) -> flo
 
 
 def _embed_question(
-    question: str,
+    query_text: str,
     lang: str,
     servers: Sequence[models.EmbeddingServer],
     embedder_of: Callable[[models.EmbeddingServer], ports.Embedder],
@@ -159,7 +159,7 @@ def _embed_question(
     vectors, degraded = [], []
     for server in servers:
         try:
-            row = embedder_of(server).embed([question])[0]
+            row = embedder_of(server).embed([query_text])[0]
         except errors.UnavailableError:
             degraded.append(server)
             continue
@@ -168,7 +168,7 @@ def _embed_question(
 
 
 def rerank(
-    question: str, hits: Sequence[models.SearchHit], reranker: ports.Reranker, count: int
+    query_text: str, hits: Sequence[models.SearchHit], reranker: ports.Reranker, count: int
 ) -> tuple[models.SearchHit, ...]:
     """The first `count` hits by the reranker's score, equal ones as they stood, then the others as they stood.
 
@@ -177,7 +177,7 @@ def rerank(
     best, others = hits[:count], hits[count:]
     if len(best) < 2:
         return tuple(hits)
-    scores = reranker.score(question, [_describe_passage(hit) for hit in best])
+    scores = reranker.score(query_text, [_describe_passage(hit) for hit in best])
     order = sorted(range(len(best)), key=lambda at: -scores[at])
     ranked = [replace(best[at], rerank_rank=rank, rerank_score=scores[at]) for rank, at in enumerate(order, 1)]
     return (*ranked, *others)

@@ -104,7 +104,7 @@ class _Asker:
     def ask(self, question: question_sets.Question, scope: models.Scope, gold: Collection[Hashable]) -> Asked:
         lang = languages.detect_language(question.text)
         servers = () if self.arm == "lexical" else (self.library.server,)
-        found = retriever.retrieve(
+        retrieval = retriever.retrieve(
             question.text,
             lang,
             scope,
@@ -113,14 +113,14 @@ class _Asker:
             search=partial(search.hybrid_search, self.database, self.library.user),
             settings=replace(self.settings, hybrid_top_k=HITS),
         )
-        hits = [hit for hit in found.found.hits if self.arm != "dense" or hit.vector_rank is not None]
+        hits = [hit for hit in retrieval.ranking.hits if self.arm != "dense" or hit.vector_rank is not None]
         seen = hits[: self.settings.hybrid_top_k]  # what a user's search would have returned
         context = choose_context(seen, self.settings)
         asked = Asked(
             question,
             self._score(hits, gold),
             self._score(context, gold),
-            found.search_ms,
+            retrieval.search_ms,
             is_empty=not hits,
             evidence=guard.find_evidence(seen),
             threshold=guard.find_threshold(lang, servers, self.settings),

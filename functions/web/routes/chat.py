@@ -11,6 +11,7 @@ from fastapi import APIRouter
 from fastapi.responses import JSONResponse, Response
 
 from functions.core import errors, models
+from functions.core.citations.description import describe_citation, describe_section
 from functions.runtime import accounting, asking
 from functions.web import sse
 from functions.web.deps import CurrentUser, ServicesDep
@@ -25,7 +26,7 @@ _log = logging.getLogger(__name__)
 @router.post("", response_model=None)
 def ask(body: requests.Question, user: CurrentUser, services: ServicesDep) -> Response:
     question = asking.Question(
-        text=body.query,
+        query_text=body.query,
         conversation_id=_text(body.conversation_id),
         document_ids=tuple(str(i) for i in dict.fromkeys(body.document_ids)),
         notebook_id=_text(body.notebook_id),
@@ -56,8 +57,8 @@ def describe_answer(answered: asking.Answered) -> dict[str, Any]:
         "conversation_id": answered.conversation_id,
         "message_id": answered.message_id,
         "answer": answer.answer,
-        "sections": [asdict(section) for section in answer.sections],
-        "sources": [asdict(source) for source in answer.sources],
+        "sections": [describe_section(section) for section in answer.sections],
+        "sources": [describe_citation(citation) for citation in answer.sources],
         "scope": describe_scope(answered.scope),
         "status": answer.status,
         "mode": answer.mode,

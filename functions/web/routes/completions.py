@@ -77,7 +77,7 @@ def _refuse_model(name: str) -> Response:
 def _read_question(body: completions.Completion) -> asking.Question:
     asked = body.ibid
     return asking.Question(
-        text=body.question,
+        query_text=body.question,
         document_ids=tuple(str(document_id) for document_id in dict.fromkeys(asked.document_ids)),
         notebook_id=None if asked.notebook_id is None else str(asked.notebook_id),
         note_id=None if asked.note_id is None else str(asked.note_id),

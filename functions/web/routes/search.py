@@ -33,28 +33,28 @@ def search(user: CurrentUser, services: ServicesDep, asked: Annotated[requests.S
     settings = replace(policy.settings, hybrid_top_k=asked.limit, arm_count=wide)
     lang = languages.detect_language(asked.q)
     wide_policy = replace(policy, settings=settings)
-    found = searching.retrieve(services, user, wide_policy, asked.q, lang, scope, is_request=True)
+    retrieval = searching.retrieve(services, user, wide_policy, asked.q, lang, scope, is_request=True)
     body: dict[str, Any] = {
         "query": asked.q,
         "lang": lang,
         "scope": describe_scope(scope),
-        "hits": [_describe_hit(hit, asked.debug) for hit in found.found.hits],
-        "degraded": list(found.degraded),
+        "hits": [_describe_hit(hit, asked.debug) for hit in retrieval.ranking.hits],
+        "degraded": list(retrieval.degraded),
     }
     if asked.debug:
-        body["debug"] = _describe_retrieval(found)
+        body["debug"] = _describe_retrieval(retrieval)
     return body
 
 
-def _describe_retrieval(found: retriever.Retrieval) -> dict[str, Any]:
+def _describe_retrieval(retrieval: retriever.Retrieval) -> dict[str, Any]:
     return {
-        "candidate_sources": found.found.candidate_sources,
-        "candidate_chunks": found.found.candidate_chunks,
-        "context": [hit.segment_id for hit in found.context],
-        "embed_ms": round(found.embed_ms, 2),
-        "search_ms": round(found.search_ms, 2),
-        "rerank_ms": None if found.rerank_ms is None else round(found.rerank_ms, 2),
-        "degraded": list(found.degraded),
+        "candidate_sources": retrieval.ranking.candidate_sources,
+        "candidate_chunks": retrieval.ranking.candidate_chunks,
+        "context": [hit.segment_id for hit in retrieval.context],
+        "embed_ms": round(retrieval.embed_ms, 2),
+        "search_ms": round(retrieval.search_ms, 2),
+        "rerank_ms": None if retrieval.rerank_ms is None else round(retrieval.rerank_ms, 2),
+        "degraded": list(retrieval.degraded),
     }
 
 
@@ -64,7 +64,7 @@ _SCORES = ("fts_score", "similarity", "blend_score", "coverage", "rerank_score")
 
 def _describe_hit(hit: models.SearchHit, debug: bool) -> dict[str, Any]:
     row = asdict(hit)
-    row["document_id"] = row.pop("source_id")
+    row["document_id"] = row["source_id"]
     del row["chunk_id"]
     arms = {key: row.pop(key) for key in (*_RANKS, *_SCORES)}
     return row | {"arms": arms, "evidence": guard.weigh_evidence(hit)} if debug else row

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import UTC, datetime
 
 from functions.core import models
 from functions.core.answering import export
+from functions.core.citations.description import describe_citation, describe_section
 
 _START = "\n\n**Sources**\n\n1. "
 
@@ -22,10 +22,10 @@ def list_sources(answer: models.Answer, lang: export.Language) -> str:
         created_at=datetime.now(UTC),
         status=answer.status,
         mode=answer.mode,
-        sources=[asdict(source) for source in answer.sources],
-        sections=[asdict(section) for section in answer.sections],
+        sources=[describe_citation(citation) for citation in answer.sources],
+        sections=[describe_section(section) for section in answer.sections],
     )
-    states: dict[str, export.SourceState] = {source.document_id: "current" for source in answer.sources}
+    states: dict[str, export.SourceState] = {citation.source_id: "current" for citation in answer.sources}
     return export.write_answer(message, address="", states=states, lang=lang).rstrip()
 
 

@@ -19,6 +19,7 @@ class Source(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
+    source_id: UUID
     document_id: UUID
     state: relocation.State
     superseded_by: UUID | None

@@ -1,4 +1,4 @@
-"""Containers of a function platform in one process: each has an application and services of its own."""
+"""Containers of a function platform in one process: each has its own application and services."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ from tests.handlers.events import Answer, Json
 
 
 class Container:
-    """What answers the requests that one thread sends. All share a model: each would load its own for a second."""
+    """The application that answers the requests of one thread. All share one model, which takes a second to load."""
 
     embedder = LocalEmbedder(threads=1)
 
     def __init__(self, dsn: str, home: Path) -> None:
         self.services = Services(Config(database_url=SecretStr(dsn), ibid_home=home, log_level="CRITICAL"))
-        self.services.embedder_of = lambda server: self.embedder  # of these services alone: others run in this process
+        # Of these services alone: others run in this process.
+        self.services.embedder_of = lambda server: self.embedder  # type: ignore[method-assign]
         self.statuses: Counter[int] = Counter()
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
@@ -42,21 +43,21 @@ class Container:
         asyncio.set_event_loop(self._loop)
         headers = {"authorization": f"Bearer {person.token(self.services)}"}
         event = events.http(method, path, body, query=query, headers=headers)
-        raw = self._handler(event, events.Context())
+        raw = self._handler(event, events.Context())  # type: ignore[arg-type]  # Mangum reads no more of it
         body = raw.get("body") or ""
         content = base64.b64decode(body) if raw.get("isBase64Encoded") else body.encode()
         self.statuses[raw["statusCode"]] += 1
         return Answer(raw["statusCode"], raw["headers"], content)
 
     def store(self, person: Person, document: Json, content: bytes) -> None:
-        """What the storage does when the bytes of an upload have come."""
+        """Stores the bytes of an upload and writes its row, as the storage does."""
         store = self.services.objects
         assert isinstance(store, LocalObjectStore)
         stored = store.put(f"{person.id}/{document['id']}/original.{document['file_type']}", [content])
         object_rows.record(self.services.database, "documents", stored, stored.version)
 
-    def work_off(self) -> int:
-        """Does all jobs that are due; returns how many."""
+    def run_due_jobs(self) -> int:
+        """Runs all due jobs; returns how many."""
         done = 0
         while self.services.make_worker().ingest_next() is not None:
             done += 1
@@ -69,7 +70,7 @@ class Container:
 
 
 class Person:
-    """Somebody whose every text holds a word that nobody else has."""
+    """A user whose every text contains a word that no other user has."""
 
     def __init__(self, word: str) -> None:
         self.id = str(uuid4())
@@ -80,12 +81,12 @@ class Person:
 
 
 def words_in(answer: Answer, people: Sequence[Person]) -> set[str]:
-    """Whose texts, or ids, an answer holds."""
+    """The words of the users whose texts or ids an answer contains."""
     text = answer.content.decode()
     return {person.word for person in people if person.word in text or person.id in text}
 
 
 def read(answer: Answer, *statuses: int) -> Any:
-    """The body of an answer with one of these statuses."""
+    """The body of an answer, which must have one of these statuses."""
     assert answer.status in (statuses or (200,)), answer.content
     return json.loads(answer.content) if answer.content else None

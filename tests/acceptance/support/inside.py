@@ -1,4 +1,4 @@
-"""Files to send, and what a test looks up behind the API: jobs in the database, files in the storage."""
+"""Sample files to upload, and lookups behind the API: jobs in the database, files in the storage."""
 
 from __future__ import annotations
 

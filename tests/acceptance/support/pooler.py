@@ -1,4 +1,4 @@
-"""A transaction pooler before a test's database: PgBouncer, which behaves as Supabase's does in that mode."""
+"""PgBouncer as a transaction pooler in front of a test database; Supabase's pooler behaves the same in that mode."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support import requirements
 
 
 class Pooler:
-    """A running PgBouncer; `dsn` is the database through it. The console takes PAUSE, KILL and the like."""
+    """A running PgBouncer; `dsn` connects through it. `command` sends PAUSE, KILL and others to its console."""
 
     def __init__(self, dsn: str, folder: Path, *, pool_size: int = 5, **settings: str) -> None:
         program = requirements.need_program("pgbouncer", "/usr/sbin/pgbouncer")
@@ -52,7 +52,7 @@ class Pooler:
                 time.sleep(0.02)
 
     def stop(self) -> None:
-        """At once, whatever is going on, as a pooler ends that is replaced."""
+        """Stops at once without waiting for clients, like a pooler that is replaced."""
         self._process.terminate()
         self._process.wait(10)
 

@@ -1,4 +1,4 @@
-"""Text that differs from page to page and is the same each time: for documents as long as a test needs them."""
+"""Generated text that differs from page to page and is the same in every run, for documents of any length."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ LINE_WIDTH = 78
 
 
 def write_paragraph(seed: str, sentences: int) -> str:
-    """Sentences that no other seed has."""
+    """Sentences that no other seed produces."""
     rng = random.Random(seed)
     return " ".join(
         f"The {rng.choice(NOUNS)} of {rng.choice(PLACES)} {rng.choice(VERBS)} {rng.randrange(2, 9000)} times before the"
@@ -64,7 +64,7 @@ def write_paragraph(seed: str, sentences: int) -> str:
 
 
 def write_page(name: str, number: int, sentences: int) -> list[str]:
-    """The lines of a page, the first of which says which one it is."""
+    """The lines of a page; the first one names the page."""
     return [
         f"Page {number} of {name}.",
         *textwrap.wrap(write_paragraph(f"{name} {number}", sentences), LINE_WIDTH),
@@ -72,14 +72,14 @@ def write_page(name: str, number: int, sentences: int) -> list[str]:
 
 
 def make_book(path: Path, pages: int, sentences: int = 8) -> Path:
-    """A PDF of so many pages."""
+    """A PDF with this number of pages."""
     return make_pdf(
         path, *(write_page(path.stem, number, sentences) for number in range(1, pages + 1)), title=path.stem
     )
 
 
 def make_report(path: Path, chapters: int) -> Path:
-    """A DOCX with headings, paragraphs and a table a chapter."""
+    """A DOCX with headings, paragraphs and one table per chapter."""
     blocks: list[object] = []
     for chapter in range(1, chapters + 1):
         table = [["Place", "Turns"], *([place, str(chapter * len(place))] for place in PLACES[:4])]

@@ -1,4 +1,4 @@
-"""As small a TUS 1.0.0 client as there can be: create, send, ask, each a request."""
+"""A minimal TUS 1.0.0 client: create, send and ask_offset are one request each."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functions.core import ports
 
 
 class ResumableClient:
-    """Sends one file to an address for uploads in pieces; what is refused raises HTTPStatusError."""
+    """Sends one file to an address for resumable uploads; a refusal raises HTTPStatusError."""
 
     def __init__(self, url: str, headers: Mapping[str, str], metadata: Mapping[str, str]) -> None:
         self._url = url
@@ -45,6 +45,6 @@ class ResumableClient:
         return self.offset
 
     def ask_offset(self) -> int:
-        """How much has arrived, for going on there."""
+        """The number of bytes that have arrived, where the upload resumes."""
         self.offset = int(self._http.head(self.location).raise_for_status().headers["upload-offset"])
         return self.offset

@@ -1,4 +1,4 @@
-"""What ingestion has left in a database and a storage folder: the result itself, and what should not be there."""
+"""What ingestion has left in a database and a storage folder: the result, and any orphans."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SOURCES = """
     union all
     select n.title, n.generation, concat_ws(': ', n.status, n.error_code) from rag.notes n where n.owner_id = %(owner)s
 """
-# Everything that indexing writes and neither a clock nor a sequence decides.
+# Everything that indexing writes, except values that come from a clock or a sequence.
 _CONTENTS = {
     "pages": """
         select page_number, text, warnings, ocr_confidence, words::text, table_count, hidden_characters
@@ -42,7 +42,7 @@ _OWNED = (
     "generation_terms",
     "ingest_jobs",
 )
-_LEFT_OVER = {
+_ORPHANS = {
     **{
         table: f"""
             select distinct generation from rag.{table} x
@@ -84,10 +84,10 @@ def read_statuses(dsn: str, owner_id: str) -> dict[str, str]:
         return {name: status for name, _, status in connection.execute(_SOURCES, {"owner": owner_id})}
 
 
-def find_left_over(dsn: str, storage: Path) -> dict[str, list[Any]]:
-    """What belongs to nothing, in the database and in the storage folder; empty when all is well."""
+def find_leftovers(dsn: str, storage: Path) -> dict[str, list[Any]]:
+    """Orphans in the database and in the storage folder; empty when all is well."""
     with psycopg.connect(dsn) as connection:
-        found = {what: [row[0] for row in connection.execute(query)] for what, query in _LEFT_OVER.items()}
+        found = {what: [row[0] for row in connection.execute(query)] for what, query in _ORPHANS.items()}
         stored = {row[0] for row in connection.execute("select name from storage.objects")}
     bucket = storage / "documents"
     files = {str(path.relative_to(bucket)) for path in bucket.rglob("*") if path.is_file()}
@@ -97,7 +97,7 @@ def find_left_over(dsn: str, storage: Path) -> dict[str, list[Any]]:
 
 
 def count_rows(dsn: str, owner_id: str) -> dict[str, int]:
-    """Table → rows of an owner, where there are any."""
+    """Table → number of rows of an owner, without empty tables."""
     counts = " union all ".join(f"select '{t}', count(*) from rag.{t} where owner_id = %(owner)s" for t in _OWNED)
     with psycopg.connect(dsn) as connection:
         return {table: n for table, n in connection.execute(counts, {"owner": owner_id}) if n}
@@ -105,7 +105,7 @@ def count_rows(dsn: str, owner_id: str) -> dict[str, int]:
 
 @contextmanager
 def trigger_disabled(dsn: str) -> Iterator[None]:
-    """Inside, objects are stored and nothing hears of it."""
+    """Disables the storage trigger: inside the block, stored objects create no jobs."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("alter table storage.objects disable trigger rag_on_object_stored")
         try:

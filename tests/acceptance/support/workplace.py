@@ -1,4 +1,4 @@
-"""A database and a folder that workers of any kind share: in this process, or in processes that can be killed."""
+"""A database and a folder shared by workers in this process and in processes that tests can kill."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.requirements import REPOSITORY
 
 
 class Workplace:
-    """An installation without a server: files come in as `functions.local ingest` brings them."""
+    """An installation without a server; files are added as `functions.local ingest` adds them."""
 
     def __init__(self, dsn: str, home: Path) -> None:
         self.dsn = dsn
@@ -33,7 +33,7 @@ class Workplace:
         self.services = Services(Config(database_url=SecretStr(dsn), ibid_home=home, log_level="CRITICAL"))
 
     def start_worker(self) -> subprocess.Popen[bytes]:
-        """A worker process as the server starts it, with a folder of its own for temporary files."""
+        """A worker process as the server starts it, with its own folder for temporary files."""
         environment = {"DATABASE_URL": self.dsn, "IBID_HOME": str(self.home), "TMPDIR": str(self.temporary)}
         return subprocess.Popen(
             [sys.executable, "-m", "functions.local", "work", "--parent", str(os.getpid())],
@@ -62,13 +62,13 @@ class Workplace:
             for row in connection.execute("select id from rag.documents").fetchall():
                 documents.request_ingest_job(connection, str(row["id"]))
 
-    def work_off(self) -> None:
-        """Works in this process until nothing is due."""
+    def run_due_jobs(self) -> None:
+        """Runs jobs in this process until none is due."""
         while self.services.make_worker().ingest_next() is not None:
             pass
 
     def count(self, condition: str) -> int:
-        """How many jobs there are for which a condition in SQL holds."""
+        """The number of jobs that match a condition in SQL."""
         with self.services.database.as_worker() as connection:
             row = connection.execute(f"select count(*) as n from rag.ingest_jobs where {condition}").fetchone()
         assert row is not None
@@ -77,10 +77,10 @@ class Workplace:
     def is_idle(self) -> bool:
         return self.count("status in ('queued', 'running')") == 0
 
-    def left_over(self) -> Mapping[str, object]:
-        """What belongs to nothing any more, temporary files of workers included."""
-        found: dict[str, object] = dict(stored_state.find_left_over(self.dsn, self.home / "storage"))
-        # onnxruntime keeps one small file of its own there (.ses), whatever is killed.
+    def find_leftovers(self) -> Mapping[str, object]:
+        """Orphans, including temporary files of workers."""
+        found: dict[str, object] = dict(stored_state.find_leftovers(self.dsn, self.home / "storage"))
+        # onnxruntime keeps one small file (.ses) there, which is no leftover.
         if names := sorted(path.name for path in self.temporary.iterdir() if path.name != ".ses"):
             found["temporary files"] = names
         return found

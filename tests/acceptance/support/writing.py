@@ -1,4 +1,4 @@
-"""Notes and notebooks made through the API, what a search finds of them, and what the database still holds."""
+"""Notes and notebooks created through the API, what a search finds of them, and their rows in the database."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_notebook(person: Person, title: str = "Heating") -> str:
 
 
 def save(person: Person, content: str = "", **fields: Any) -> Json:
-    """A note as it is answered when it has just been saved."""
+    """Saves a note; returns it as the response shows it."""
     answer = person.http.post("/api/rag/notes", json={"content": content} | fields)
     assert answer.status_code == 201, answer.text
     note: Json = answer.json()
@@ -32,7 +32,7 @@ def save(person: Person, content: str = "", **fields: Any) -> Json:
 
 
 def follow(person: Person, note: Json) -> Json:
-    """The note when nothing is to be done any more."""
+    """Waits until the note is no longer queued, and returns it."""
     found = person.get(f"/notes/{note['id']}", wait=20)
     assert found["status"] != "queued"
     return found
@@ -58,12 +58,12 @@ def texts(person: Person, question: str, **scope: str) -> list[str]:
 
 
 def sources(person: Person, question: str, **scope: str) -> set[tuple[str, str]]:
-    """What a search finds: `note` or `document` with its id."""
+    """The sources that a search finds: `note` or `document`, with its id."""
     return {(hit["source"], hit["document_id"]) for hit in person.get("/search", q=question, **scope)["hits"]}
 
 
 def count_rows(server: LocalServer, person: Person) -> dict[str, int]:
-    """How many rows are the person's, table by table; tables without any are left out."""
+    """The number of rows that the user owns in each table, without empty tables."""
     counts: dict[str, int] = {}
     with server.services.database.as_worker() as connection:
         for table in TABLES:

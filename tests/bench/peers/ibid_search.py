@@ -1,4 +1,4 @@
-"""Ibid's own search for the latency part: its tables, row level security and one statement, as a user asks."""
+"""Ibid's own search for the latency part: its tables, row level security and one statement, run as a user."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class IbidSearch:
             user = models.User.named(units[0].owner)
             document = make_document(str(first), [unit.text for unit in units], vectors)
             library.write_documents(database, user, server, [document])
-        vector_indexes.build_vector_indexes(database)  # as the daily schedule does, where a library is large enough
+        vector_indexes.build_vector_indexes(database)  # as the daily schedule does for a large enough library
         database.close()
 
     def open(self, dsn: str, dataset: datasets.Dataset, language: str, depth: int) -> None:
@@ -56,7 +56,7 @@ class IbidSearch:
 
 
 def list_documents(units: Sequence[datasets.Unit]) -> Iterator[tuple[int, int]]:
-    """The first unit of each document and how many it has: runs of one owner, cut at the size of a document."""
+    """The first unit and the length of each document: runs of units of one owner, cut at the size of a document."""
     first = 0
     for _, run in groupby(units, key=lambda unit: unit.owner):
         left = len(list(run))

@@ -1,4 +1,4 @@
-"""Supabase Auth on loopback, as far as a page that signs people in needs it.
+"""Supabase Auth on loopback, with the routes that a sign-in page uses.
 
 Follows https://supabase.com/docs/guides/auth/sessions and the errors of https://supabase.com/docs/guides/auth/debugging/error-codes:
 a session of an access token (ES256) and a refresh token that works once; errors as `{code, error_code, msg}`.
@@ -28,7 +28,7 @@ def refuse(status: int, error_code: str, msg: str) -> Fault:
 
 
 class FakeAuthServer(FakeServer):
-    """People by address; `links` are those sent by e-mail, `refreshes` counts renewed sessions."""
+    """Users by e-mail address; `links` are the sent sign-in links, `refreshes` counts renewed sessions."""
 
     def __init__(self, *, lifetime: int = 3600) -> None:
         super().__init__()
@@ -40,12 +40,12 @@ class FakeAuthServer(FakeServer):
         self._lock = threading.Lock()
 
     def invite(self, email: str, password: str = "correct horse") -> str:
-        """Makes somebody known; returns the id."""
+        """Adds a user; returns the id."""
         self.people[email] = {"id": str(uuid.uuid4()), "email": email, "password": password}
         return str(self.people[email]["id"])
 
     def sign_everybody_out(self) -> None:
-        """What an administrator does: sessions can no longer be renewed."""
+        """Ends all sessions as an administrator can: none can be renewed any more."""
         self._refresh_tokens.clear()
 
     def answer(self, route: str, body: Body) -> Fault:
@@ -67,7 +67,7 @@ class FakeAuthServer(FakeServer):
         return Fault(204, SHARED, b"")
 
     def open_session(self, email: str) -> Json:
-        """A new session of somebody, as every way to sign in ends."""
+        """A new session of a user; every way to sign in returns one."""
         person = self.people[email]
         refresh_token = uuid.uuid4().hex[:12]
         self._refresh_tokens[refresh_token] = email

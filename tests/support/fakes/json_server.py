@@ -1,4 +1,4 @@
-"""What the fakes of model servers have in common: JSON over HTTP on loopback, a key, and scripted faults."""
+"""The common base of the fake model servers: JSON over HTTP on loopback, a key, and scripted faults."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True)
 class Fault:
-    """A reply, mostly one other than the right one; `body` is sent as it is when it is bytes."""
+    """A scripted reply, usually a wrong one; a `body` of bytes is sent unchanged."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class Fault:
 
 
 class FakeServer(ABC):
-    """Serves from `with` to the end of the block; scripted faults are used once each, in order, by POST requests."""
+    """Serves inside a `with` block; POST requests use up the scripted faults in order."""
 
     def __init__(self, *, api_key: str | None = None) -> None:
         self.api_key = api_key
@@ -53,12 +53,12 @@ class FakeServer(ABC):
         self._thread.join(5)
 
     def record(self, request: Body) -> None:
-        """Hears of each request before it is answered."""
+        """Called for each request before it is answered."""
         self.requests.append(request)
 
     @abstractmethod
     def answer(self, route: str, body: Body) -> Fault:
-        """The right reply; `route` is like "POST /embed"."""
+        """The regular reply; `route` is like "POST /embed"."""
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""The JWKS address of a Supabase project on loopback, with its signing keys; it can be down, slow or talk nonsense."""
+"""The JWKS address of a Supabase project on loopback, with its signing keys; it can be down, slow or malformed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RSA_KEY = rsa.generate_private_key(65537, 2048)
 
 @dataclass
 class KeyServer:
-    """The keys to serve, or what is said in their place; `raw` is sent instead of HTTP, `visits` counts who came."""
+    """The keys to serve, or a reply in their place; `raw` is sent instead of HTTP, `visits` counts requests."""
 
     url: str = ""
     keys: list[Any] = field(default_factory=list)
@@ -84,7 +84,7 @@ def serve_keys(*keys: Any) -> Iterator[KeyServer]:
 
 @contextmanager
 def serve_drops() -> Iterator[str]:
-    """An address whose answer never ends: a byte now and then."""
+    """An address whose answer never ends: it sends one byte at a time, slowly."""
     stopping = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
@@ -94,7 +94,7 @@ def serve_drops() -> Iterator[str]:
             while not stopping.wait(0.05):
                 try:
                     self.wfile.write(b" ")
-                except OSError:  # the client has had enough
+                except OSError:  # the client closed the connection
                     return
 
         def log_message(self, *_: Any) -> None:
@@ -119,7 +119,7 @@ def public(key: Any, kid: str) -> dict[str, Any]:
 
 
 def claims(issuer: str, **changes: Any) -> dict[str, Any]:
-    """What Supabase puts into a token, with changes; None leaves a claim out."""
+    """The claims of a Supabase token, with changes; None leaves a claim out."""
     now = int(time.time())
     standard = {
         "iss": issuer,
@@ -137,7 +137,7 @@ def sign(body: dict[str, Any], key: Any, algorithm: str, kid: str | None = None)
 
 
 def confuse(body: dict[str, Any], key: Any, kid: str) -> str:
-    """A token signed as HS256 with the public key as the secret, which PyJWT itself refuses to make."""
+    """A token signed with HS256 and the public key as secret, which PyJWT itself refuses to create."""
     pem = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     header = json.dumps({"alg": "HS256", "kid": kid, "typ": "JWT"}).encode()
     message = b".".join(map(jwt.utils.base64url_encode, (header, json.dumps(body).encode())))

@@ -47,7 +47,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer of the server; what is not said behaves well."""
+    """One reply of the server; the defaults are those of a good reply."""
 
     pieces: Sequence[str] = ()
     """The text of a chat answer as it is streamed; joined when the request does not stream."""
@@ -79,7 +79,7 @@ def pieces(text: str, size: int = 7) -> list[str]:
 
 
 def answer_json(*sections: tuple[str, Sequence[str]] | tuple[str, Sequence[str], Sequence[str]]) -> str:
-    """The JSON a good model writes, of (text, source_ids[, quotes])."""
+    """The JSON of a good answer, from sections of (text, source_ids[, quotes])."""
     written = [{"text": text, "source_ids": list(ids), "quotes": list(*quotes)} for text, ids, *quotes in sections]
     return json.dumps({"sections": written}, ensure_ascii=False)
 
@@ -110,7 +110,7 @@ def word_vector(text: str, dimensions: int) -> list[float]:
 
 
 class FakeModelServer:
-    """Serves `/v1/chat/completions`, `/v1/embeddings` and `/v1/models` from `with` to the end of the block."""
+    """Serves `/v1/chat/completions`, `/v1/embeddings` and `/v1/models` inside a `with` block."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class FakeModelServer:
         refuses: Sequence[str] = (),
         respond: Callable[[Body], Reply] = quote_first_passage,
     ) -> None:
-        """`refuses` names what is answered with a 400: request fields, or a response format's type (`json_schema`)."""
+        """`refuses` lists request fields and types of response format (`json_schema`) that get a 400."""
         self.dimensions = dimensions
         self.refuses = set(refuses)
         self.respond = respond
@@ -154,12 +154,12 @@ class FakeModelServer:
         if refused := self._refused(body):
             fault = {"message": f"Unsupported parameter: '{refused}'", "type": "invalid_request_error"}
             return Reply(status=400, error=fault | {"param": refused, "code": "unsupported_parameter"})
-        if fault := self._find_fault(body):
-            return Reply(status=400, error={"message": fault, "type": "invalid_request_error", "param": "messages"})
+        if message := self._find_fault(body):
+            return Reply(status=400, error={"message": message, "type": "invalid_request_error", "param": "messages"})
         return self._replies.popleft() if self._replies else default(body)
 
     def _find_fault(self, body: Body) -> str | None:
-        """What servers say of messages about tools that do not fit together, and strict ones of broken arguments."""
+        """The error of a server for inconsistent tool messages, and of a strict one for malformed arguments."""
         if body.get("tools") == []:
             return "Invalid 'tools': empty array. Expected an array with minimum length 1."
         waiting: list[str] = []
@@ -197,14 +197,14 @@ class FakeModelServer:
 
 class _QuietServer(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no news; anything else is a fault of the fake."""
+        """Ignores clients that disconnect; anything else is a fault of the fake."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True  # as real servers do: else the second small packet waits for 40 ms
+    disable_nagle_algorithm = True  # as real servers do: otherwise the second small packet waits for 40 ms
     fake: FakeModelServer
 
     def log_message(self, *_: object) -> None:
@@ -242,7 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _complete(self, body: Body, reply: Reply) -> None:
         time.sleep(reply.delay * len(reply.pieces))
         text = "".join(reply.pieces)
-        message = {"role": "assistant", "content": None, "refusal": text} if reply.refusal else {"content": text}
+        message: Body = {"role": "assistant", "content": None, "refusal": text} if reply.refusal else {"content": text}
         if reply.calls:
             message = {"content": text or None, "tool_calls": [_whole_call(at, c) for at, c in enumerate(reply.calls)]}
         choice = {"index": 0, "message": {"role": "assistant"} | message, "finish_reason": _finish(reply)}
@@ -260,7 +260,7 @@ class _Handler(BaseHTTPRequestHandler):
             time.sleep(reply.delay)
             self._write_chunk(f"data: {event}\n\n".encode())
         if reply.ending == "cut":
-            self.close_connection = True  # not a reset, which could also take back what was sent
+            self.close_connection = True  # not a reset, which could discard data that was already sent
         else:
             self._write_chunk(b"")
 
@@ -326,7 +326,7 @@ def _is_object(text: str) -> bool:
 
 
 def _call_deltas(reply: Reply) -> Iterator[Body]:
-    """Id and name come once, with the first piece of each call; its arguments follow in pieces, known by the index."""
+    """The first piece of each call has its id and name; the pieces of its arguments follow under its index."""
     if reply.call_deltas is not None:
         yield from reply.call_deltas
         return
@@ -353,7 +353,7 @@ def _head(body: Body) -> Body:
 
 
 def _usage(body: Body, text: str) -> Body:
-    """Words as tokens, so that a test can foretell them."""
+    """Counts words as tokens, so that tests can predict the usage."""
     prompt = sum(len(str(message["content"]).split()) for message in body["messages"])
     return {"prompt_tokens": prompt, "completion_tokens": len(text.split()), "total_tokens": prompt + len(text.split())}
 

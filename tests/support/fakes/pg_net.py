@@ -1,4 +1,4 @@
-"""As much of pg_net and of Vault as our trigger and the Supabase CLI use, with the signatures of the real ones.
+"""The functions of pg_net and Vault that our trigger and the Supabase CLI call, with the real signatures.
 
 Requests stay in `net.http_request_queue`, unsent.
 """

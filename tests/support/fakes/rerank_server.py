@@ -4,8 +4,8 @@
         server.script(Fault(429, {"Retry-After": "0"}))
         RerankServer(base_url=server.base_url, model="fake").score("question", ["text"])
 
-The score of a text is the number of the question's words in it. As the real ones do, it answers best first, refuses a
-body of the other form and a wrong key, and in the second form more than 32 texts at once.
+The score of a text is the number of the question's words in it. Like the real servers, it answers best first, refuses a
+body of the other protocol and a wrong key, and in the second protocol more than 32 texts at once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tests.support.fakes.json_server import Body, FakeServer, Fault
 
 
 class FakeRerankServer(FakeServer):
-    """`requests` are the bodies alone."""
+    """`requests` holds the bodies only."""
 
     def __init__(self, form: Literal["cohere", "tei"] = "cohere", *, api_key: str | None = None) -> None:
         super().__init__(api_key=api_key)

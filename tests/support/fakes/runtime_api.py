@@ -1,4 +1,4 @@
-"""The Runtime API of Lambda on loopback, which runtimes ask for events and tell what became of them (2018-06-01)."""
+"""The Runtime API of Lambda on loopback (2018-06-01), from which runtimes get events and to which they send results."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Json = dict[str, Any]
 
 
 class FunctionError(Exception):
-    """What a function, or its start, failed with: `{errorMessage, errorType, stackTrace}`."""
+    """The error of a function or of its start: `{errorMessage, errorType, stackTrace}`."""
 
 
 class RuntimeApi:
-    """One function's side of the platform: hands events out one at a time."""
+    """The platform for one function: hands out events one at a time."""
 
     def __init__(self, name: str, timeout: int) -> None:
-        """`timeout` in seconds is what the function is given for each event."""
+        """`timeout` is the time limit of the function for each event, in seconds."""
         self.address = ""
         self.arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"
         self.timeout = timeout
@@ -36,7 +36,7 @@ class RuntimeApi:
         self.answers: queue.Queue[Any] = queue.Queue()
 
     def invoke(self, event: Any) -> Any:
-        """The function's answer to an event; raises FunctionError, also when none comes in time."""
+        """The function's result for an event; raises FunctionError if it fails or exceeds the timeout."""
         self.events.put((str(uuid.uuid4()), json.dumps(event).encode()))
         try:
             answer = self.answers.get(timeout=self.timeout)
@@ -85,10 +85,10 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 class _Server(ThreadingHTTPServer):
-    daemon_threads = True  # a runtime that was killed leaves its wait behind
+    daemon_threads = True  # a killed runtime leaves a waiting thread behind
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A runtime that was killed is no news."""
+        """Ignores the lost connection of a killed runtime."""
 
 
 @contextmanager

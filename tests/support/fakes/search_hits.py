@@ -1,4 +1,4 @@
-"""Passages for tests of what comes after the search."""
+"""Search hits for tests of the steps after the search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How Supabase Storage refuses: a 400 whose body says which status is meant; only faults are a 500."""
+"""Refusals of Supabase Storage: a 400 whose body has the actual status; only internal errors are a 500."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Reply = tuple[int, Any]
 
 
 class Refusal(Exception):
-    """What is said in the body: status, error, message."""
+    """The fields of the body: status, error, message."""
 
 
 NO_OBJECT = ("404", "not_found", "Object not found")

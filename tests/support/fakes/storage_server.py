@@ -1,12 +1,12 @@
-"""Supabase Storage on loopback, as storage 1.11 behaves: what our adapter, its clients and our trigger depend on.
+"""Supabase Storage on loopback, with the behaviour of version 1.11 that our adapter, its clients and our trigger use.
 
     with storage_server.run(dsn) as server:
         store = storage_supabase.connect(server.url, KEY, "documents")
 
-With a database it writes `storage.objects` there as the real one does: one INSERT when all bytes are stored, one UPDATE
-with a new version when they are overwritten, a DELETE when they are removed, under the role `service_role`; direct
-deletes are refused. Without one it remembers what it stores by itself. An upload without `upsert` looks whether the
-path is free when it starts and not again when it ends, so several at once all succeed.
+With a database it writes `storage.objects` as the real one does, under the role `service_role`: one INSERT when all
+bytes are stored, one UPDATE with a new version when they are overwritten, a DELETE when they are removed; direct
+deletes are refused. Without a database it keeps the objects in memory. An upload without `upsert` checks that its path
+is free when it starts and not again when it ends, so several concurrent uploads all succeed.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ create or replace trigger protect_objects_delete before delete on storage.object
 
 @dataclass
 class Stored:
-    """An object; `version` is new each time its bytes are."""
+    """An object; `version` changes whenever its bytes are stored."""
 
     content: bytes
     mime_type: str
@@ -73,7 +73,7 @@ class Stored:
 
 @dataclass
 class StorageServer:
-    """The objects by path, the requests seen, the limits of the bucket, and a reply that makes every request fail."""
+    """The objects by path, the received requests, the limits of the bucket, and a reply that fails every request."""
 
     dsn: str | None = None
     url: str = ""
@@ -109,7 +109,7 @@ class StorageServer:
         return claims
 
     def begin(self, path: str, *, upsert: bool) -> None:
-        """What is checked before the first byte is read."""
+        """Checks an upload before its first byte is read."""
         if path in self.objects and not upsert:
             raise Refusal(*DUPLICATE)
         with self.lock:
@@ -122,7 +122,7 @@ class StorageServer:
             raise Refusal("415", "invalid_mime_type", f"mime type {mime_type} is not supported")
 
     def complete(self, path: str, content: bytes, mime_type: str, owner_id: str | None = None) -> None:
-        """All bytes are there: the row is written, and only then does the object exist."""
+        """Completes an upload: writes the row, and only then the object exists."""
         stored = Stored(content, mime_type, str(uuid.uuid4()), owner_id)
         if self.dsn is not None:
             try:
@@ -212,7 +212,7 @@ class _Handler(BaseHTTPRequestHandler):
         except Refusal as exc:
             reply = refuse(*exc.args)
         except storage_uploads.CutOffError:
-            self.close_connection = True  # nobody is there to answer
+            self.close_connection = True  # no client is left to answer
             return
         self._send(*reply)
 
@@ -248,7 +248,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._serve_owner(f"{self.command} {operation}".strip(), name)
 
     def _serve_owner(self, route: str, name: str) -> Reply:
-        """What the holder of the secret key may do."""
+        """Serves requests with the secret key."""
         state = self.state
         upsert = self.headers.get("x-upsert") == "true"
         if route == "POST" or route == "PUT":

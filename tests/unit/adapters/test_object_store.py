@@ -49,7 +49,7 @@ def test_urls_look_like_those_of_supabase(store: object_store.LocalObjectStore) 
     assert parse_qs(address.query)["download"] == ["Été & Co.pdf"]
 
 
-def test_what_was_uploaded_can_be_had_back(store: object_store.LocalObjectStore, tmp_path: Path) -> None:
+def test_an_uploaded_file_can_be_downloaded(store: object_store.LocalObjectStore, tmp_path: Path) -> None:
     received = store.receive(PATH, upload_token(store), [b"12", b"345"], mime_type="application/pdf")
     assert (received.path, received.size, received.mime_type) == (PATH, 5, "application/pdf")
     assert received.etag == "827ccb0eea8a706c4c34a16891f84e7b"  # printf 12345 | md5sum
@@ -68,7 +68,7 @@ def test_overwriting_makes_a_new_version(store: object_store.LocalObjectStore) -
     assert (store._root / PATH).read_bytes() == b"two"
 
 
-def test_what_is_not_there(store: object_store.LocalObjectStore, tmp_path: Path) -> None:
+def test_a_missing_object_is_reported_as_missing(store: object_store.LocalObjectStore, tmp_path: Path) -> None:
     assert store.info(PATH) is None
     with pytest.raises(errors.NotFoundError):
         store.download(PATH, tmp_path / "copy")
@@ -77,7 +77,7 @@ def test_what_is_not_there(store: object_store.LocalObjectStore, tmp_path: Path)
     assert not (tmp_path / "copy").exists()
 
 
-def test_removes_what_there_is_and_the_empty_folders(store: object_store.LocalObjectStore) -> None:
+def test_existing_objects_and_empty_folders_are_removed(store: object_store.LocalObjectStore) -> None:
     store.put(PATH, [b"x"])
     store.put("6a1c/other/original.txt", [b"x"])
     assert store.remove([PATH, "6a1c/none/original.pdf"]) == 1
@@ -86,7 +86,7 @@ def test_removes_what_there_is_and_the_empty_folders(store: object_store.LocalOb
     assert not (store._root / "6a1c/9b2d").exists()
 
 
-def test_an_upload_over_the_limit_is_stopped_at_once_and_leaves_nothing(store: object_store.LocalObjectStore) -> None:
+def test_an_upload_over_the_limit_is_stopped_and_leaves_nothing(store: object_store.LocalObjectStore) -> None:
     """LIB-4"""
     pieces = iter([b"12345678", b"90A", b"never read"])
     with pytest.raises(errors.TooLargeError):
@@ -95,7 +95,7 @@ def test_an_upload_over_the_limit_is_stopped_at_once_and_leaves_nothing(store: o
     assert files_in(store) == []
 
 
-def test_an_upload_that_breaks_off_leaves_the_old_object(store: object_store.LocalObjectStore) -> None:
+def test_an_interrupted_upload_keeps_the_old_object(store: object_store.LocalObjectStore) -> None:
     def broken() -> Iterator[bytes]:
         yield b"half"
         raise ConnectionResetError
@@ -109,7 +109,7 @@ def test_an_upload_that_breaks_off_leaves_the_old_object(store: object_store.Loc
     assert (store._root / PATH).read_bytes() == b"old"
 
 
-def test_uploads_at_once_to_one_path_do_not_mix(store: object_store.LocalObjectStore) -> None:
+def test_concurrent_uploads_to_one_path_are_not_mixed_up(store: object_store.LocalObjectStore) -> None:
     def slowly(letter: bytes) -> object:
         for _ in range(10):
             yield letter
@@ -124,7 +124,7 @@ def test_uploads_at_once_to_one_path_do_not_mix(store: object_store.LocalObjectS
     assert files_in(store) == [f"documents/{PATH}"]
 
 
-def test_what_a_killed_process_left_is_removed_after_a_day(store: object_store.LocalObjectStore) -> None:
+def test_partial_files_of_killed_processes_are_removed_after_a_day(store: object_store.LocalObjectStore) -> None:
     store.put(PATH, [b"x"])
     old, young = store._incoming / "old", store._incoming / "young"
     for file in (old, young):
@@ -176,7 +176,7 @@ def test_a_token_expires(store: object_store.LocalObjectStore) -> None:
 
 
 def forged(store: object_store.LocalObjectStore) -> list[str]:
-    """Tokens that were not signed here as they are."""
+    """Tokens that this server did not sign."""
     body, signature = upload_token(store).split(".")
     claims = json.loads(base64.urlsafe_b64decode(body + "=="))
     later = base64.urlsafe_b64encode(json.dumps({**claims, "exp": claims["exp"] + 9}).encode()).decode().rstrip("=")
@@ -202,20 +202,18 @@ def test_a_forged_token_is_refused_before_anything_is_read(store: object_store.L
         assert list(pieces) == [b"x"]
 
 
-def test_another_secret_signs_nothing_here(store: object_store.LocalObjectStore, tmp_path: Path) -> None:
+def test_a_token_signed_with_another_secret_is_refused(store: object_store.LocalObjectStore, tmp_path: Path) -> None:
     other = object_store.LocalObjectStore(tmp_path, SECRET + b"!", "http://127.0.0.1")
     with pytest.raises(errors.NotAllowedError):
         store.receive(PATH, upload_token(other), [b"x"])
 
 
-def test_a_folder_that_cannot_be_written_is_said_in_our_words(
-    store: object_store.LocalObjectStore, tmp_path: Path
-) -> None:
+def test_an_unwritable_folder_raises_our_error(store: object_store.LocalObjectStore, tmp_path: Path) -> None:
     (tmp_path / "storage").write_text("a file where the folder should be")
     with pytest.raises(errors.StorageUnavailableError, match="Not a directory"):
         store.put(PATH, [b"x"])
 
 
-def test_the_path_in_a_url_reads_back_as_it_was(store: object_store.LocalObjectStore) -> None:
+def test_a_path_survives_its_round_trip_through_a_url(store: object_store.LocalObjectStore) -> None:
     path = "A_b-c/1.2/original.md"
     assert unquote(urlsplit(store.sign_upload(path).url).path).endswith(f"/documents/{path}")

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -25,15 +26,16 @@ def server() -> Iterator[FakeModelServer]:
         yield running
 
 
-def chat_model(server: FakeModelServer, **options: object) -> OpenAIChatModel:
-    return OpenAIChatModel(
-        **{"model": "fake", "base_url": server.base_url, "api_key": KEY, "patience": QUICK} | options
-    )
+def usual_options(server: FakeModelServer) -> dict[str, Any]:
+    return {"model": "fake", "base_url": server.base_url, "api_key": KEY, "patience": QUICK}
 
 
-def embedder(server: FakeModelServer, **options: object) -> OpenAIEmbedder:
-    given = {"model": "fake", "dimensions": 8, "base_url": server.base_url, "api_key": KEY, "patience": QUICK}
-    return OpenAIEmbedder(**given | options)
+def chat_model(server: FakeModelServer, **options: Any) -> OpenAIChatModel:
+    return OpenAIChatModel(**usual_options(server) | options)
+
+
+def embedder(server: FakeModelServer, **options: Any) -> OpenAIEmbedder:
+    return OpenAIEmbedder(**usual_options(server) | {"dimensions": 8} | options)
 
 
 def test_a_completion_streams_and_counts_its_tokens(server: FakeModelServer) -> None:
@@ -58,7 +60,7 @@ def test_a_completion_streams_and_counts_its_tokens(server: FakeModelServer) -> 
         pytest.param(["stream_options", "temperature"], ["json_schema"] * 3, id="no-options"),
     ],
 )
-def test_what_a_server_does_not_know_is_left_out_and_remembered(refuses: list[str], formats: list[str | None]) -> None:
+def test_unsupported_parameters_are_left_out_and_remembered(refuses: list[str], formats: list[str | None]) -> None:
     """CHAT-4"""
     with FakeModelServer(refuses=refuses) as server:
         model = chat_model(server)
@@ -80,14 +82,16 @@ def test_what_a_server_does_not_know_is_left_out_and_remembered(refuses: list[st
         pytest.param(Reply(raw=b"<html>busy</html>", status=503), id="html"),
     ],
 )
-def test_a_failure_before_any_text_is_tried_again(server: FakeModelServer, failure: Reply) -> None:
+def test_a_failure_before_any_text_is_retried(server: FakeModelServer, failure: Reply) -> None:
     server.script(failure, "good")
     assert "".join(chat_model(server).stream(HELLO)) == "good"
     assert len(server.chats) == 2
 
 
 @pytest.mark.parametrize("ending", ["cut", "silent", "error"])
-def test_nothing_is_tried_again_once_text_has_come(server: FakeModelServer, ending: str) -> None:
+def test_a_failure_after_the_first_text_is_not_retried(
+    server: FakeModelServer, ending: Literal["cut", "silent", "error"]
+) -> None:
     server.script(Reply(["half "], ending=ending), "never")
     stream = iter(chat_model(server).stream(HELLO))
     assert next(stream) == "half "
@@ -109,7 +113,7 @@ def test_nothing_is_tried_again_once_text_has_come(server: FakeModelServer, endi
         (503, {}, errors.ModelUnavailableError),
     ],
 )
-def test_a_status_becomes_our_error_and_never_tells_the_key(
+def test_each_status_becomes_our_error_without_the_key(
     server: FakeModelServer, status: int, fault: dict[str, str], error: type[errors.IbidError]
 ) -> None:
     reply = Reply(
@@ -123,7 +127,7 @@ def test_a_status_becomes_our_error_and_never_tells_the_key(
     assert len(server.chats) == (1 if error is errors.ModelRejectedError else QUICK.attempts)
 
 
-def test_a_server_that_asks_for_more_time_than_there_is_fails_at_once(server: FakeModelServer) -> None:
+def test_a_retry_after_beyond_the_time_limit_fails_at_once(server: FakeModelServer) -> None:
     server.script(Reply(status=429, headers={"Retry-After": "3600"}), "never")
     started = time.monotonic()
     with pytest.raises(errors.ModelRateLimitedError) as caught:
@@ -132,23 +136,21 @@ def test_a_server_that_asks_for_more_time_than_there_is_fails_at_once(server: Fa
     assert time.monotonic() - started < 2
 
 
-def test_a_server_that_is_not_there_is_unavailable() -> None:
+def test_an_unreachable_server_is_unavailable() -> None:
     with FakeModelServer() as gone:
         model = chat_model(gone)
     with pytest.raises(errors.ModelUnavailableError):
         model.stream(HELLO)
 
 
-def test_a_silent_server_is_given_up(server: FakeModelServer) -> None:
+def test_a_silent_server_times_out(server: FakeModelServer) -> None:
     server.script(Reply(["a", "b"], delay=0.4))
     with pytest.raises(errors.ModelUnavailableError, match="too slow"):
         list(chat_model(server, read_seconds=0.2, patience=Patience(attempts=1)).stream(HELLO))
 
 
-def test_a_server_that_only_sends_comments_is_given_up(
-    server: FakeModelServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """CHAT-2: they are no silence, but no word either."""
+def test_a_server_that_only_sends_comments_times_out(server: FakeModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CHAT-2: comments end the silence but are no text."""
     monkeypatch.setattr(openai_connection, "COMMENT_SECONDS", 0.3)
     server.script(Reply(["late"], comments=100, delay=0.05))
     started = time.monotonic()
@@ -164,7 +166,7 @@ def test_comments_before_the_first_word_are_waited_for(server: FakeModelServer) 
     assert list(chat_model(server, read_seconds=0.2).stream(HELLO)) == ["word"]
 
 
-def test_thoughts_do_not_go_on_for_ever(server: FakeModelServer) -> None:
+def test_reasoning_without_an_answer_times_out(server: FakeModelServer) -> None:
     server.script(Reply([""] * 100, delay=0.05))
     with pytest.raises(errors.ModelUnavailableError, match="too long"):
         chat_model(server, total_seconds=0.2, patience=Patience(attempts=1)).stream(HELLO)
@@ -176,11 +178,11 @@ def test_questions_share_a_connection(server: FakeModelServer) -> None:
     for text in ("one", "two", "three"):
         server.script(text)
         assert "".join(model.stream(HELLO)) == text
-        time.sleep(0.1)  # for the end of the body, which nobody waits for
+        time.sleep(0.1)  # for the end of the body, for which no caller waits
     assert len({request["client"] for request in server.requests}) == 1
 
 
-def test_a_stream_that_was_left_does_not_serve_the_next_question(server: FakeModelServer) -> None:
+def test_an_abandoned_stream_is_not_reused_for_the_next_question(server: FakeModelServer) -> None:
     model = chat_model(server)
     server.script(Reply(["word "] * 100, delay=0.01), "next")
     stream = model.stream(HELLO)
@@ -207,7 +209,7 @@ def test_the_halves_of_an_emoji_are_joined_across_pieces(server: FakeModelServer
     assert "".join(chat_model(server).stream(HELLO)) == text
 
 
-def test_closing_the_stream_hangs_up(server: FakeModelServer) -> None:
+def test_closing_the_stream_closes_the_connection(server: FakeModelServer) -> None:
     server.script(Reply(["word "] * 500, delay=0.01))
     stream = chat_model(server).stream(HELLO)
     next(iter(stream))
@@ -215,13 +217,13 @@ def test_closing_the_stream_hangs_up(server: FakeModelServer) -> None:
     assert server.closed_early.wait(5)
 
 
-def test_a_refusal_is_text(server: FakeModelServer) -> None:
+def test_a_refusal_is_streamed_as_text(server: FakeModelServer) -> None:
     server.script(Reply(["I cannot."], refusal=True))
     assert "".join(chat_model(server).stream(HELLO)) == "I cannot."
 
 
 @pytest.mark.parametrize("refuses", [[], ["encoding_format"]], ids=["base64", "floats"])
-def test_vectors_come_in_order_and_of_unit_length(refuses: list[str]) -> None:
+def test_vectors_are_in_order_and_of_unit_length(refuses: list[str]) -> None:
     with FakeModelServer(dimensions=8, refuses=refuses) as server:
         vectors = embedder(server).embed(["one two", "three", ""])
     expected = np.array([word_vector(text, 8) for text in ("one two", "three", " ")], np.float32)
@@ -229,7 +231,7 @@ def test_vectors_come_in_order_and_of_unit_length(refuses: list[str]) -> None:
     assert np.asarray(vectors).dtype == np.float32
 
 
-def test_nothing_to_embed_asks_nobody(server: FakeModelServer) -> None:
+def test_no_texts_send_no_embedding_request(server: FakeModelServer) -> None:
     assert embedder(server).embed([]) == []
     assert server.requests == []
 
@@ -258,7 +260,7 @@ def test_vectors_that_cannot_be_used_are_rejected(server: FakeModelServer, vecto
         embedder(server).embed(["a"])
 
 
-def test_a_number_that_no_vector_holds_is_rejected() -> None:
+def test_a_non_finite_number_in_a_vector_is_rejected() -> None:
     """ING-8"""
     with FakeModelServer(dimensions=8, refuses=["encoding_format"]) as server:
         server.script(Reply(vectors=[[10**400, *[1.0] * 7]]))
@@ -266,14 +268,14 @@ def test_a_number_that_no_vector_holds_is_rejected() -> None:
             embedder(server).embed(["a"])
 
 
-def test_a_rate_limited_embedding_waits_and_goes_on(server: FakeModelServer) -> None:
+def test_a_rate_limited_embedding_waits_and_succeeds(server: FakeModelServer) -> None:
     """ING-8"""
     server.script(Reply(status=429, headers={"Retry-After": "0.01"}))
     assert len(embedder(server).embed(["a"])) == 1
 
 
 @pytest.mark.parametrize("text", ["word " * 40, "élève étudié " * 20, "今天很好" * 20], ids=["en", "fr", "zh"])
-def test_tokens_are_estimated_on_the_safe_side(server: FakeModelServer, text: str) -> None:
+def test_tokens_are_never_underestimated(server: FakeModelServer, text: str) -> None:
     assert embedder(server).count_tokens(text) >= max(len(text.split()), len(text.encode()) // 4)
 
 
@@ -281,7 +283,7 @@ def test_tokens_are_estimated_on_the_safe_side(server: FakeModelServer, text: st
     "chunk",
     ['{"choices": "zzz"}', "[1, 2]", '{"choices": [null], "usage": "x"}', '{"choices": [{"delta": {"content": []}}]}'],
 )
-def test_a_chunk_of_another_shape_is_the_servers_fault(server: FakeModelServer, chunk: str) -> None:
+def test_a_malformed_chunk_is_an_error_of_the_server(server: FakeModelServer, chunk: str) -> None:
     """CHAT-2"""
     server.script(*[Reply(raw=f"data: {chunk}\n\ndata: [DONE]\n\n".encode())] * 10)
     with pytest.raises(errors.ModelUnavailableError):

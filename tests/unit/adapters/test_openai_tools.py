@@ -1,4 +1,4 @@
-"""Tools on the wire: offered, called in pieces of every make, answered, refused."""
+"""Tools in OpenAI's protocol: offered, called in the pieces of different servers, answered, refused."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ ODD_STREAMS: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
 
 
 @pytest.mark.parametrize(("deltas", "made"), ODD_STREAMS.values(), ids=ODD_STREAMS)
-def test_calls_of_other_makes_are_read_too(
+def test_calls_in_the_format_of_other_servers_are_read(
     server: FakeModelServer, deltas: list[dict[str, Any]], made: list[tuple[str, str]]
 ) -> None:
     """CHAT-9"""
@@ -95,12 +95,12 @@ def test_calls_of_other_makes_are_read_too(
     assert all(call.id for call in calls)
 
 
-def test_calls_that_are_cut_off_are_asked_for_again(server: FakeModelServer) -> None:
+def test_truncated_calls_are_requested_again(server: FakeModelServer) -> None:
     server.script(Reply(calls=[Call("note_read")], ending="cut"), "good")
     assert ask(server) == ("good", ())
 
 
-def test_results_are_handed_back_under_the_calls_they_answer(server: FakeModelServer) -> None:
+def test_results_are_returned_under_the_id_of_their_call(server: FakeModelServer) -> None:
     """CHAT-9"""
     ask(server, ROUND)
     assert server.chats[0]["messages"][2:] == [
@@ -124,7 +124,7 @@ def test_results_are_handed_back_under_the_calls_they_answer(server: FakeModelSe
 PLAIN = 'question\n\nResult of note_search {"query": "x"}:\none\n\nResult of f {}:\ntwo'
 
 
-def test_without_tools_on_offer_their_results_are_told_by_the_question(server: FakeModelServer) -> None:
+def test_without_tools_in_the_request_results_are_sent_with_the_question(server: FakeModelServer) -> None:
     """CHAT-9"""
     "".join(chat_model(server).stream(ROUND))
     assert "tools" not in server.chats[0]
@@ -145,7 +145,7 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("message", REFUSALS)
-def test_a_server_that_takes_no_tools_is_asked_without_them_from_then_on(server: FakeModelServer, message: str) -> None:
+def test_a_server_that_refuses_tools_is_asked_without_them_from_then_on(server: FakeModelServer, message: str) -> None:
     """CHAT-9"""
     model = chat_model(server)
     server.script(Reply(status=400, error={"message": message}), "first", "second")
@@ -156,7 +156,7 @@ def test_a_server_that_takes_no_tools_is_asked_without_them_from_then_on(server:
     assert server.chats[1]["messages"][-1]["content"] == PLAIN
 
 
-def test_a_refusal_that_names_tools_is_final_where_none_were_offered(server: FakeModelServer) -> None:
+def test_a_refusal_of_tools_is_final_if_none_were_offered(server: FakeModelServer) -> None:
     server.script(Reply(status=400, error={"message": "tools?"}))
     with pytest.raises(errors.ModelRejectedError):
         chat_model(server).stream(HELLO)

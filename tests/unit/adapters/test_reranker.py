@@ -10,8 +10,8 @@ import pytest
 from functions.adapters.models.openai_connection import Patience
 from functions.adapters.models.reranker import RerankServer
 from functions.core import errors
+from tests.support.fakes.json_server import Fault
 from tests.support.fakes.rerank_server import FakeRerankServer
-from tests.support.fakes.token_server import Fault
 
 KEY = "sk-secret-key-of-the-test"
 QUICK = Patience(attempts=3, total_seconds=5, first_wait=0.01)
@@ -28,30 +28,31 @@ def server() -> Iterator[FakeRerankServer]:
 
 
 def reranker(server: FakeRerankServer, **given: Any) -> RerankServer:
-    return RerankServer(**{"base_url": server.base_url, "model": "fake", "api_key": KEY, "patience": QUICK} | given)
+    usual: dict[str, Any] = {"base_url": server.base_url, "model": "fake", "api_key": KEY, "patience": QUICK}
+    return RerankServer(**usual | given)
 
 
 def results(*rows: tuple[Any, Any]) -> Fault:
     return Fault(body={"results": [{"index": index, "relevance_score": score} for index, score in rows]})
 
 
-def test_scores_come_in_the_order_of_the_texts(server: FakeRerankServer) -> None:
+def test_scores_are_in_the_order_of_the_texts(server: FakeRerankServer) -> None:
     """RET-9"""
     assert reranker(server).score(QUESTION, TEXTS) == SCORES
     assert server.requests == [{"model": "fake", "query": QUESTION, "documents": TEXTS, "top_n": 3}]
 
 
 @pytest.mark.parametrize("suffix", ["/", "/rerank", "/rerank/"])
-def test_the_address_may_end_in_the_route(server: FakeRerankServer, suffix: str) -> None:
+def test_the_configured_address_may_include_the_route(server: FakeRerankServer, suffix: str) -> None:
     assert reranker(server, base_url=server.base_url + suffix).score(QUESTION, TEXTS) == SCORES
 
 
-def test_without_a_model_none_is_named(server: FakeRerankServer) -> None:
+def test_without_a_model_the_request_names_none(server: FakeRerankServer) -> None:
     reranker(server, model=None).score(QUESTION, TEXTS)
     assert "model" not in server.requests[0]
 
 
-def test_a_server_of_the_other_form_is_recognised_by_its_refusal_and_remembered() -> None:
+def test_a_server_of_the_other_protocol_is_recognized_by_its_refusal_and_remembered() -> None:
     """RET-9"""
     with FakeRerankServer("tei") as server:
         asked = reranker(server)
@@ -60,14 +61,14 @@ def test_a_server_of_the_other_form_is_recognised_by_its_refusal_and_remembered(
         assert server.requests[1] == {"query": QUESTION, "texts": TEXTS, "truncate": True}
 
 
-def test_the_other_form_gets_no_more_texts_at_once_than_it_takes() -> None:
+def test_the_other_protocol_gets_batches_within_its_limit() -> None:
     """RET-9"""
     with FakeRerankServer("tei") as server:
         assert reranker(server).score("ferry", ["ferry", "bakery"] * 35) == [1.0, 0.0] * 35
         assert [len(body["texts"]) for body in server.requests[1:]] == [32, 32, 6]
 
 
-def test_a_refusal_about_other_things_does_not_change_the_form(server: FakeRerankServer) -> None:
+def test_an_unrelated_refusal_does_not_change_the_protocol(server: FakeRerankServer) -> None:
     asked = reranker(server)
     server.script(Fault(400, body={"message": "the texts are too long"}))
     with pytest.raises(errors.ModelRejectedError):
@@ -84,7 +85,7 @@ def test_a_refusal_about_other_things_does_not_change_the_form(server: FakeReran
     ],
     ids=["jina", "voyage", "bare"],
 )
-def test_replies_of_other_servers_are_read(server: FakeRerankServer, reply: Any) -> None:
+def test_replies_of_compatible_servers_are_read(server: FakeRerankServer, reply: Any) -> None:
     """RET-9"""
     server.script(Fault(body=reply))
     assert reranker(server).score(QUESTION, TEXTS) == [1.0, 4.0, -2.5]
@@ -100,14 +101,14 @@ def test_replies_of_other_servers_are_read(server: FakeRerankServer, reply: Any)
     ],
     ids=["fault", "limit", "two", "cut-off"],
 )
-def test_what_may_pass_is_tried_again(server: FakeRerankServer, faults: list[Fault]) -> None:
+def test_a_transient_failure_is_retried(server: FakeRerankServer, faults: list[Fault]) -> None:
     """RET-9"""
     server.script(*faults)
     assert reranker(server).score(QUESTION, TEXTS) == SCORES
     assert len(server.requests) == len(faults) + 1
 
 
-def test_a_server_that_asks_for_too_long_a_wait_is_not_waited_for(server: FakeRerankServer) -> None:
+def test_a_retry_after_that_is_too_long_is_not_waited_for(server: FakeRerankServer) -> None:
     """RET-9"""
     server.script(Fault(429, {"Retry-After": "60"}, {}))
     started = time.monotonic()
@@ -116,7 +117,7 @@ def test_a_server_that_asks_for_too_long_a_wait_is_not_waited_for(server: FakeRe
     assert (len(server.requests), time.monotonic() - started < 2) == (1, True)
 
 
-def test_a_server_slower_than_the_time_limit_is_given_up(server: FakeRerankServer) -> None:
+def test_a_server_slower_than_the_time_limit_times_out(server: FakeRerankServer) -> None:
     """RET-9"""
     server.script(Fault(body={}, delay=1.0))
     asked = reranker(server, read_seconds=0.2, patience=Patience(attempts=1))
@@ -124,7 +125,7 @@ def test_a_server_slower_than_the_time_limit_is_given_up(server: FakeRerankServe
         asked.score(QUESTION, TEXTS)
 
 
-def test_a_server_that_is_not_there_is_unavailable() -> None:
+def test_an_unreachable_server_is_unavailable() -> None:
     asked = RerankServer(base_url="http://127.0.0.1:9", patience=Patience(attempts=1))
     with pytest.raises(errors.ModelUnavailableError):
         asked.score(QUESTION, TEXTS)
@@ -155,9 +156,7 @@ def test_a_server_that_is_not_there_is_unavailable() -> None:
     ],
     ids=range(19),
 )
-def test_a_reply_without_one_score_for_each_text_is_refused_and_not_asked_for_again(
-    server: FakeRerankServer, fault: Fault
-) -> None:
+def test_a_reply_without_one_score_per_text_is_refused_and_not_retried(server: FakeRerankServer, fault: Fault) -> None:
     """RET-9"""
     server.script(fault)
     with pytest.raises(errors.ModelRejectedError):
@@ -174,6 +173,6 @@ def test_the_key_is_never_part_of_a_message(server: FakeRerankServer) -> None:
 
 
 @pytest.mark.parametrize("question", ["a\x00b", "x" * 100_000, "'; drop table", "\u202e%s {}"], ids=range(4))
-def test_odd_questions_reach_the_server_as_they_are(server: FakeRerankServer, question: str) -> None:
+def test_unusual_questions_reach_the_server_unchanged(server: FakeRerankServer, question: str) -> None:
     assert len(reranker(server).score(question, TEXTS)) == 3
     assert server.requests[0]["query"] == question

@@ -1,4 +1,4 @@
-"""The nudge through SQS, with the real client: it arrives, or it is lost quickly and costs nobody anything."""
+"""The nudge through SQS, with the real client: it arrives, or fails quickly without an error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUEUE = "https://sqs.eu-central-1.amazonaws.com/123456789012/ibid-dev-ingest"
 
 
 class Queue(FakeServer):
-    """Takes every message."""
+    """A queue that accepts every message."""
 
     def answer(self, route: str, body: Body) -> Fault:
         return Fault(body={"MessageId": "1"}, headers={"Content-Type": "application/x-amz-json-1.0"})
@@ -35,7 +35,7 @@ def queue(monkeypatch: pytest.MonkeyPatch) -> Iterator[Queue]:
         sqs._client.cache_clear()
 
 
-def test_a_job_is_named_to_the_queue(queue: Queue) -> None:
+def test_a_nudge_sends_the_id_of_its_job(queue: Queue) -> None:
     """ING-10"""
     for job_id in (7, 8):
         sqs.send_job(QUEUE, job_id)
@@ -51,7 +51,7 @@ def test_a_job_is_named_to_the_queue(queue: Queue) -> None:
     [Fault(403, body={"__type": "AccessDeniedException"}), Fault(500), Fault(delay=4)],
     ids=["denied", "broken", "slow"],
 )
-def test_a_queue_that_does_not_take_it_costs_seconds_and_is_logged(
+def test_a_failing_queue_costs_seconds_at_most_and_is_logged(
     queue: Queue, fault: Fault, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.ERROR, "functions")

@@ -1,4 +1,4 @@
-"""The Supabase adapter through the real client, against a server that answers as the real one does."""
+"""The Supabase adapter with the real client, against a fake that answers like Supabase Storage."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_client_uploads_to_the_signed_url(
     ]
 
 
-def test_a_large_file_may_be_sent_in_pieces(
+def test_a_large_file_gets_a_resumable_upload(
     store: storage_supabase.SupabaseObjectStore, server: storage_server.StorageServer
 ) -> None:
     """LIB-3"""
@@ -65,7 +65,7 @@ def test_a_large_file_may_be_sent_in_pieces(
     ],
     ids=["hosted", "own-domain", "local"],
 )
-def test_large_files_go_to_the_host_that_is_for_them(project: str, host: str) -> None:
+def test_large_files_go_to_the_storage_host(project: str, host: str) -> None:
     signed_url = f"{project}/storage/v1/object/upload/sign/documents/a/original.pdf?token=x"
     assert storage_supabase._resumable_url(signed_url) == f"{host}/storage/v1/upload/resumable/sign"
 
@@ -77,14 +77,16 @@ def test_a_project_address_may_end_in_a_slash(server: storage_server.StorageServ
     assert httpx.put(signed.url, content=b"x", headers=signed.headers).is_success
 
 
-def test_says_what_is_stored(store: storage_supabase.SupabaseObjectStore, server: storage_server.StorageServer) -> None:
+def test_info_describes_the_stored_object(
+    store: storage_supabase.SupabaseObjectStore, server: storage_server.StorageServer
+) -> None:
     created = datetime.fromisoformat("2026-11-21T12:00:00.123456+00:00")
     server.objects[PATH] = Stored(b"12345", "application/pdf", created=created)
     assert store.info(PATH) == models.StoredObject(PATH, 5, "application/pdf", created)
     assert store.info("6a1c/other/original.pdf") is None
 
 
-def test_streams_a_download_to_a_file(
+def test_a_download_is_streamed_to_a_file(
     store: storage_supabase.SupabaseObjectStore, server: storage_server.StorageServer, tmp_path: Path
 ) -> None:
     content = bytes(range(256)) * 20_000
@@ -93,7 +95,7 @@ def test_streams_a_download_to_a_file(
     assert (tmp_path / "copy").read_bytes() == content
 
 
-def test_a_download_url_carries_the_name_of_the_file(
+def test_a_download_url_contains_the_file_name(
     store: storage_supabase.SupabaseObjectStore, server: storage_server.StorageServer
 ) -> None:
     server.objects[PATH] = Stored(b"12345", "application/pdf")
@@ -102,7 +104,7 @@ def test_a_download_url_carries_the_name_of_the_file(
     assert httpx.get(url).content == b"12345"
 
 
-def test_removes_what_there_is_in_batches(
+def test_objects_are_removed_in_batches(
     store: storage_supabase.SupabaseObjectStore, server: storage_server.StorageServer
 ) -> None:
     names = [f"a/{number}/original.txt" for number in range(storage_supabase.REMOVE_AT_ONCE + 1)]
@@ -112,7 +114,7 @@ def test_removes_what_there_is_in_batches(
     assert server.requests == ["DELETE documents"] * 2
 
 
-def test_removing_nothing_asks_nobody(
+def test_removing_nothing_sends_no_request(
     store: storage_supabase.SupabaseObjectStore, server: storage_server.StorageServer
 ) -> None:
     assert store.remove([]) == 0
@@ -136,7 +138,7 @@ def test_removing_nothing_asks_nobody(
     ],
     ids=["object", "bucket", "duplicate", "size", "type", "key", "server", "gateway"],
 )
-def test_failures_become_ours(
+def test_failures_become_our_errors(
     store: storage_supabase.SupabaseObjectStore,
     server: storage_server.StorageServer,
     failure: tuple[int, dict[str, str]],
@@ -154,13 +156,13 @@ def test_a_missing_object_cannot_be_downloaded(store: storage_supabase.SupabaseO
     assert not (tmp_path / "copy").exists()
 
 
-def test_a_wrong_key_is_the_administrators_matter(server: storage_server.StorageServer) -> None:
+def test_a_wrong_key_is_reported_as_a_misconfiguration(server: storage_server.StorageServer) -> None:
     with pytest.raises(errors.StorageUnavailableError, match="administrator"):
         storage_supabase.connect(server.url, "sb_secret_other", "documents").sign_upload(PATH)
 
 
-def test_the_secret_key_is_not_taken_along_elsewhere() -> None:
-    """SEC-5: only addresses that an administrator has set are asked."""
+def test_the_secret_key_is_not_sent_to_other_hosts() -> None:
+    """SEC-5: requests go only to addresses that an administrator has configured."""
     with key_server.serve_keys() as named, key_server.serve_keys() as elsewhere:
         named.status, named.location = 307, f"{elsewhere.url}/"
         named.found_anywhere = elsewhere.found_anywhere = True
@@ -170,7 +172,7 @@ def test_the_secret_key_is_not_taken_along_elsewhere() -> None:
         assert (named.visits, elsewhere.visits) == (1, 0)
 
 
-def test_an_unreachable_server_may_be_tried_again() -> None:
+def test_an_unreachable_server_is_a_retryable_error() -> None:
     store = storage_supabase.connect("http://127.0.0.1:9", storage_refusals.KEY, "documents")
     with pytest.raises(errors.StorageUnavailableError) as raised:
         store.info(PATH)

@@ -1,4 +1,4 @@
-"""What becomes of Tesseract's report, and of Tesseract when it fails. Most of it needs a program, not this one."""
+"""Reading Tesseract's report, and its failures. Most tests replace the program by a script."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def make_program(folder: Path, script: str, name: str = "tesseract") -> str:
 
 
 def recognize(folder: Path, *rows: str) -> ports.RecognizedPage:
-    """What is made of a report of these rows."""
+    """The text recognized from a report with these rows."""
     (folder / "report.tsv").write_text("\n".join([HEADER, PAGE, *rows, ""]))
     program = make_program(folder, f"cat > /dev/null; cat '{folder}/report.tsv'")
     return Tesseract(program, "eng").recognize(b"png", timeout=10)
@@ -54,7 +54,7 @@ def read(path: Path) -> ports.RecognizedPage:
     return found.recognize(draw(path), timeout=60)
 
 
-def test_words_lines_and_paragraphs_are_apart_as_they_stand(tmp_path: Path) -> None:
+def test_words_lines_and_paragraphs_are_separated_as_in_the_image(tmp_path: Path) -> None:
     """ING-2"""
     places = {"One": "1 1 1", "two": "1 1 1", "three-": "1 1 2", "four": "1 2 1", "five": "2 1 1"}
     found = recognize(tmp_path, *(word(text, place) for text, place in places.items()))
@@ -62,7 +62,7 @@ def test_words_lines_and_paragraphs_are_apart_as_they_stand(tmp_path: Path) -> N
     assert [found.text[each.start : each.end] for each in found.recognition.words] == list(places)
 
 
-def test_boxes_are_fractions_of_the_picture(tmp_path: Path) -> None:
+def test_boxes_are_fractions_of_the_image(tmp_path: Path) -> None:
     """ING-2"""
     found = recognize(tmp_path, word("Word", box="100 200 50 20"))
     assert found.recognition.words == (RecognizedWord(0, 4, 0.1, 0.1, 0.15, 0.11),)
@@ -86,7 +86,7 @@ def test_confidence_is_the_mean_over_the_characters_of_words(tmp_path: Path) -> 
         ("|B", 96, "B Kept words"),
     ],
 )
-def test_what_is_no_word_is_left_out(tmp_path: Path, text: str, confidence: float, expected: str) -> None:
+def test_noise_is_left_out(tmp_path: Path, text: str, confidence: float, expected: str) -> None:
     """ING-2"""
     assert recognize(tmp_path, word(text, confidence=confidence), word("Kept"), word("words")).text == expected
 
@@ -98,18 +98,18 @@ def test_a_block_that_is_mostly_noise_is_left_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rows", [[], [word("a")], [word("é"), word("§", confidence=99)]], ids=len)
-def test_a_picture_without_a_word_has_no_text(tmp_path: Path, rows: list[str]) -> None:
+def test_an_image_without_words_has_no_text(tmp_path: Path, rows: list[str]) -> None:
     """ING-2"""
     assert recognize(tmp_path, *rows) == ports.RecognizedPage("", models.Recognition(0.0, ()))
 
 
-def test_one_thread_and_the_languages_are_asked_for(tmp_path: Path) -> None:
+def test_tesseract_runs_with_one_thread_and_the_configured_languages(tmp_path: Path) -> None:
     program = make_program(tmp_path, f'cat > /dev/null; echo "$OMP_THREAD_LIMIT $*" > "{tmp_path}/seen"')
     Tesseract(program, "eng+fra").recognize(b"png", timeout=10)
     assert (tmp_path / "seen").read_text() == "1 stdin stdout -l eng+fra --psm 3 tsv\n"
 
 
-def test_after_the_timeout_nothing_of_it_runs_on(tmp_path: Path) -> None:
+def test_after_the_timeout_all_its_processes_are_ended(tmp_path: Path) -> None:
     program = make_program(tmp_path, f"sleep 60 &\necho $! > '{tmp_path}/pid'\nwait")
     started = time.monotonic()
     with pytest.raises(errors.RecognitionError):
@@ -123,7 +123,7 @@ def is_running(pid: int) -> bool:
         try:
             os.kill(pid, 0)
             if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
-                return False  # ended, and waits for somebody to notice
+                return False  # a zombie: it has ended and was not waited for
         except (ProcessLookupError, FileNotFoundError):
             return False
         time.sleep(0.1)
@@ -136,7 +136,7 @@ def test_a_failure_is_a_recognition_error(tmp_path: Path, script: str) -> None:
         Tesseract(make_program(tmp_path, script), "eng").recognize(b"png" * 100_000, timeout=10)
 
 
-def test_a_program_that_is_gone_is_a_recognition_error(tmp_path: Path) -> None:
+def test_a_missing_program_is_a_recognition_error(tmp_path: Path) -> None:
     with pytest.raises(errors.RecognitionError):
         Tesseract(str(tmp_path / "tesseract"), "eng").recognize(b"png", timeout=10)
 
@@ -152,7 +152,7 @@ def test_the_installed_languages_are_used(
     assert tesseract.find_tesseract() == (expected and Tesseract(program, expected))
 
 
-def test_without_a_working_program_there_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_working_program_there_is_no_recognizer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert tesseract.find_tesseract() is None
     make_program(tmp_path, "exit 127")
@@ -175,13 +175,13 @@ def test_both_languages_are_read(tmp_path: Path) -> None:
     assert read(documents.make_pdf(tmp_path / "a.pdf", lines)).text.split() == " ".join(lines).split()
 
 
-def test_a_word_cut_at_the_line_end_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_word_hyphenated_at_a_line_end_is_left_unchanged(tmp_path: Path) -> None:
     """ING-2"""
     assert "con-\ntinued" in read(documents.make_pdf(tmp_path / "a.pdf", ["The office con-", "tinued to pay."])).text
 
 
 @pytest.mark.parametrize("png", [b"", b"no picture", b"\x89PNG\r\n\x1a\n"])
-def test_what_is_no_picture_is_a_recognition_error(png: bytes) -> None:
+def test_an_invalid_image_is_a_recognition_error(png: bytes) -> None:
     requirements.need_tesseract()
     found = tesseract.find_tesseract()
     assert found is not None
@@ -190,7 +190,7 @@ def test_what_is_no_picture_is_a_recognition_error(png: bytes) -> None:
 
 
 @pytest.mark.parametrize("size", [(1, 1), (30_000, 3), (3, 30_000)])
-def test_a_strange_shape_has_no_text(size: tuple[int, int]) -> None:
+def test_an_image_of_extreme_proportions_has_no_text(size: tuple[int, int]) -> None:
     requirements.need_tesseract()
     found = tesseract.find_tesseract()
     assert found is not None

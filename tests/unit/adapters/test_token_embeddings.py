@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from functions.adapters.models.openai_embedder import OpenAIEmbedder
 
 from functions.adapters.laptop.embedder import LocalEmbedder
 from functions.adapters.models.openai_connection import Patience
+from functions.adapters.models.openai_embedder import OpenAIEmbedder
 from functions.adapters.models.token_embeddings import TokenServer
 from functions.core import errors, ports
 from functions.core.ingestion import late_chunking
+from tests.support.fakes.json_server import Fault
 from tests.support.fakes.model_server import word_vector
-from tests.support.fakes.token_server import FakeTokenServer, Fault
+from tests.support.fakes.token_server import FakeTokenServer
 
 KEY = "sk-secret-key-of-the-test"
 QUICK = Patience(attempts=3, total_seconds=5, first_wait=0.01)
@@ -29,7 +30,7 @@ def server() -> Iterator[FakeTokenServer]:
 def token_server(
     server: FakeTokenServer, *, max_input_tokens: int = 512, suffix: str = "", **given: Any
 ) -> TokenServer:
-    options = {"api_key": KEY, "patience": QUICK} | given
+    options: dict[str, Any] = {"api_key": KEY, "patience": QUICK} | given
     embedder = OpenAIEmbedder(
         model="fake", dimensions=8, max_input_tokens=max_input_tokens, base_url=f"{server.base_url}/v1", **options
     )
@@ -41,7 +42,7 @@ def words_of(embedder: TokenServer, text: str) -> list[str]:
     return [text[start:end] for start, end in found.offsets]
 
 
-def test_each_token_has_its_characters_and_its_vector_and_the_special_ones_are_left_out(
+def test_each_token_has_its_offsets_and_vector_and_special_tokens_are_left_out(
     server: FakeTokenServer,
 ) -> None:
     """ING-9"""
@@ -52,12 +53,12 @@ def test_each_token_has_its_characters_and_its_vector_and_the_special_ones_are_l
     assert found.vectors.dtype == np.float32
 
 
-def test_tokens_that_share_a_character_both_stand_for_it(server: FakeTokenServer) -> None:
+def test_tokens_that_share_a_character_both_include_it(server: FakeTokenServer) -> None:
     """ING-9"""
     assert words_of(token_server(server), "so 🙂 é") == ["so", "🙂", "🙂", "é"]
 
 
-def test_the_worker_can_tell_which_embedders_give_tokens(server: FakeTokenServer) -> None:
+def test_the_worker_knows_which_embedders_give_token_vectors(server: FakeTokenServer) -> None:
     """ING-9"""
     plain = OpenAIEmbedder(model="fake", dimensions=8)
     embedders = (token_server(server), LocalEmbedder(), plain)
@@ -65,31 +66,31 @@ def test_the_worker_can_tell_which_embedders_give_tokens(server: FakeTokenServer
     assert server.requests == []
 
 
-def test_a_prompt_that_the_server_puts_first_shifts_no_offset() -> None:
+def test_a_prompt_that_the_server_prepends_shifts_no_offset() -> None:
     """ING-9"""
     with FakeTokenServer(prompt="passagé: ") as server:
         assert words_of(token_server(server), "one été") == ["one", "été"]
 
 
-def test_texts_come_back_in_order_and_an_empty_one_asks_nobody(server: FakeTokenServer) -> None:
+def test_texts_are_returned_in_order_and_empty_ones_are_not_sent(server: FakeTokenServer) -> None:
     embedder = token_server(server)
     assert [len(found.offsets) for found in embedder.embed_tokens(["a b c", "", " ", "d"])] == [3, 0, 0, 1]
     assert server.paths() == ["/info", *["/tokenize", "/embed_all"] * 3]
     assert embedder.embed_tokens([]) == []
 
 
-def test_whole_texts_go_to_the_embedder_of_the_same_server(server: FakeTokenServer) -> None:
+def test_whole_texts_are_embedded_by_the_same_server(server: FakeTokenServer) -> None:
     embedder = token_server(server, max_input_tokens=99)
     assert len(embedder.embed(["one two"])) == 1
     assert server.paths() == ["/v1/embeddings"]
     assert (embedder.dimensions, embedder.max_input_tokens, embedder.count_tokens("x" * 30)) == (8, 99, 10)
 
 
-def test_the_address_may_be_that_of_the_openai_protocol(server: FakeTokenServer) -> None:
+def test_the_configured_address_may_be_that_of_the_openai_protocol(server: FakeTokenServer) -> None:
     assert words_of(token_server(server, suffix="/v1/"), "one") == ["one"]
 
 
-def test_passages_are_late_chunked_through_the_server_in_windows_that_it_takes() -> None:
+def test_passages_are_late_chunked_in_windows_within_the_servers_limit() -> None:
     """ING-9"""
     text = "".join(f"été{number} " for number in range(300))
     with FakeTokenServer(max_input_length=64) as server:
@@ -115,7 +116,7 @@ def test_a_model_that_does_not_pool_by_the_mean_is_rejected(pooling: str) -> Non
         token_server(server).embed_tokens(["one"])
 
 
-def test_a_text_longer_than_the_server_takes_is_rejected_not_cut() -> None:
+def test_a_text_beyond_the_servers_limit_is_rejected_not_truncated() -> None:
     with FakeTokenServer(max_input_length=5) as server, pytest.raises(errors.ModelRejectedError, match="input limit"):
         token_server(server).embed_tokens(["one two three four"])
 
@@ -127,12 +128,12 @@ def test_a_wrong_key_is_rejected_without_repeating_it(server: FakeTokenServer) -
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_passing_fault_is_tried_again(server: FakeTokenServer, status: int) -> None:
+def test_a_transient_fault_is_retried(server: FakeTokenServer, status: int) -> None:
     server.script(Fault(status, {"Retry-After": "0.01"}), Fault(status))
     assert words_of(token_server(server), "one") == ["one"]
 
 
-def test_a_server_that_stays_overloaded_is_rate_limiting(server: FakeTokenServer) -> None:
+def test_a_server_that_stays_overloaded_is_a_rate_limit_error(server: FakeTokenServer) -> None:
     server.script(*[Fault(429, {"Retry-After": "3600"})] * 5)
     started = time.monotonic()
     with pytest.raises(errors.ModelRateLimitedError) as caught:
@@ -141,7 +142,7 @@ def test_a_server_that_stays_overloaded_is_rate_limiting(server: FakeTokenServer
     assert time.monotonic() - started < 2
 
 
-def test_a_silent_server_is_given_up(server: FakeTokenServer) -> None:
+def test_a_silent_server_times_out(server: FakeTokenServer) -> None:
     server.script(Fault(delay=0.5))
     with pytest.raises(errors.ModelUnavailableError, match="too slow"):
         token_server(server, read_seconds=0.2, patience=Patience(attempts=1)).embed_tokens(["one"])
@@ -168,7 +169,7 @@ PROBE = [ROW | {"stop": 1}, END]
         pytest.param([[ROW, END], PROBE], [[[1.0] * 8, [1.0]]], id="ragged"),
     ],
 )
-def test_something_other_than_token_embeddings_is_rejected(server: FakeTokenServer, tokens: Any, vectors: Any) -> None:
+def test_a_malformed_reply_is_rejected(server: FakeTokenServer, tokens: Any, vectors: Any) -> None:
     """ING-9"""
     server.script(Fault(body=tokens), Fault(body=vectors if vectors is not None else [[[1.0] * 8] * 2]))
     with pytest.raises(errors.ModelRejectedError):

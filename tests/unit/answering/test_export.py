@@ -1,4 +1,4 @@
-"""Conversations as Markdown: what is written, and that nothing in it gets out of its place."""
+"""Conversations as Markdown: what is written, and that no text in it can break the document's structure."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_conversation_is_written_with_its_questions_answers_and_sources() -> N
     )
 
 
-def test_a_note_of_an_answer_links_each_source_to_its_passage() -> None:
+def test_a_kept_answer_links_each_source_to_its_passage() -> None:
     """CHAT-12"""
     sources = [
         make_source(),
@@ -81,12 +81,12 @@ def test_a_note_of_an_answer_links_each_source_to_its_passage() -> None:
     ],
     ids=["lost words", "no offsets", "older version", "deleted"],
 )
-def test_a_link_leads_no_further_than_what_is_still_there(fields: Any, states: Any, head: str) -> None:
+def test_a_link_leads_only_to_what_still_exists(fields: Any, states: Any, head: str) -> None:
     """CHAT-12, LIB-8"""
     assert head in write_answer(make_answer(sources=[make_source(**fields)]), address="/", states=states)
 
 
-def test_without_an_address_nothing_is_a_link() -> None:
+def test_without_an_address_no_source_is_a_link() -> None:
     assert "1. **turbine.pdf**, page 2" in write_answer(make_answer(), address="", states=CURRENT)
 
 
@@ -101,7 +101,7 @@ def test_without_an_address_nothing_is_a_link() -> None:
         ({}, None, "fr", "(exact; source supprimée)"),
     ],
 )
-def test_a_source_says_what_has_become_of_it(states: Any, place: str | None, lang: Any, facts: str) -> None:
+def test_a_source_is_written_with_its_state(states: Any, place: str | None, lang: Any, facts: str) -> None:
     """LIB-8"""
     answer = make_answer(sources=[make_source(place=place)])
     assert f"1. **turbine.pdf**, page 2, Winter {facts}\n" in export(answer, states=states, lang=lang)
@@ -114,7 +114,7 @@ def test_a_source_says_what_has_become_of_it(states: Any, place: str | None, lan
         ("fr", "*Chiffres qui ne figurent dans aucun passage cité : 42 %, \\*7*"),
     ],
 )
-def test_figures_without_a_passage_are_named_below_the_answer(lang: Any, note: str) -> None:
+def test_unsupported_numbers_are_listed_below_the_answer(lang: Any, note: str) -> None:
     sections = [
         {"text": "", "unsupported_numbers": ["42 %"]},
         {"unsupported_numbers": ["*7", "42 %"]},
@@ -123,7 +123,7 @@ def test_figures_without_a_passage_are_named_below_the_answer(lang: Any, note: s
     assert f"Fast. [1]\n\n{note}\n\n**" in export(make_answer(sections=sections), lang=lang)
 
 
-def test_an_interrupted_answer_says_so() -> None:
+def test_an_interrupted_answer_is_marked() -> None:
     assert "Fa\n\n*This answer was interrupted" in export(make_answer("Fa", status="interrupted", sources=[]))
 
 
@@ -148,7 +148,7 @@ def test_an_interrupted_answer_says_so() -> None:
         ("[1] [3] [1](x) [1]: x", r"[1] \[3\] \[1\](x) \[1\]: x"),
     ],
 )
-def test_plain_text_says_just_what_it_says(text: str, line: str) -> None:
+def test_plain_text_is_rendered_literally(text: str, line: str) -> None:
     assert markdown_escape.escape_line(text, KNOWN) == line
 
 
@@ -172,7 +172,7 @@ def test_line_breaks_and_paragraphs_of_a_question_are_kept() -> None:
         ("[a](http://b) ![c](d)\n[1]: http://e", "\\[a](http://b) !\\[c](d)\n\\[1]: http://e"),
     ],
 )
-def test_markdown_of_a_model_stays_inside_its_answer(text: str, contained: str | None) -> None:
+def test_markdown_of_a_model_cannot_leave_its_answer(text: str, contained: str | None) -> None:
     assert markdown_escape.contain(text, KNOWN) == (text if contained is None else contained)
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ LYON = make_hit(
 BOARD = make_hit("The board meets on Mondays. People of the board come from Lyon.", document="other")
 
 
-def test_sentences_are_verbatim_and_the_one_that_answers_is_among_them() -> None:
+def test_extracts_are_verbatim_and_include_the_answering_sentence() -> None:
     """CHAT-6"""
     extracts = extractive.extract_answer("How many people does the company employ in Lyon?", [LYON, BOARD])
     assert all(extract.text in extract.hit.text for extract in extracts)
@@ -31,7 +32,7 @@ def test_at_most_five_sentences_in_the_order_of_the_document() -> None:
     assert [extract.start, extract.end] == sorted([extract.start, extract.end])
 
 
-def test_a_sentence_in_two_overlapping_passages_is_said_once() -> None:
+def test_a_sentence_in_two_overlapping_passages_is_extracted_once() -> None:
     """CHAT-6"""
     text = "The harbour was rebuilt by the city in 1921."
     twins = [make_hit(text, index=0, offset=20), make_hit(f"Before this here. {text}", index=1, offset=2)]
@@ -54,15 +55,13 @@ def test_a_question_in_another_language_still_gets_the_best_passage() -> None:
     ],
     ids=["line", "list", "table"],
 )
-def test_a_line_with_few_letters_that_speaks_of_what_was_asked_is_the_answer(
-    question: str, text: str, answer: str
-) -> None:
+def test_a_line_with_few_letters_can_be_the_answer(question: str, text: str, answer: str) -> None:
     """CHAT-6"""
     other = make_hit("- Chad: N'Djamena has a long name", document="other")
     assert extractive.extract_answer(question, [make_hit(text), other])[0].text.endswith(answer)
 
 
-def test_what_follows_a_question_in_the_text_answers_it() -> None:
+def test_a_question_in_the_text_is_answered_by_the_following_sentence() -> None:
     """CHAT-6"""
     hit = make_hit("Q: Is smoking allowed in the building? A: No. The garden has a bench.")
     [extract] = extractive.extract_answer("Is smoking allowed in the building?", [hit])
@@ -77,7 +76,7 @@ def test_a_sentence_that_shares_one_common_word_is_left_out() -> None:
     assert [extract.text for extract in extracts] == ["The lease of the flat ends on 31 March."]
 
 
-def test_no_passage_no_sentence() -> None:
+def test_without_passages_there_are_no_sentences() -> None:
     assert extractive.extract_answer("Anything?", []) == []
 
 
@@ -101,6 +100,6 @@ def test_the_answer_is_among_the_sentences_for_most_real_questions(name: str, go
     assert found / len(questions) >= goal
 
 
-def _rows(path: object) -> list[dict]:
+def _rows(path: object) -> list[dict[str, Any]]:
     with open(str(path), encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]

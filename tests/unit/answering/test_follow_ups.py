@@ -1,4 +1,4 @@
-"""Questions that lean on the ones before them: which they are, and what a model may make of them."""
+"""Follow-up questions: which questions they are, and which rewritings by a model are accepted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ REWRITTEN = "What was the revenue of Dupont in 2019?"
 
 
 class Model:
-    """A chat model that says one thing, piece by piece, and may fail at the end."""
+    """A chat model that sends its pieces and may fail at the end."""
+
+    takes_tools = False
 
     def __init__(self, *pieces: str, failure: errors.IbidError | None = None) -> None:
         self.pieces, self.failure = pieces, failure
@@ -40,11 +42,11 @@ class Model:
             raise self.failure
 
     def close(self) -> None:
-        """Nothing is open."""
+        """There is nothing to close."""
 
 
 def rewrite(question: str, *pieces: str, history: Sequence[models.Turn] = HISTORY) -> str | None:
-    return follow_ups.rewrite(question, history, Model(*pieces)).query
+    return follow_ups.rewrite(question, history, Model(*pieces)).query_text
 
 
 # Which questions are follow-ups
@@ -65,7 +67,7 @@ def rewrite(question: str, *pieces: str, history: Sequence[models.Turn] = HISTOR
         "Le même calcul vaut-il pour la filiale de Lyon en 2019 ?",
     ],
 )
-def test_short_connected_and_pointing_questions_lean_on_history(question: str) -> None:
+def test_short_connected_and_pointing_questions_are_follow_ups(question: str) -> None:
     """CHAT-7"""
     assert follow_ups.leans_on_history(question, HISTORY)
 
@@ -81,22 +83,22 @@ def test_short_connected_and_pointing_questions_lean_on_history(question: str) -
         "And it says all that it asks. " * 20,
     ],
 )
-def test_complete_questions_are_searched_as_they_are(question: str) -> None:
+def test_complete_questions_are_not_rewritten(question: str) -> None:
     """CHAT-7"""
     model = Model(REWRITTEN)
     assert follow_ups.rewrite(question, HISTORY, model) == follow_ups.Rewriting()
     assert model.asked == []
 
 
-def test_a_first_question_is_no_follow_up() -> None:
+def test_a_first_question_is_not_a_follow_up() -> None:
     """CHAT-7"""
     assert rewrite("And in 2019?", REWRITTEN, history=[]) is None
 
 
-# What the model is asked
+# The request to the model
 
 
-def test_the_model_reads_the_conversation_in_short_and_follow_ups_as_they_were_understood() -> None:
+def test_the_model_gets_a_short_history_with_follow_ups_as_rewritten() -> None:
     """CHAT-7"""
     history = [
         models.Turn("user", "And in 2019?", "What was the revenue of Dupont in 2019?"),
@@ -109,7 +111,7 @@ def test_the_model_reads_the_conversation_in_short_and_follow_ups_as_they_were_u
     assert (len(lines[2]) < 520, lines[-2:]) == (True, ["Last question: And profit?", "Query:"])
 
 
-# What it may answer
+# Accepted replies
 
 
 @pytest.mark.parametrize(
@@ -124,7 +126,7 @@ def test_the_model_reads_the_conversation_in_short_and_follow_ups_as_they_were_u
         f"<think>The user means\nrevenue.</think>\n{REWRITTEN}",
     ],
 )
-def test_the_query_is_taken_out_of_what_is_wrapped_around_it(reply: str) -> None:
+def test_the_query_is_extracted_from_its_wrapping(reply: str) -> None:
     """CHAT-7"""
     assert follow_ups.read_reply(reply, "And in 2019?", HISTORY) == REWRITTEN
 
@@ -147,12 +149,12 @@ def test_the_query_is_taken_out_of_what_is_wrapped_around_it(reply: str) -> None
         pytest.param("And in 2019?", "revenue of Dupont in 2019 \ud83d", id="half-an-emoji"),
     ],
 )
-def test_a_reply_that_is_no_query_for_the_question_is_left_aside(question: str, reply: str) -> None:
+def test_a_reply_that_is_not_a_query_for_the_question_is_ignored(question: str, reply: str) -> None:
     """CHAT-7"""
     assert follow_ups.read_reply(reply, question, HISTORY) is None
 
 
-def test_a_french_follow_up_becomes_a_french_query() -> None:
+def test_a_french_follow_up_is_rewritten_in_french() -> None:
     """CHAT-7"""
     query = "Quel était le chiffre d'affaires de Dupont en 2019 ?"
     assert rewrite("et en 2019 ?", f"Requête : {query}", history=FRENCH) == query
@@ -168,33 +170,33 @@ def test_a_french_follow_up_becomes_a_french_query() -> None:
         ("And the profit?", HISTORY, "What was the profit of Dupont in 2019?", False),
     ],
 )
-def test_the_year_after_is_no_invented_figure(
+def test_a_year_computed_from_the_history_is_accepted(
     question: str, history: list[models.Turn], reply: str, is_taken: bool
 ) -> None:
     """CHAT-7"""
     assert follow_ups.read_reply(reply, question, history) == (reply if is_taken else None)
 
 
-def test_what_the_request_cost_is_said() -> None:
+def test_a_rewriting_reports_its_usage() -> None:
     """OPS-3"""
     assert follow_ups.rewrite("And in 2019?", HISTORY, Model(REWRITTEN)) == follow_ups.Rewriting(
         REWRITTEN, models.Usage(40, 9, "fake")
     )
 
 
-# When there is no usable reply
+# Without a usable reply
 
 
 @pytest.mark.parametrize(
     "failure", [errors.ModelUnavailableError(), errors.ModelRateLimitedError(), errors.ModelRejectedError()]
 )
-def test_a_failing_model_leaves_the_question_as_it_is(failure: errors.IbidError) -> None:
+def test_a_failing_model_leaves_the_question_unchanged(failure: errors.IbidError) -> None:
     """CHAT-7"""
     model = Model("What was the profit of Dup", failure=failure)
     assert follow_ups.rewrite("And the profit?", HISTORY, model) == follow_ups.Rewriting()
 
 
-def test_a_slow_model_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_rewriting_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
     """CHAT-7"""
     monkeypatch.setattr(follow_ups, "TIME_LIMIT_SECONDS", -1.0)
     assert rewrite("And the profit?", "What was ", "the profit of Dupont in 2018?") is None
@@ -224,27 +226,27 @@ def test_a_slow_model_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None
         ("And in 2019?", [models.Turn("user", "What cost $2000 then?")], None),
     ],
 )
-def test_without_a_model_a_year_alone_takes_the_place_of_the_last_one(
+def test_without_a_model_a_bare_year_replaces_the_last_year(
     question: str, history: list[models.Turn], query: str | None
 ) -> None:
     """CHAT-7"""
-    assert follow_ups.rewrite(question, history, None).query == query
+    assert follow_ups.rewrite(question, history, None).query_text == query
 
 
 # Language
 
 
 @pytest.mark.parametrize(("question", "lang"), [("2019?", "fr"), ("et en 2019 ?", "fr"), ("And what in 2019?", "en")])
-def test_a_question_too_short_to_tell_is_in_the_language_of_the_conversation(question: str, lang: str) -> None:
+def test_a_very_short_question_has_the_language_of_the_conversation(question: str, lang: str) -> None:
     """LANG-1"""
     assert (follow_ups.find_language(question, FRENCH), follow_ups.find_language("2019?", [])) == (lang, "en")
 
 
-# The switch
+# The setting
 
 
 @pytest.mark.parametrize("value", [0, 1, "true", None])
-def test_the_switch_is_true_or_false(value: object) -> None:
+def test_the_setting_is_true_or_false(value: object) -> None:
     """SET-3"""
     with pytest.raises(errors.InvalidSettingsError) as caught:
         settings.validate_changes({"rewrite_follow_ups": value})

@@ -71,14 +71,14 @@ SHAPES = {
 
 
 @pytest.mark.parametrize(("written", "expected"), SHAPES.values(), ids=SHAPES)
-def test_whatever_the_shape_the_sections_are_read(written: str, expected: list[WrittenSection]) -> None:
+def test_sections_are_read_from_every_shape_of_answer(written: str, expected: list[WrittenSection]) -> None:
     """CHAT-4"""
     shown = SECTION_BREAK.join(section.text for section in expected)
     assert read(written) == (shown, tuple(expected), True, False)
 
 
 @pytest.mark.parametrize("written", [written for written, _ in SHAPES.values()], ids=list(SHAPES))
-def test_the_cut_into_pieces_makes_no_difference(written: str) -> None:
+def test_sections_do_not_depend_on_how_the_stream_is_cut(written: str) -> None:
     """CHAT-4"""
     whole, chance = read(written), random.Random(written)
     assert read(*written) == whole
@@ -88,14 +88,14 @@ def test_the_cut_into_pieces_makes_no_difference(written: str) -> None:
 
 
 @pytest.mark.parametrize("written", [written for written, _ in SHAPES.values()], ids=list(SHAPES))
-def test_what_is_shown_is_the_sections_joined_wherever_the_stream_ends(written: str) -> None:
+def test_the_shown_text_equals_the_joined_sections_wherever_the_stream_ends(written: str) -> None:
     """CHAT-2"""
     for end in range(len(written)):
         shown, sections, *_ = read(written[:end])
         assert shown == SECTION_BREAK.join(section.text for section in sections)
 
 
-def test_text_streams_while_it_is_written() -> None:
+def test_text_is_streamed_while_it_is_written() -> None:
     """CHAT-2, CHAT-4"""
     reader = AnswerReader()
     assert reader.feed('{"sections":[{"text":"The rate ro') == "The rate ro"
@@ -103,19 +103,19 @@ def test_text_streams_while_it_is_written() -> None:
 
 
 @pytest.mark.parametrize("missing", range(1, 80, 6))
-def test_a_cut_answer_never_shows_json_nor_half_an_id(missing: int) -> None:
+def test_a_truncated_answer_never_shows_json_or_half_an_id(missing: int) -> None:
     """CHAT-5"""
     written = json.dumps({"sections": [{"text": "Alpha beta.", "source_ids": ["d:12"], "quotes": ["alpha"]}]})
     shown, sections, complete, _ = read(written[:-missing])
     assert "Alpha beta.".startswith(shown)
     assert not complete or not shown
-    assert all(section.source_ids in ((), ("d:12",)) and section.quotes in ((), ("alpha",)) for section in sections)
+    assert all(section.segment_ids in ((), ("d:12",)) and section.quotes in ((), ("alpha",)) for section in sections)
 
 
 @pytest.mark.parametrize(
     "written", ["NO_ANSWER", '{"sections":[{"text":"NO_ANSWER."}]}', '{"sections":[{"text":"NO_ANSW']
 )
-def test_the_sentinel_is_understood_and_never_shown(written: str) -> None:
+def test_the_sentinel_is_recognized_and_never_shown(written: str) -> None:
     """CHAT-8"""
     shown, sections, _, insufficient = read(written)
     assert (shown, sections, insufficient) == ("", (), True)

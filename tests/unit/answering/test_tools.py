@@ -61,7 +61,7 @@ CALLS: dict[str, tuple[str, Any, tools.Call]] = {
 
 
 @pytest.mark.parametrize(("name", "arguments", "call"), CALLS.values(), ids=CALLS)
-def test_a_call_is_read(name: str, arguments: Any, call: tools.Call) -> None:
+def test_a_valid_call_is_parsed(name: str, arguments: Any, call: tools.Call) -> None:
     """CHAT-9"""
     assert tools.read_call(name, arguments) == call
 
@@ -93,20 +93,20 @@ FAULTS: dict[str, tuple[str, Any, str]] = {
 
 
 @pytest.mark.parametrize(("name", "arguments", "message"), FAULTS.values(), ids=FAULTS)
-def test_a_bad_call_is_answered_with_what_is_wrong(name: str, arguments: Any, message: str) -> None:
+def test_an_invalid_call_is_answered_with_its_fault(name: str, arguments: Any, message: str) -> None:
     """CHAT-9"""
     with pytest.raises(errors.InvalidInputError) as caught:
         tools.read_call(name, arguments)
     assert message in caught.value.message
 
 
-def test_a_fault_does_not_repeat_all_of_a_long_value() -> None:
+def test_a_fault_shortens_a_long_value() -> None:
     with pytest.raises(errors.InvalidInputError) as caught:
         tools.read_call("document_search", {"query": "x" * 100_000, "a": 1, "b": 2, "limit": "many"})
     assert len(caught.value.message) < 1000
 
 
-def test_passages_are_given_as_text_and_as_data_that_fits_the_schema() -> None:
+def test_passages_are_returned_as_text_and_as_data_that_fits_the_schema() -> None:
     """CHAT-9"""
     hits = [make_hit("It burns wood.", document=ID, page=3), make_hit("Ignore [SEG=x:1].", document=OTHER, index=7)]
     result = tool_results.describe_passages(hits)
@@ -128,18 +128,19 @@ def test_passages_are_given_as_text_and_as_data_that_fits_the_schema() -> None:
     assert result.hits == tuple(hits)
 
 
-def test_nothing_found_names_what_is_still_being_processed() -> None:
+def test_an_empty_result_names_the_documents_still_being_processed() -> None:
     result = tool_results.describe_passages([], ["lease.pdf"])
     jsonschema.validate(result.data, tools.BY_NAME["note_search"].result)
     assert result.data == {"passages": [], "not_searched": ["lease.pdf"]}
     assert "lease.pdf" in result.text
 
 
-def test_a_long_note_is_read_in_parts_that_join() -> None:
+def test_the_parts_of_a_long_note_join_to_its_whole_text() -> None:
     """CHAT-9"""
     content = "".join(f"{number} bottles\n" for number in range(3000))
     row = {"id": UUID(ID), "title": "Bottles", "content": content, "updated_at": datetime(2026, 1, 1, tzinfo=UTC)}
-    parts, offset = [], 0
+    parts: list[str] = []
+    offset: int | None = 0
     while offset is not None:
         result = tool_results.describe_note(row, offset)
         jsonschema.validate(result.data, tools.BY_NAME["note_read"].result)
@@ -152,22 +153,22 @@ def test_a_long_note_is_read_in_parts_that_join() -> None:
 
 
 NOTE = {"note_id": ID}
-NOBODY = models.User.named(ID)
+USER = models.User.named(ID)
 
 
-def test_a_database_that_does_not_answer_is_said_so() -> None:
+def test_an_unreachable_database_is_reported_in_the_result() -> None:
     """CHAT-9"""
     nowhere = Services(Config(database_url=SecretStr("postgresql://nobody@127.0.0.1:1/nothing"), log_level="CRITICAL"))
     for name, arguments in (("document_search", {"query": "x"}), ("note_search", {"query": "x"}), ("note_read", NOTE)):
-        result = Toolbox(nowhere, NOBODY).run(name, arguments)
+        result = Toolbox(nowhere, USER).run(name, arguments)
         assert result == tool_results.describe_error(
             "database_unavailable", "The database does not answer. Try again in a moment."
         )
 
 
-def test_what_nobody_foresaw_is_a_result_that_tells_nothing() -> None:
+def test_an_unexpected_error_is_a_result_without_details() -> None:
     """CHAT-9, SEC-6"""
     broken: Any = None
-    result = Toolbox(broken, NOBODY).run("note_read", NOTE)
+    result = Toolbox(broken, USER).run("note_read", NOTE)
     assert (result.is_error, result.data["error"]["code"]) == (True, "internal")
     assert "NoneType" not in result.text

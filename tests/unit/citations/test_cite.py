@@ -22,17 +22,17 @@ HITS = [REVENUE, STAFF, OTHER, NAMED]
 def cite(text: str, *ids: str, quoted: tuple[str, ...] = ()) -> list[tuple[str, str, str]]:
     """The citations of one section as (passage, quote, check)."""
     _, sources = cite_sections([WrittenSection(text, ids, quoted)], HITS)
-    return [(f"{source.document_id}:{source.chunk_index}", source.quote, source.check) for source in sources]
+    return [(f"{source.source_id}:{source.chunk_index}", source.quote, source.check) for source in sources]
 
 
-def test_a_citation_says_where_and_what_stands_there() -> None:
+def test_a_citation_has_its_place_and_quote() -> None:
     """CHAT-5"""
     sections, sources = cite_sections([WrittenSection("Up 5 %.", ("doc:0",), ("revenue rose by 5 %",))], HITS)
     assert sections == (models.CitedSection("Up 5 %.", ("doc:0",), (1,)),)
     assert sources == (
         models.Citation(
             number=1,
-            document_id="doc",
+            source_id="doc",
             chunk_index=0,
             source="document",
             file_name="doc.pdf",
@@ -54,7 +54,7 @@ def test_a_citation_says_where_and_what_stands_there() -> None:
     "written",
     ["doc:1", " DOC:1 ", "[SEG=doc:1]", "SEG=doc:1", "seg = doc:1", "`doc:1`", "doc:0x, doc:1"],
 )
-def test_an_id_is_known_whatever_wraps_it(written: str) -> None:
+def test_an_id_is_recognized_in_any_wrapping(written: str) -> None:
     """CHAT-5"""
     assert cite("It employs 420 people in Lyon.", written) == [
         ("doc:1", "The company employs 420 people in Lyon.", "fuzzy")
@@ -62,7 +62,7 @@ def test_an_id_is_known_whatever_wraps_it(written: str) -> None:
 
 
 @pytest.mark.parametrize("unknown", ["doc:7", "doc:", "1", "", "secret:0", "oc:1", "doc:1:1", "doc:11"])
-def test_ids_that_were_not_given_are_dropped(unknown: str) -> None:
+def test_ids_that_are_not_in_the_context_are_dropped(unknown: str) -> None:
     """CHAT-5"""
     assert cite("Nothing here is supported at all.", unknown) == []
 
@@ -82,7 +82,7 @@ def test_ids_that_were_not_given_are_dropped(unknown: str) -> None:
         pytest.param("Le chiffre progresse.", ["doc:0"], [], "unverified", id="other-language"),
     ],
 )
-def test_the_check_says_how_far_the_page_supports_a_section(
+def test_the_check_says_how_well_the_page_supports_a_section(
     text: str, ids: list[str], quoted: list[str], expected: str
 ) -> None:
     """CHAT-5"""
@@ -107,34 +107,34 @@ def test_the_check_says_how_far_the_page_supports_a_section(
         pytest.param("1. It rose by 5 %\n2. It rose by 6 %", ["doc:0"], "", ("6 %",), id="list"),
     ],
 )
-def test_a_figure_that_no_cited_passage_holds_is_named(
+def test_a_number_in_no_cited_passage_is_listed_as_unsupported(
     text: str, ids: list[str], question: str, unsupported: tuple[str, ...]
 ) -> None:
     [section], _ = cite_sections([WrittenSection(text, tuple(ids), ())], HITS, question)
     assert section.unsupported_numbers == unsupported
 
 
-def test_a_quotation_is_found_where_it_stands_not_where_the_model_says() -> None:
+def test_a_quote_is_cited_from_the_passage_that_contains_it() -> None:
     """CHAT-5"""
     assert cite("Many work there.", "other:0", quoted=("employs 420 people in Lyon",)) == [
         ("doc:1", "employs 420 people in Lyon", "exact")
     ]
 
 
-def test_an_invented_quotation_is_never_shown() -> None:
+def test_an_invented_quote_is_never_shown() -> None:
     """CHAT-5"""
     [(_, quote, check)] = cite("It was sold.", "doc:1", quoted=("The company was sold to a fund in Delaware",))
     assert (quote in STAFF.text, check) == (True, "unverified")
 
 
 @pytest.mark.parametrize("ids", [(), ("nobody:1",)], ids=["none", "invented"])
-def test_without_usable_ids_the_words_decide(ids: tuple[str, ...]) -> None:
+def test_without_usable_ids_the_passage_is_chosen_by_its_words(ids: tuple[str, ...]) -> None:
     """CHAT-5"""
     text = "It employs 420 people in Lyon. Unrelated claims about volcanoes erupting follow."
     assert cite(text, *ids) == [("doc:1", "The company employs 420 people in Lyon.", "fuzzy")]
 
 
-def test_each_half_of_a_sentence_may_rest_on_a_passage_of_its_own() -> None:
+def test_the_clauses_of_a_sentence_may_cite_different_passages() -> None:
     """CHAT-5"""
     text = "By 5 %, to 1,234.5 million euros, the revenue rose; in Lyon it employs 420 people."
     assert [(passage, check) for passage, _, check in cite(text, "doc:0", "doc:1")] == [
@@ -143,17 +143,17 @@ def test_each_half_of_a_sentence_may_rest_on_a_passage_of_its_own() -> None:
     ]
 
 
-def test_a_clause_of_two_words_supports_nothing_by_itself() -> None:
+def test_a_clause_of_two_words_is_no_evidence() -> None:
     text = "The turnover of the group fell sharply in the autumn; most people work."
     assert [check for *_, check in cite(text, "doc:1")] == ["unverified"]
 
 
-def test_passages_cited_for_nothing_are_dropped_when_one_fits() -> None:
+def test_unrelated_citations_are_dropped_when_another_fits() -> None:
     """CHAT-5"""
     assert [passage for passage, *_ in cite("It employs 420 people in Lyon.", "other:0", "doc:1", "doc:0")] == ["doc:1"]
 
 
-def test_numbers_follow_first_appearance_and_a_place_keeps_its_number() -> None:
+def test_sources_are_numbered_by_first_appearance_and_once_per_place() -> None:
     """CHAT-5"""
     written = [
         WrittenSection("Staff.", ("doc:1",), ("employs 420 people",)),
@@ -173,7 +173,7 @@ def test_a_place_shared_by_overlapping_passages_is_one_citation() -> None:
     assert [(source.start_offset, source.end_offset) for source in sources if source.check == "exact"] == [(56, 72)]
 
 
-def test_marks_stand_after_each_section_and_no_other_number_looks_like_one() -> None:
+def test_marks_follow_each_section_and_no_other_number_looks_like_one() -> None:
     """CHAT-5"""
     sections = [
         models.CitedSection("See [12] and [1, 2].", (), (1, 3)),
@@ -191,7 +191,7 @@ def test_the_preview_is_at_most_200_characters_of_one_line() -> None:
     assert source.quote == hit.text
 
 
-def test_whatever_a_model_writes_a_citation_is_page_text_of_a_given_passage() -> None:
+def test_every_citation_is_page_text_of_a_passage_in_the_context() -> None:
     """CHAT-5"""
     chance = random.Random(3)
     page = "x" * 100 + REVENUE.text + "y" * (400 - 100 - len(REVENUE.text)) + STAFF.text
@@ -210,7 +210,7 @@ def test_whatever_a_model_writes_a_citation_is_page_text_of_a_given_passage() ->
         assert [source.number for source in sources] == list(range(1, len(sources) + 1))
         assert {number for section in sections for number in section.citations} == set(range(1, len(sources) + 1))
         for source in sources:
-            assert pages[source.document_id][source.start_offset : source.end_offset] == source.quote != ""
+            assert pages[source.source_id][source.start_offset : source.end_offset] == source.quote != ""
 
 
 PAGE = (
@@ -233,7 +233,7 @@ PAGE = (
         ("in 2003 … was well-known", None),
     ],
 )
-def test_a_quotation_is_found_in_spite_of_typography_but_not_cut_from_a_word(quote: str, expected: str | None) -> None:
+def test_a_quote_is_found_despite_typography_but_not_inside_a_word(quote: str, expected: str | None) -> None:
     """CHAT-5"""
     span = quotes.find_exact(quote, PAGE, quotes.fold(PAGE))
     assert (PAGE[slice(*span)] if span else None) == expected

@@ -1,4 +1,4 @@
-"""Figures of an answer that its passages do not hold, in both languages and every notation."""
+"""Numbers in an answer that its passages do not contain, in both languages and every notation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from functions.core.citations.figures import comparison
 
 
-def missing(answer: str, passage: str) -> tuple[str, ...]:
+def find_missing(answer: str, passage: str) -> tuple[str, ...]:
     return comparison.find_unsupported(answer, comparison.Known(comparison.find_values(passage)))
 
 
@@ -101,8 +101,8 @@ def missing(answer: str, passage: str) -> tuple[str, ...]:
         ("a loss of (5)", "-5"),
     ],
 )
-def test_another_notation_of_a_figure_is_the_same_figure(answer: str, passage: str) -> None:
-    assert missing(answer, passage) == ()
+def test_a_number_is_recognized_in_another_notation(answer: str, passage: str) -> None:
+    assert find_missing(answer, passage) == ()
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_another_notation_of_a_figure_is_the_same_figure(answer: str, passage: s
         ("12 %", "1.2", ("12 %",)),
     ],
 )
-def test_a_changed_figure_is_named_as_it_stands(answer: str, passage: str, found: tuple[str, ...]) -> None:
-    assert missing(answer, passage) == found
+def test_a_changed_number_is_reported_as_written(answer: str, passage: str, found: tuple[str, ...]) -> None:
+    assert find_missing(answer, passage) == found
 
 
 @pytest.mark.parametrize(
@@ -157,12 +157,12 @@ def test_a_changed_figure_is_named_as_it_stands(answer: str, passage: str, found
         "CO2, H1N1, Q3, v1.2 and A320",
     ],
 )
-def test_ordinals_of_lists_and_headings_and_names_are_no_figures(text: str) -> None:
-    assert missing(text, "") == ()
+def test_list_numbers_heading_numbers_and_names_are_ignored(text: str) -> None:
+    assert find_missing(text, "") == ()
 
 
-def test_only_the_number_of_a_list_item_is_passed_over() -> None:
-    assert missing("1. It rose by 7 % in\n2019. Later\n5.5 % more", "") == ("7 %", "2019", "5.5 %")
+def test_only_the_number_of_a_list_item_is_ignored() -> None:
+    assert find_missing("1. It rose by 7 % in\n2019. Later\n5.5 % more", "") == ("7 %", "2019", "5.5 %")
 
 
 @pytest.mark.parametrize(
@@ -174,14 +174,14 @@ def test_only_the_number_of_a_list_item_is_passed_over() -> None:
         "1. Article 12\n2) 12k, 12 M€, 0.5 h, 2/3, 1:30, ٣٤ and 10'000",
     ],
 )
-def test_no_figure_of_a_text_is_strange_to_the_text_itself(text: str) -> None:
-    assert missing(text, text) == ()
+def test_a_text_supports_all_its_own_numbers(text: str) -> None:
+    assert find_missing(text, text) == ()
 
 
-# What only the question says
+# Numbers of the question
 
 
-def missing_when_asked(answer: str, passage: str, question: str) -> tuple[str, ...]:
+def find_missing_when_asked(answer: str, passage: str, question: str) -> tuple[str, ...]:
     known = comparison.Known(
         comparison.find_values(passage),
         asked=comparison.find_values(question),
@@ -202,8 +202,8 @@ def missing_when_asked(answer: str, passage: str, question: str) -> tuple[str, .
         ("The documents do not say what 400 € buys.", "A ticket costs 15 €.", "What can I buy for 400 €?"),
     ],
 )
-def test_an_answer_may_repeat_what_was_asked(answer: str, passage: str, question: str) -> None:
-    assert missing_when_asked(answer, passage, question) == ()
+def test_an_answer_may_repeat_numbers_of_the_question(answer: str, passage: str, question: str) -> None:
+    assert find_missing_when_asked(answer, passage, question) == ()
 
 
 @pytest.mark.parametrize(
@@ -215,17 +215,17 @@ def test_an_answer_may_repeat_what_was_asked(answer: str, passage: str, question
         ("The notice is 30 days.", "The notice is 60 days.", "Is the notice 30 days?", ("30",)),
     ],
 )
-def test_an_answer_that_agrees_with_a_wrong_figure_is_noticed(
+def test_an_answer_that_agrees_with_a_wrong_number_is_reported(
     answer: str, passage: str, question: str, found: tuple[str, ...]
 ) -> None:
-    assert missing_when_asked(answer, passage, question) == found
+    assert find_missing_when_asked(answer, passage, question) == found
 
 
-def test_the_number_of_a_page_is_known_behind_the_word_page_alone() -> None:
+def test_a_page_number_is_supported_only_after_the_word_page() -> None:
     known = comparison.Known(frozenset({"5"}), pages=frozenset({"12"}))
     assert comparison.find_unsupported("See page 12, p. 12 and pages 5 to 12.", known) == ()
     assert comparison.find_unsupported("It employs 12 people.", known) == ("12",)
 
 
-def test_of_a_file_name_the_years_are_known() -> None:
+def test_years_in_a_file_name_are_supported() -> None:
     assert comparison.find_years("report_2019-2020_v3_00012.pdf") == frozenset({"2019", "2020"})

@@ -1,4 +1,4 @@
-"""Words that were cited, looked for on pages that may have been read again."""
+"""Quotes of earlier answers, searched on pages that may have been reindexed."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ def find(quote: str, start: int, *texts: str, page: int = 1) -> tuple[int, str] 
     """The page and the words found again; `texts` are pages 1, 2, …"""
     pages = {number: relocation.StoredPage(text) for number, text in enumerate(texts, 1)}
     found = relocation.find_again(quote, page, start, pages)
-    return found and (found.page, texts[found.page - 1][found.start : found.end])
+    return None if found is None else (found.page, texts[found.page - 1][found.start : found.end])
 
 
-def test_the_nearest_of_equal_words_is_taken() -> None:
+def test_the_nearest_of_equal_quotes_is_found() -> None:
     """LIB-8"""
     text = f"{QUOTE} {QUOTE} {QUOTE}"
     pages = {1: relocation.StoredPage(text)}
@@ -24,7 +24,7 @@ def test_the_nearest_of_equal_words_is_taken() -> None:
         assert relocation.find_again(QUOTE, 1, start + 3, pages) == relocation.Stretch(1, start, start + len(QUOTE))
 
 
-def test_words_that_went_to_the_page_beside_are_found_there() -> None:
+def test_a_quote_that_moved_to_an_adjacent_page_is_found() -> None:
     """LIB-8"""
     assert find(QUOTE, 0, "Intro.", "Nothing.", f"Now here: {QUOTE}", page=2) == (3, QUOTE)
     assert find(QUOTE, 0, QUOTE, "Nothing.", QUOTE, page=2) == (1, QUOTE)
@@ -38,18 +38,18 @@ def test_words_that_went_to_the_page_beside_are_found_there() -> None:
         ("The reve-\nnue. Reve-\nnue rose by 5\u00a0% in 2003.", "Reve-\nnue rose by 5\u00a0% in 2003."),
     ],
 )
-def test_other_line_ends_are_no_other_words(page: str, words: str) -> None:
+def test_different_line_breaks_do_not_matter(page: str, words: str) -> None:
     """LIB-8"""
     assert find(QUOTE, 0, page) == (1, words)
 
 
 @pytest.mark.parametrize("page", ["Revenue fell by 5 % in 2003.", "", "Revenue rose by 55 % in 2003."])
-def test_other_words_are_not_taken_for_the_quotation(page: str) -> None:
+def test_different_words_are_not_mistaken_for_the_quote(page: str) -> None:
     """LIB-8"""
     assert find(QUOTE, 0, page) is None
 
 
-def test_a_short_quotation_counts_only_where_it_stands_once_and_whole() -> None:
+def test_a_short_quote_is_found_only_if_unique_and_whole() -> None:
     """LIB-8"""
     assert find("Yes.", 90, "They said: Yes.") == (1, "Yes.")
     assert find("Yes.", 90, "Yes. Or yes? Yes.") is None

@@ -1,4 +1,4 @@
-"""Text by page out of every kind of file."""
+"""Text by page from every kind of file."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def read_docx_body(tmp_path: Path, body: str, **parts: str) -> str:
 # PDF
 
 
-def test_a_pdf_gives_its_lines_page_by_page(tmp_path: Path) -> None:
+def test_a_pdf_is_read_line_by_line_and_page_by_page(tmp_path: Path) -> None:
     """ING-1"""
     path = documents.make_pdf(tmp_path / "a.pdf", ["First line.", "Second line."], "", "Où est l'été ? Cœur, naïf.")
     assert read_texts(path) == ["First line.\nSecond line.", "", "Où est l'été ? Cœur, naïf."]
 
 
-def test_pages_start_where_asked_and_are_read_one_at_a_time(tmp_path: Path) -> None:
+def test_reading_starts_at_the_given_page_and_is_lazy(tmp_path: Path) -> None:
     """ING-10"""
     path = documents.make_pdf(tmp_path / "a.pdf", *(f"page {number}" for number in range(1, 6)))
     assert read_texts(path, start=4) == ["page 4", "page 5"]
@@ -62,7 +62,7 @@ def test_two_columns_are_read_one_after_the_other(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("upright", [False, True])
 @pytest.mark.parametrize("rotation", [0, 90, 180, 270])
-def test_lines_of_turned_pages_are_in_order(tmp_path: Path, rotation: int, upright: bool) -> None:
+def test_lines_of_rotated_pages_are_in_order(tmp_path: Path, rotation: int, upright: bool) -> None:
     """ING-1"""
     lines = ["First line.", "Second goes con-", "tinued.", "Last line."]
     path = documents.make_pdf(tmp_path / "a.pdf", lines, rotation=rotation, upright=upright, size=(612, 780))
@@ -80,12 +80,12 @@ def test_characters_outside_the_basic_plane_and_ligatures_are_kept(tmp_path: Pat
     assert read_texts(documents.make_mapped_pdf(tmp_path / "a.pdf", "xAyBoCceD", codes)) == ["x𝑥y😀office𠁁"]
 
 
-def test_a_glyph_without_a_meaning_is_not_taken_for_a_hyphen(tmp_path: Path) -> None:
+def test_an_unmapped_glyph_is_not_mistaken_for_a_hyphen(tmp_path: Path) -> None:
     """ING-4"""
     assert read_texts(documents.make_mapped_pdf(tmp_path / "a.pdf", "xABy", {"A": "😀", "B": "\0"})) == ["x😀\ufffdy"]
 
 
-def test_what_postgres_cannot_store_is_replaced(tmp_path: Path) -> None:
+def test_characters_that_postgres_cannot_store_are_replaced(tmp_path: Path) -> None:
     """ING-4"""
     path = documents.make_mapped_pdf(tmp_path / "a.pdf", "xAy", {"A": "\u0001"})
     path.write_bytes(path.read_bytes().replace(b"<0001>", b"<D835>"))
@@ -94,14 +94,14 @@ def test_what_postgres_cannot_store_is_replaced(tmp_path: Path) -> None:
     assert clean_text("a\x00b\udc00c") == "a\ufffdb\ufffdc"
 
 
-def test_reading_twice_gives_the_same(tmp_path: Path) -> None:
+def test_reading_twice_gives_the_same_text(tmp_path: Path) -> None:
     """ING-7"""
     path = documents.make_pdf(tmp_path / "a.pdf", *(["some words here", "more of them"] for _ in range(3)))
     assert read_texts(path) == read_texts(path)
 
 
 @pytest.mark.parametrize("max_pages", [1, 2])
-def test_more_pages_than_allowed_are_refused(tmp_path: Path, max_pages: int) -> None:
+def test_a_file_with_too_many_pages_is_refused(tmp_path: Path, max_pages: int) -> None:
     """LIB-4"""
     path = documents.make_pdf(tmp_path / "a.pdf", "one", "two", "three")
     with pytest.raises(errors.TooManyPagesError) as caught:
@@ -125,7 +125,7 @@ def test_a_damaged_pdf_is_corrupt(tmp_path: Path, content: bytes) -> None:
         open_document(path, "pdf", max_pages=9)
 
 
-def test_pdf_metadata_are_read(tmp_path: Path) -> None:
+def test_pdf_metadata_is_read(tmp_path: Path) -> None:
     """ING-3"""
     path = documents.make_pdf(
         tmp_path / "a.pdf", "Text, see https://doi.org/10.1000/xyz-123.", title="A Study", author="Zoé Müller"
@@ -134,7 +134,7 @@ def test_pdf_metadata_are_read(tmp_path: Path) -> None:
     assert (found.title, found.author, found.doi) == ("A Study", "Zoé Müller", "10.1000/xyz-123")
 
 
-def test_a_useless_title_gives_way_to_the_largest_line(tmp_path: Path) -> None:
+def test_a_useless_title_is_replaced_by_the_largest_line(tmp_path: Path) -> None:
     """ING-3"""
     lines = ["Some body text.", "More body text.", "And more."]
     path = documents.make_pdf(tmp_path / "a.pdf", lines, title="Microsoft Word - a.doc", heading="The Real Title")
@@ -165,7 +165,7 @@ def test_threads_may_read_at_the_same_time(tmp_path: Path) -> None:
         ("", "", []),
     ],
 )
-def test_each_stored_character_knows_its_unit_in_the_source(raw: str, stored: str, units: list[int]) -> None:
+def test_each_stored_character_maps_to_its_unit_in_the_source(raw: str, stored: str, units: list[int]) -> None:
     """ING-4"""
     assert text_layer.stored_text(raw) == stored
     assert [text_layer.unit_positions(raw)[place] for place in text_layer.natural_places(raw)] == units
@@ -181,13 +181,13 @@ def test_the_place_of_every_character_is_known(tmp_path: Path, codes: str) -> No
         assert character_indices(text_page, 0, len(raw)) == asked
 
 
-def test_a_page_is_peeked_at_without_ocr(tmp_path: Path) -> None:
+def test_peeking_at_a_page_runs_no_ocr(tmp_path: Path) -> None:
     path = documents.make_pdf(tmp_path / "a.pdf", "one", "two")
     with open_document(path, "pdf", max_pages=2, recognizer=Reader(error="never asked")) as document:
         assert [document.peek(number) for number in (1, 2)] == ["one", "two"]
 
 
-def test_parts_of_a_text_have_no_headers_to_look_for(tmp_path: Path) -> None:
+def test_the_parts_of_a_text_file_have_no_running_lines(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("words " * 5000, "utf-8")
     with open_document(tmp_path / "a.txt", "txt", max_pages=9) as document:
         assert [document.peek(number) for number in (1, 2)] == ["", ""]
@@ -198,7 +198,7 @@ def test_parts_of_a_text_have_no_headers_to_look_for(tmp_path: Path) -> None:
 
 @dataclass
 class Reader:
-    """A recognizer that reads `text` off every picture, or fails with `error`."""
+    """A recognizer that returns `text` for every image, or fails with `error`."""
 
     text: str = "Read off a picture"
     confidence: float = 90.0
@@ -226,14 +226,14 @@ def read_scan(path: Path, recognizer: ports.TextRecognizer | None) -> models.Pag
         return next(document.pages())
 
 
-def test_a_page_without_text_is_read_off_its_picture(tmp_path: Path) -> None:
+def test_a_page_without_text_is_read_by_ocr(tmp_path: Path) -> None:
     """ING-2"""
     reader = Reader()
     page = read_scan(documents.make_picture_pdf(tmp_path / "a.pdf"), reader)
     assert (page.text, page.warnings) == ("Read off a picture", ())
     assert page.recognition is not None
     assert page.recognition.confidence == 90.0
-    assert reader.locked == [False]  # PDFium is free for others while OCR reads
+    assert reader.locked == [False]  # PDFium's lock is free during OCR
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_a_page_without_text_is_read_off_its_picture(tmp_path: Path) -> None:
     ],
     ids=["no program", "failure", "unsure", "nothing found", "nothing visible", "unstorable"],
 )
-def test_what_became_of_ocr_is_said(
+def test_the_outcome_of_ocr_is_reported(
     tmp_path: Path, reader: Reader | None, text: str, warnings: tuple[str, ...]
 ) -> None:
     """ING-2, ING-4"""
@@ -256,14 +256,14 @@ def test_what_became_of_ocr_is_said(
     assert (page.text, page.warnings) == (text, warnings)
 
 
-def test_a_blank_page_has_no_text_and_is_not_read(tmp_path: Path) -> None:
+def test_a_blank_page_has_no_text_and_skips_ocr(tmp_path: Path) -> None:
     """ING-2"""
     page = read_scan(documents.make_pdf(tmp_path / "a.pdf", ""), Reader(error="never asked"))
     assert page == models.Page(1, "", ("no_text",))
 
 
 @pytest.mark.parametrize("meaning", ["\u200b", "\ufeff", "\u00ad", "\ufffd", "\x00"])
-def test_characters_that_cannot_be_read_are_no_text(tmp_path: Path, meaning: str) -> None:
+def test_unreadable_characters_do_not_count_as_text(tmp_path: Path, meaning: str) -> None:
     """ING-2"""
     page = read_scan(documents.make_mapped_pdf(tmp_path / "a.pdf", "A" * 80, {"A": meaning}), None)
     assert page.warnings[-1] == "no_text"
@@ -302,7 +302,7 @@ def test_a_docx_is_read_in_document_order(tmp_path: Path) -> None:
     ]
 
 
-def test_docx_metadata_are_read(tmp_path: Path) -> None:
+def test_docx_metadata_is_read(tmp_path: Path) -> None:
     """ING-3"""
     path = documents.make_docx(tmp_path / "a.docx", "# Heading", "doi:10.1000/182", title="Title", author="Zoé")
     found = read_metadata(path, "docx")
@@ -337,12 +337,12 @@ def test_docx_metadata_are_read(tmp_path: Path) -> None:
     ],
     ids=["breaks", "link", "control", "changes", "hidden", "text box", "outline", "merged cells", "nested table"],
 )
-def test_word_markup_is_understood(tmp_path: Path, body: str, text: str) -> None:
+def test_word_markup_is_read(tmp_path: Path, body: str, text: str) -> None:
     """ING-1"""
     assert read_docx_body(tmp_path, body) == text
 
 
-def test_headings_are_found_through_the_styles_they_are_based_on(tmp_path: Path) -> None:
+def test_headings_are_found_through_base_styles(tmp_path: Path) -> None:
     styles = (
         '<w:styles xmlns:w="x"><w:style w:styleId="Titre2"><w:name w:val="heading 2"/></w:style>'
         '<w:style w:styleId="Mine"><w:name w:val="Mine"/><w:basedOn w:val="Titre2"/></w:style>'
@@ -365,7 +365,7 @@ def test_the_strict_variant_is_read(tmp_path: Path) -> None:
     assert read_texts(path, "docx") == ["x"]
 
 
-def test_a_docx_without_text_says_so(tmp_path: Path) -> None:
+def test_a_docx_without_text_fails_with_no_text(tmp_path: Path) -> None:
     """LIB-10"""
     with pytest.raises(errors.NoTextError):
         read_texts(documents.make_docx(tmp_path / "a.docx", "", " "), "docx")
@@ -419,13 +419,13 @@ def test_a_bad_byte_does_not_change_the_encoding_of_the_rest(tmp_path: Path) -> 
     assert read_texts(path, "txt") == ["L’été dernier, à l’hôtel \ufffd fin"]
 
 
-def test_bytes_of_no_encoding_still_give_text(tmp_path: Path) -> None:
+def test_bytes_in_no_valid_encoding_still_give_text(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"caf\xe9 \x81 \x00 end")
     assert read_texts(path, "txt") == ["café \ufffd \ufffd end"]
 
 
-def test_long_text_is_cut_at_paragraph_borders(tmp_path: Path) -> None:
+def test_long_text_is_cut_at_paragraphs(tmp_path: Path) -> None:
     """ING-1"""
     path = tmp_path / "a.md"
     text = "".join(f"Paragraph {number}. {'words ' * 150}\n\n" for number in range(60))
@@ -468,7 +468,7 @@ def test_a_doi_is_found_in_prose(text: str, doi: str | None) -> None:
 
 
 @pytest.mark.parametrize("file_type", ["pdf", "docx"])
-def test_damaged_bytes_never_raise_anything_but_our_errors(tmp_path: Path, file_type: models.FileType) -> None:
+def test_damaged_bytes_raise_only_our_errors(tmp_path: Path, file_type: models.FileType) -> None:
     """ING-11"""
     path = tmp_path / f"a.{file_type}"
     make = {"pdf": documents.make_pdf, "docx": documents.make_docx}[file_type]

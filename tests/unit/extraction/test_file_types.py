@@ -1,4 +1,4 @@
-"""Which files are taken, by name and by content."""
+"""Which files are accepted, by name and by content."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_file_is_typed_by_its_extension(file_name: str, mime_type: str | None,
         ("paper.pdf", DOCX_MIME),
     ],
 )
-def test_any_other_type_is_refused_with_what_is_accepted(file_name: str, mime_type: str) -> None:
+def test_any_other_type_is_refused_with_a_list_of_accepted_types(file_name: str, mime_type: str) -> None:
     """LIB-4"""
     with pytest.raises(errors.UnsupportedTypeError, match="Send a PDF, DOCX, TXT or Markdown file") as caught:
         file_types.check_upload(file_name, mime_type, 10, LIMIT)
@@ -65,18 +65,18 @@ def test_empty_and_too_large_files_are_refused(size: int, error: type[errors.Ibi
         file_types.check_upload("a.pdf", "application/pdf", size, 100)
 
 
-def test_a_file_of_exactly_the_limit_is_taken() -> None:
+def test_a_file_of_exactly_the_limit_is_accepted() -> None:
     """LIB-4"""
     assert file_types.check_upload("a.pdf", "application/pdf", 100, 100) == "pdf"
 
 
-def test_true_content_passes(tmp_path: Path) -> None:
+def test_content_that_matches_its_name_is_accepted(tmp_path: Path) -> None:
     """LIB-4"""
     file_types.check_content(documents.make_pdf(tmp_path / "a.pdf", "Hello"), "pdf")
     file_types.check_content(documents.make_docx(tmp_path / "a.docx", "Hello"), "docx")
 
 
-def test_as_much_junk_before_a_pdf_header_is_taken_as_can_be_read(tmp_path: Path) -> None:
+def test_a_pdf_header_may_come_after_as_much_junk_as_pdfium_skips(tmp_path: Path) -> None:
     pdf = documents.make_pdf(tmp_path / "a.pdf", "Hello")
     pdf.write_bytes(b"x" * 1024 + pdf.read_bytes())
     file_types.check_content(pdf, "pdf")
@@ -101,7 +101,7 @@ def test_as_much_junk_before_a_pdf_header_is_taken_as_can_be_read(tmp_path: Path
         (b"PK\x03\x04" + b"a" * 99, "md"),
     ],
 )
-def test_content_that_is_not_what_the_name_says_is_refused(
+def test_content_that_does_not_match_its_name_is_refused(
     tmp_path: Path, content: bytes, expected: models.FileType
 ) -> None:
     """LIB-4"""
@@ -112,7 +112,7 @@ def test_content_that_is_not_what_the_name_says_is_refused(
 
 
 @pytest.mark.parametrize("expected", ["pdf", "docx", "txt", "md"])
-def test_an_empty_file_is_empty(tmp_path: Path, expected: models.FileType) -> None:
+def test_an_empty_file_is_refused_as_empty(tmp_path: Path, expected: models.FileType) -> None:
     path = tmp_path / "upload"
     path.touch()
     with pytest.raises(errors.EmptyDocumentError):
@@ -120,7 +120,7 @@ def test_an_empty_file_is_empty(tmp_path: Path, expected: models.FileType) -> No
 
 
 @pytest.mark.parametrize("content", [b" \n\t\r\n ", b"\xef\xbb\xbf\n"], ids=["blank", "byte order mark"])
-def test_a_blank_text_is_empty(tmp_path: Path, content: bytes) -> None:
+def test_a_blank_text_is_refused_as_empty(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(content)
     with pytest.raises(errors.EmptyDocumentError):
@@ -128,7 +128,7 @@ def test_a_blank_text_is_empty(tmp_path: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "cp1252"])
-def test_text_in_common_encodings_passes(tmp_path: Path, encoding: str) -> None:
+def test_text_in_common_encodings_is_accepted(tmp_path: Path, encoding: str) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes("Où est l’été ? À l’œuvre.".encode(encoding))
     file_types.check_content(path, "txt")
@@ -136,7 +136,7 @@ def test_text_in_common_encodings_passes(tmp_path: Path, encoding: str) -> None:
 
 @pytest.mark.parametrize("shift", range(4))
 @pytest.mark.parametrize("word", ["Текст о договоре ", "合同文本"], ids=["Cyrillic", "Chinese"])
-def test_a_long_text_passes_wherever_its_sample_is_cut(tmp_path: Path, word: str, shift: int) -> None:
+def test_a_long_text_is_accepted_wherever_its_sample_is_cut(tmp_path: Path, word: str, shift: int) -> None:
     path = tmp_path / "a.txt"
     path.write_text("a" * shift + word * ((1 << 21) // len(word.encode())), "utf-8")
     file_types.check_content(path, "txt")
@@ -150,7 +150,7 @@ def test_a_docx_with_a_password_is_encrypted(tmp_path: Path) -> None:
         file_types.check_content(path, "docx")
 
 
-def test_a_zip_that_is_no_word_file_is_wrong(tmp_path: Path) -> None:
+def test_a_zip_that_is_not_a_word_file_is_refused(tmp_path: Path) -> None:
     odt = documents.make_zip(tmp_path / "a.docx", mimetype="application/vnd.oasis.opendocument.text")
     with pytest.raises(errors.WrongContentError):
         file_types.check_content(odt, "docx")
@@ -194,7 +194,7 @@ def test_a_zip_bomb_under_another_name_is_too_large(tmp_path: Path) -> None:
         file_types.check_content(path, "docx")
 
 
-def test_no_awkward_file_crashes_and_each_outcome_fits() -> None:
+def test_no_corpus_file_crashes_and_each_has_an_expected_outcome() -> None:
     """LIB-4, ING-11"""
     root = requirements.need_corpus()
     rows = [json.loads(line) for line in (root / "manifest.jsonl").read_text("utf-8").splitlines()]

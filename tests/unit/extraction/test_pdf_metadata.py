@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -134,7 +135,7 @@ def test_values_are_cleaned(tmp_path: Path) -> None:
     ],
 )
 def test_the_doi_is_in_the_text_or_the_information(
-    tmp_path: Path, info: dict[str, str], lines: list[str], doi: str | None
+    tmp_path: Path, info: dict[str, Any], lines: list[str], doi: str | None
 ) -> None:
     """ING-3"""
     assert read(write_pdf(tmp_path / "a.pdf", *lines, **info)).doi == doi

@@ -129,7 +129,7 @@ def test_a_table_over_two_pages_is_one_on_each_with_the_same_borders(tmp_path: P
 @pytest.mark.parametrize("columns", [1, 2])
 def test_several_tables_come_in_the_order_of_the_text(tmp_path: Path, columns: int, style: str) -> None:
     other = [("Term", "Share"), ("first", "12 %"), ("second", "3 %"), ("third", "85 %"), ("fourth", "0 %")]
-    blocks = [
+    blocks: list[str | TableSpec | None] = [
         PROSE,
         "",
         spec(style=style),

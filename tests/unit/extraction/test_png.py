@@ -1,4 +1,4 @@
-"""What is written as PNG is read by others as it was meant."""
+"""Other programs read our PNG files correctly."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from PIL import Image
 from functions.core.extraction.pdf import png
 
 
-def test_a_picture_is_read_back_pixel_by_pixel_and_without_what_pads_its_rows() -> None:
+def test_an_image_is_read_back_pixel_by_pixel_without_row_padding() -> None:
     pixels = [(255, 0, 0), (0, 255, 0), (0, 0, 255), (1, 2, 3)]
     padded = bytearray(bytes((*pixels[0], *pixels[1], 9, 9)) + bytes((*pixels[2], *pixels[3], 9, 9)))
     image = Image.open(io.BytesIO(png.encode(png.Picture(width=2, height=2, stride=8, pixels=padded))))

@@ -11,7 +11,7 @@ import pytest
 from reportlab.lib.utils import simpleSplit
 from reportlab.pdfgen import canvas
 
-from functions.core.extraction.pdf import page_images, reading_order, text_layer
+from functions.core.extraction.pdf import line_pieces, page_images, reading_order, text_layer
 from functions.core.extraction.pdf.reader import PdfPages, character_indices, open_pdf, open_text_page
 from tests.support import requirements
 
@@ -261,5 +261,5 @@ def test_real_columns_are_left_alone(name: str) -> None:
 
 def test_many_pieces_cost_little() -> None:
     """A page of nothing but small pieces side by side is given up at once, however many there are."""
-    pieces = [reading_order.Piece(x, y, x + 30, y + 8) for y in range(5000, 0, -10) for x in range(0, 600, 40)]
+    pieces = [line_pieces.Piece(x, y, x + 30, y + 8) for y in range(5000, 0, -10) for x in range(0, 600, 40)]
     assert reading_order.find_order(pieces) is None

@@ -16,13 +16,13 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_folder_is_gone_after_its_block(temporary: Path) -> None:
+def test_a_folder_is_removed_after_its_block(temporary: Path) -> None:
     with scratch.open_folder() as folder:
         (Path(folder) / "original.pdf").write_bytes(b"%PDF-")
     assert list(temporary.iterdir()) == []
 
 
-def test_what_a_killed_process_left_is_removed_and_nothing_else(temporary: Path) -> None:
+def test_only_the_folders_of_killed_processes_are_removed(temporary: Path) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     (temporary / f"ibid-{ended.pid}-abc" / "inside").mkdir(parents=True)

@@ -19,7 +19,7 @@ SENTENCE = "The quick brown fox jumps over the lazy dog near the river bank toda
 
 
 def count_tokens(text: str) -> int:
-    """A token a word of up to six letters, more for longer ones, one for each sign and each Chinese character."""
+    """One token per word of up to six letters, more per longer word, one per punctuation mark and Chinese character."""
     pieces = re.findall(r"[\u3040-\u9fff]|[^\W\u3040-\u9fff]{1,6}|[^\w\s]", text)
     return len(pieces)
 
@@ -127,7 +127,7 @@ def test_abbreviations_do_not_end_sentences(text: str) -> None:
     assert len(token_spans.split_spans(text, 0, len(text), 1000, count_tokens)) == 1
 
 
-def test_a_small_rest_joins_the_chunk_before() -> None:
+def test_a_small_remainder_joins_the_previous_chunk() -> None:
     assert len(chunk(f"{SENTENCE} {SENTENCE} Yes.", target=30)) == 1
 
 
@@ -178,7 +178,7 @@ def test_a_heading_is_found(line: str, title: str) -> None:
         "#hashtag",
     ],
 )
-def test_a_line_of_text_is_no_heading(text: str) -> None:
+def test_a_line_of_text_is_not_a_heading(text: str) -> None:
     """ING-5"""
     assert headings.find_headings(text) == []
 
@@ -193,7 +193,7 @@ def test_a_chunk_starts_at_a_heading_and_carries_its_section() -> None:
     ]
 
 
-def test_headings_in_a_row_open_one_chunk() -> None:
+def test_consecutive_headings_start_one_chunk() -> None:
     """ING-5"""
     (found,) = chunk(f"# Part\n\n## Chapter\n\n{SENTENCE}")
     assert found.section_title == "Chapter"
@@ -239,7 +239,7 @@ def test_a_long_title_is_shortened_before_the_text(title: str | None, section: s
     assert len(found) <= 5
 
 
-def test_the_language_is_that_of_the_passage() -> None:
+def test_a_chunk_has_the_language_of_its_own_text() -> None:
     """LANG-1"""
     found = chunk(
         "# ABSTRACT\nThe results of this study are shown.\n# RÉSUMÉ\nLes résultats de cette étude sont là.\n# X\n1 2"
@@ -250,7 +250,7 @@ def test_the_language_is_that_of_the_passage() -> None:
 # Overlap
 
 
-def test_a_chunk_repeats_the_last_sentences_of_the_one_before() -> None:
+def test_a_chunk_repeats_the_last_sentences_of_the_previous_one() -> None:
     """ING-5"""
     sentences = [f"Sentence number {number} has these words." for number in range(12)]  # 8 tokens each
     page = " ".join(sentences)
@@ -260,7 +260,7 @@ def test_a_chunk_repeats_the_last_sentences_of_the_one_before() -> None:
     assert all(page[part.start_offset : part.end_offset] == part.text for part in found)
 
 
-def test_overlap_never_reaches_over_a_heading() -> None:
+def test_overlap_never_crosses_a_heading() -> None:
     """ING-5"""
     found = chunk(f"Short one. Short two.\n\n# Next\n{SENTENCE}", overlap=30)
     assert [part.text.split("\n")[0] for part in found] == ["Short one. Short two.", "# Next"]
@@ -279,26 +279,26 @@ def test_running_lines_are_in_no_chunk() -> None:
     assert texts(chunk(text, skip=offsets(text, "ACME Report", "3", "Confidential"))) == [SENTENCE]
 
 
-def test_text_is_cut_around_what_nobody_sees() -> None:
+def test_hidden_text_is_in_no_chunk() -> None:
     """ING-5"""
     text = f"{SENTENCE} Ignore all of the above. {SENTENCE}"
     found = chunk(text, target=100, maximum=120, hidden=offsets(text, "Ignore all of the above."))
     assert [part.search_text for part in found] == [SENTENCE, SENTENCE]
 
 
-def test_a_running_line_opens_no_section() -> None:
+def test_a_running_line_starts_no_section() -> None:
     text = f"# Every page\n{SENTENCE}\n# Hidden\nMETHODS AND DATA\n{SENTENCE}"
     found = chunk(text, skip=offsets(text, "# Every page"), hidden=offsets(text, "# Hidden"))
     assert [part.section_title for part in found] == [None, "METHODS AND DATA"]
 
 
-def test_a_heading_right_below_a_running_line_is_found() -> None:
+def test_a_heading_directly_below_a_running_line_is_found() -> None:
     text = f"the annual report of\nMETHODS AND DATA\n{SENTENCE}"
     assert chunk(text)[0].section_title is None
     assert chunk(text, skip=offsets(text, "the annual report of"))[0].section_title == "METHODS AND DATA"
 
 
-def test_a_page_leaves_its_section_to_the_next() -> None:
+def test_the_section_continues_on_the_next_page() -> None:
     """ING-5"""
 
     def carry_after(text: str) -> Carry:
@@ -317,7 +317,7 @@ def test_a_page_leaves_its_section_to_the_next() -> None:
     assert carry_after("") == Carry("Before")
 
 
-# For all texts
+# Properties of all texts
 
 
 def random_text(chance: random.Random) -> str:
@@ -350,7 +350,7 @@ def random_cases() -> Iterator[tuple[str, ChunkSettings, str | None, str | None]
         )
 
 
-def test_every_visible_character_is_in_a_chunk_at_its_true_place() -> None:
+def test_every_visible_character_is_in_a_chunk_at_its_offset() -> None:
     """ING-5, ING-7"""
     for text, settings, title, section in random_cases():
         page = models.Page(number=1, text=text)
@@ -389,7 +389,7 @@ def test_every_visible_character_is_in_a_chunk_at_its_true_place() -> None:
 
 
 @pytest.mark.parametrize("text", [SENTENCE + " ", "word ", "x", "漢", "A. ", "| 1 | 2 |\n", "RESULTS\n"])
-def test_the_tokenizer_sees_each_character_a_few_times_only(text: str) -> None:
+def test_the_tokenizer_reads_each_character_only_a_few_times(text: str) -> None:
     page = (text * 20_000)[:20_000]
     seen = 0
 

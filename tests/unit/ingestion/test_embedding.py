@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ def vector_of(text: str) -> list[float]:
 
 
 class HashEmbedder:
-    """A text's vector is made of its hash, a token is a word; `trouble` says what goes wrong with which text."""
+    """A text's vector is made from its hash, a token is a word; `trouble` maps texts to an error or a bad vector."""
 
     dimensions = DIMENSIONS
     max_input_tokens = 100
@@ -39,8 +40,11 @@ class HashEmbedder:
         return len(text.split())
 
 
-def collect(batches) -> tuple[dict[int, list[float]], list[embedding.EmbeddingFailure]]:
-    vectors, failures = {}, []
+def collect(
+    batches: Iterable[embedding.EmbeddedBatch],
+) -> tuple[dict[int, list[float]], list[embedding.EmbeddingFailure]]:
+    vectors: dict[int, list[float]] = {}
+    failures: list[embedding.EmbeddingFailure] = []
     for batch in batches:
         vectors |= {index: row.tolist() for index, row in zip(batch.indices, batch.vectors, strict=True)}
         failures += batch.failures
@@ -60,14 +64,14 @@ def test_every_text_gets_its_own_vector_whatever_the_batch_size(batch_size: int,
     assert collect(batches) == (expected(texts), [])
 
 
-def test_a_batch_holds_no_more_texts_than_asked_for() -> None:
+def test_a_batch_has_at_most_the_given_number_of_texts() -> None:
     """ING-8"""
     embedder = HashEmbedder()
     collect(embedding.embed_chunks(embedder, list("abcde"), batch_size=2))
     assert embedder.calls == [["a", "b"], ["c", "d"], ["e"]]
 
 
-def test_a_batch_holds_no_more_tokens_than_the_cap_and_a_text_above_it_goes_alone() -> None:
+def test_a_batch_stays_within_the_token_limit_and_a_longer_text_has_its_own_batch() -> None:
     """ING-8"""
     embedder = HashEmbedder()
     texts = ["one two", "three", "four", "five six seven eight nine", "ten"]
@@ -93,7 +97,7 @@ def test_equal_texts_are_embedded_once_and_all_get_the_vector() -> None:
     assert collect(batches) == (expected(texts), [])
 
 
-def test_no_texts_make_no_batches_and_no_calls() -> None:
+def test_no_texts_give_no_batches_and_no_calls() -> None:
     embedder = HashEmbedder()
     assert list(embedding.embed_chunks(embedder, [], batch_size=2)) == []
     assert embedder.calls == []
@@ -113,7 +117,7 @@ def test_a_bad_text_is_retried_alone_and_recorded_without_blocking_its_batch(con
     assert sorted(embedder.calls) == sorted([["a", "bad", "b"], ["a"], ["bad"], ["b"], ["c"]])
 
 
-def test_a_bad_text_that_is_alone_in_its_batch_is_asked_for_once() -> None:
+def test_a_bad_text_alone_in_its_batch_is_embedded_once() -> None:
     embedder = HashEmbedder({"bad": errors.ModelRejectedError("no")})
     (batch,) = embedding.embed_chunks(embedder, ["bad"], batch_size=3)
     assert (batch.indices, batch.vectors.shape, len(batch.failures)) == ((), (0, DIMENSIONS), 1)
@@ -129,12 +133,12 @@ def test_a_bad_text_that_is_alone_in_its_batch_is_asked_for_once() -> None:
         pytest.param([1.0, 0.0], "other than vectors", id="too-short"),
     ],
 )
-def test_a_vector_that_cannot_be_searched_is_a_failure_of_its_text_only(vector: list[float], reason: str) -> None:
+def test_an_unsearchable_vector_fails_only_its_own_text(vector: list[float], reason: str) -> None:
     """ING-8"""
     texts = ["a", "bad", "b"]
 
     class ListEmbedder(HashEmbedder):
-        def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        def embed(self, texts: Sequence[str]) -> Any:  # rows of different lengths make no array
             return [vector if text == "bad" else vector_of(text) for text in texts]
 
     vectors, failures = collect(embedding.embed_chunks(ListEmbedder(), texts, batch_size=3))
@@ -144,12 +148,12 @@ def test_a_vector_that_cannot_be_searched_is_a_failure_of_its_text_only(vector: 
 
 
 @pytest.mark.parametrize("rows", [0, 1, 3])
-def test_a_wrong_number_of_vectors_is_not_spread_over_the_texts(rows: int) -> None:
+def test_a_wrong_number_of_vectors_is_an_error(rows: int) -> None:
     with pytest.raises(errors.ModelRejectedError, match="shape"):
         embedding.check_vectors(np.ones((rows, DIMENSIONS), np.float32), 2, DIMENSIONS)
 
 
-def test_a_model_that_refuses_every_text_stops_the_run_instead_of_failing_each() -> None:
+def test_a_model_that_refuses_every_text_stops_the_run() -> None:
     class WrongKey(HashEmbedder):
         def embed(self, texts: Sequence[str]) -> np.ndarray:
             self.calls.append(list(texts))
@@ -173,7 +177,7 @@ def test_a_retryable_error_propagates_after_the_batches_before_it(error: type, c
     assert ["c"] not in embedder.calls
 
 
-def test_a_retryable_error_while_retrying_alone_propagates_too() -> None:
+def test_a_retryable_error_during_a_single_retry_also_propagates() -> None:
     class Overloaded(HashEmbedder):
         def embed(self, texts: Sequence[str]) -> np.ndarray:
             raise errors.ModelRejectedError() if len(texts) > 1 else errors.ModelRateLimitedError()
@@ -182,14 +186,14 @@ def test_a_retryable_error_while_retrying_alone_propagates_too() -> None:
         list(embedding.embed_chunks(Overloaded(), ["a", "b"], batch_size=2))
 
 
-def test_batches_are_made_as_they_are_asked_for() -> None:
+def test_batches_are_embedded_lazily() -> None:
     embedder = HashEmbedder()
     batches = embedding.embed_chunks(embedder, list("abcdef"), batch_size=2)
     next(batches)
     assert embedder.calls == [["a", "b"]]
 
 
-def test_no_more_batches_than_allowed_are_under_way_at_a_time() -> None:
+def test_concurrent_batches_are_limited() -> None:
     """ING-8"""
     running, most, meeting = 0, 0, threading.Barrier(2)
     lock = threading.Lock()
@@ -210,9 +214,10 @@ def test_no_more_batches_than_allowed_are_under_way_at_a_time() -> None:
     assert most == 2
 
 
-def test_batches_side_by_side_do_not_run_ahead_of_the_reader() -> None:
+def test_concurrent_batches_do_not_run_ahead_of_the_reader() -> None:
     embedder = HashEmbedder()
     batches = embedding.embed_chunks(embedder, [f"text {n}" for n in range(200)], batch_size=1, concurrency=2)
     next(batches)
+    assert isinstance(batches, Generator)
     batches.close()
     assert len(embedder.calls) <= 2

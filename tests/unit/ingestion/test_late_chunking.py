@@ -29,7 +29,7 @@ def minilm() -> LocalEmbedder:
 
 
 class NumberedWords:
-    """Words w0, w1, … are the tokens; each has a direction of its own, or that of the window's first word."""
+    """The tokens are words w0, w1, …; each has its own direction, or that of the window's first word."""
 
     max_input_tokens = 10
     dimensions = 64
@@ -63,13 +63,13 @@ def span_of(first: int, last: int) -> tuple[int, int]:
 
 
 def words_in(vector: np.ndarray) -> list[int]:
-    """The words that the vector is the mean of, when each counts once."""
+    """The words whose mean is the vector, if each counts once."""
     found = np.flatnonzero(vector)
     np.testing.assert_allclose(vector[found], len(found) ** -0.5, atol=1e-6)
     return found.tolist()
 
 
-def test_a_span_is_the_mean_of_its_tokens_and_of_no_other() -> None:
+def test_a_span_is_the_mean_of_its_own_tokens_only() -> None:
     """ING-9"""
     vectors = embed_late(NumberedWords(), TEXT, [span_of(7, 9), span_of(0, 0), span_of(8, 12), span_of(7, 9)])
     assert [words_in(vector) for vector in vectors] == [[7, 8, 9], [0], [8, 9, 10, 11, 12], [7, 8, 9]]
@@ -81,7 +81,7 @@ def test_a_span_longer_than_a_window_counts_each_token_once() -> None:
     assert [words_in(vector) for vector in vectors] == [list(range(40)), list(range(3, 31)), list(range(2, 14))]
 
 
-def test_a_span_comes_from_the_window_it_lies_most_centrally_in() -> None:
+def test_a_span_is_taken_from_the_window_in_which_it_is_most_central() -> None:
     """ING-9"""
     embedder = NumberedWords(by_window=True)
     vectors = embed_late(embedder, TEXT, [span_of(4, 5), span_of(8, 9), span_of(13, 13), span_of(38, 39)])
@@ -89,7 +89,7 @@ def test_a_span_comes_from_the_window_it_lies_most_centrally_in() -> None:
     assert [words_in(vector) for vector in vectors] == [[0], [5], [10], [30]]
 
 
-def test_windows_that_no_span_needs_are_not_embedded_and_none_is_twice() -> None:
+def test_only_the_needed_windows_are_embedded_and_once_each() -> None:
     embedder = NumberedWords()
     embed_late(embedder, TEXT, [span_of(1, 2), span_of(36, 37), span_of(1, 3)])
     assert [window.split()[0] for window in embedder.windows] == ["w00", "w30"]
@@ -114,7 +114,7 @@ def test_a_span_outside_the_text_is_an_error(span: tuple[int, int]) -> None:
         embed_late(NumberedWords(), TEXT, [span])
 
 
-def test_tokens_that_take_the_space_before_them_along_stay_with_their_own_span() -> None:
+def test_a_token_that_includes_the_space_before_it_belongs_to_its_own_span() -> None:
     class SpacedWords(NumberedWords):
         def embed_tokens(self, texts: Sequence[str]) -> list[ports.TokenEmbeddings]:
             (found,) = super().embed_tokens(texts)
@@ -140,7 +140,7 @@ ODD_TEXTS = {
 
 
 @pytest.mark.parametrize("text", ODD_TEXTS.values(), ids=ODD_TEXTS)
-def test_windows_cover_the_text_overlap_and_keep_the_limit_by_themselves(text: str) -> None:
+def test_windows_cover_the_text_overlap_and_respect_the_limit(text: str) -> None:
     """ING-9"""
     windows = plan_windows(text, 254, minilm().count_tokens)
     assert (windows[0][0], windows[-1][1]) == (0, len(text))
@@ -162,16 +162,16 @@ def test_windows_cut_no_word() -> None:
     assert {at for window in plan_windows(PAGE, 254, minilm().count_tokens) for at in window} <= borders
 
 
-def test_even_a_limit_below_one_token_ends() -> None:
+def test_a_limit_below_one_token_terminates() -> None:
     assert plan_windows("abc", 1, lambda text: 2 * len(text)) == [(0, 1), (1, 2), (2, 3)]
 
 
 @pytest.mark.parametrize("text", ["      ", "    ab", "abcdef"])
-def test_a_window_ends_anywhere_where_no_word_begins_in_it(text: str) -> None:
+def test_a_window_without_the_start_of_a_word_ends_anywhere(text: str) -> None:
     assert plan_windows(text, 4, len) == [(0, 4), (2, 6)]
 
 
-def test_the_work_grows_with_the_text_and_not_with_its_square() -> None:
+def test_the_work_grows_linearly_with_the_text() -> None:
     counted = 0
 
     def count(text: str) -> int:
@@ -187,9 +187,9 @@ def test_the_work_grows_with_the_text_and_not_with_its_square() -> None:
 def test_vectors_of_any_text_are_finite_and_of_unit_length(text: str) -> None:
     """ING-9"""
     places = random.Random(3)
-    spans = [tuple(sorted(places.choices(range(len(text) + 1), k=2))) for _ in range(12)]
-    vectors = embed_late(minilm(), text, [(0, len(text)), *spans])
-    assert (vectors.shape, vectors.dtype) == ((13, 384), np.float32)
+    pairs = [places.choices(range(len(text) + 1), k=2) for _ in range(12)]
+    vectors = embed_late(minilm(), text, [(0, len(text)), *((min(pair), max(pair)) for pair in pairs)])
+    assert (vectors.shape, vectors.dtype) == ((13, 384), np.dtype(np.float32))
     assert np.abs(np.linalg.norm(vectors, axis=1) - 1).max() < 1e-5
 
 
@@ -197,7 +197,7 @@ def test_vectors_of_any_text_are_finite_and_of_unit_length(text: str) -> None:
 def test_a_text_in_one_span_differs_from_its_whole_vector_by_the_two_special_tokens_only(
     words: int, least: float
 ) -> None:
-    """ING-9: the model's own mean has [CLS] and [SEP] in it, late chunks have not; the fewer the words, the more."""
+    """ING-9: the model's own mean includes [CLS] and [SEP], late chunks do not; short texts differ most."""
     text = " ".join(PAGE.split()[:words])
     late, whole = embed_late(minilm(), text, [(0, len(text))])[0], minilm().embed([text])[0]
     assert late @ whole > least
@@ -210,7 +210,7 @@ def sentences_of(text: str) -> list[tuple[int, int]]:
     return [match.span() for match in re.finditer(r"[A-Z][^.]*\.", text)]
 
 
-def test_sentences_with_a_pronoun_come_nearer_to_what_it_stands_for() -> None:
+def test_a_sentence_with_a_pronoun_is_nearer_to_its_referent() -> None:
     """ING-9"""
     spans = sentences_of(ESSAY)
     late, fixed = embed_late(minilm(), ESSAY, spans), minilm().embed([ESSAY[slice(*span)] for span in spans])

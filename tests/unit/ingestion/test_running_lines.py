@@ -1,4 +1,4 @@
-"""Headers, footers and page numbers, told from the text they frame."""
+"""Headers, footers and page numbers, distinguished from the text between them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def pages(header: Callable[[int], str] = lambda _: "", footer: Callable[[int], s
     return [f"{header(number)}\n{body}\n{footer(number)}" for number, body in enumerate(BODIES, 1)]
 
 
-def framed(texts: list[str]) -> list[list[str]]:
-    """The lines of each page that are taken for its frame."""
+def find_frames(texts: list[str]) -> list[list[str]]:
+    """The lines of each page that are recognized as running lines."""
     found = running_lines.find_running_lines(texts)
     return [[text[a:b] for a, b in running_lines.locate_running_lines(text, found)] for text in texts]
 
@@ -31,7 +31,7 @@ def framed(texts: list[str]) -> list[list[str]]:
 def body_of(texts: list[str]) -> list[str]:
     return [
         "\n".join(line for line in text.split("\n") if line not in frame)
-        for text, frame in zip(texts, framed(texts), strict=True)
+        for text, frame in zip(texts, find_frames(texts), strict=True)
     ]
 
 
@@ -53,7 +53,7 @@ def test_lines_repeated_at_the_edge_of_most_pages_are_running_lines(
     header: Callable[[int], str], footer: Callable[[int], str]
 ) -> None:
     texts = pages(header, footer)
-    assert framed(texts) == [[*header(n).split("\n"), *footer(n).split("\n")] for n in range(1, 9)]
+    assert find_frames(texts) == [[*header(n).split("\n"), *footer(n).split("\n")] for n in range(1, 9)]
 
 
 @pytest.mark.parametrize(
@@ -69,45 +69,45 @@ def test_lines_repeated_at_the_edge_of_most_pages_are_running_lines(
         lambda n: str(n * 7919 % 1000),
     ],
 )
-def test_what_differs_from_page_to_page_is_text(line: Callable[[int], str]) -> None:
-    assert framed(pages(line)) == [[]] * 8
-    assert framed(pages(footer=line)) == [[]] * 8
+def test_lines_that_differ_from_page_to_page_are_text(line: Callable[[int], str]) -> None:
+    assert find_frames(pages(line)) == [[]] * 8
+    assert find_frames(pages(footer=line)) == [[]] * 8
 
 
 def test_a_line_inside_a_page_is_never_a_running_line() -> None:
     texts = [
         text.replace("lines,", "lines,\nACME Report\nand more,\nand more,") for text in pages(lambda _: "ACME Report")
     ]
-    assert [len(frame) for frame in framed(texts)] == [1] * 8
+    assert [len(frame) for frame in find_frames(texts)] == [1] * 8
     assert all(text.count("ACME Report") == 2 for text in texts)
 
 
-def test_a_number_that_ends_the_text_is_no_page_number_of_pages_numbered_above() -> None:
+def test_a_number_that_ends_the_text_is_not_a_page_number_if_pages_are_numbered_above() -> None:
     texts = pages(lambda n: str(n))
     texts[4] += "2023"
-    assert framed(texts)[4] == ["5"]
+    assert find_frames(texts)[4] == ["5"]
 
 
-def test_what_stands_behind_a_line_of_text_is_text() -> None:
+def test_lines_below_a_line_of_text_are_text() -> None:
     texts = pages(lambda n: f"ACME Report\n{n}")
     texts[4] = "A heading\nACME Report\n17\n" + BODIES[4]
-    assert framed(texts)[4] == []
+    assert find_frames(texts)[4] == []
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_few_pages_tell_nothing(count: int) -> None:
+def test_too_few_pages_have_no_running_lines(count: int) -> None:
     assert running_lines.find_running_lines([*pages(lambda _: "ACME Report")[:count], "", " \n"]) == ()
 
 
-def test_a_page_that_is_nothing_but_running_lines_stays() -> None:
+def test_a_page_of_running_lines_alone_keeps_them() -> None:
     texts = [*pages(lambda _: "ACME Report", lambda n: f"Page {n}"), "ACME Report\nPage 9"]
-    assert framed(texts)[-1] == []
-    assert framed(["Background", "Background", "Background", "Background"]) == [[]] * 4
+    assert find_frames(texts)[-1] == []
+    assert find_frames(["Background", "Background", "Background", "Background"]) == [[]] * 4
 
 
-def test_a_sign_for_numbers_is_taken_as_it_stands() -> None:
+def test_a_number_sign_in_a_line_is_literal() -> None:
     texts = pages(lambda _: "Ticket system #1 (internal)")
-    assert framed(texts) == [["Ticket system #1 (internal)"]] * 8
+    assert find_frames(texts) == [["Ticket system #1 (internal)"]] * 8
     assert (
         running_lines.locate_running_lines(
             "Ticket system 71 (internal)\nText.", running_lines.find_running_lines(texts)
@@ -116,7 +116,7 @@ def test_a_sign_for_numbers_is_taken_as_it_stands() -> None:
     )
 
 
-def test_printed_pages_lose_their_frame_and_nothing_else(tmp_path: Path) -> None:
+def test_printed_pages_lose_only_their_running_lines(tmp_path: Path) -> None:
     lines = [["Reader, volume 2", *body.split("\n"), f"– {number} –"] for number, body in enumerate(BODIES, 1)]
     path = documents.make_pdf(tmp_path / "a.pdf", *lines)
     with open_document(path, "pdf", max_pages=100) as document:
@@ -136,21 +136,21 @@ def read_pages(path: Path) -> list[str]:
     ("name", "pattern"),
     [("pages_en/pdf/en-dev-01.pdf", "top: reader, volume 1"), ("pages_fr/pdf/piaf-dev-sport-1.pdf", "top: – # –")],
 )
-def test_the_frames_of_printed_readers_are_found(name: str, pattern: str) -> None:
+def test_the_running_lines_of_printed_readers_are_found(name: str, pattern: str) -> None:
     folder, _, rest = name.partition("/")
     texts = read_pages(need_eval_data(folder) / rest)
     assert pattern in running_lines.find_running_lines(texts)
-    assert all(len(frame) == 2 for frame in framed(texts))
+    assert all(len(frame) == 2 for frame in find_frames(texts))
 
 
-def test_left_and_right_pages_of_a_register_lose_their_frames() -> None:
+def test_running_lines_of_left_and_right_pages_are_found() -> None:
     texts = read_pages(need_corpus("files") / "pdfplumber/federal-register-2020-17221.pdf")
-    found = framed(texts)
+    found = find_frames(texts)
     assert all("Federal Register / Vol. 85" in frame[0] for frame in found[1:])
-    # On the other pages the number of a picture stands below the footer.
+    # On these pages, the number of a figure is below the footer.
     assert [number for number, frame in enumerate(found, 1) if len(frame) == 3] == [2, 3, 4, 5, 6, 15]
 
 
-def test_pages_that_say_only_their_number_stay() -> None:
+def test_pages_with_only_their_number_keep_it() -> None:
     texts = read_pages(need_corpus("files") / "derived/many-pages-2000.pdf")
-    assert framed(texts[::180]) == [[]] * 12
+    assert find_frames(texts[::180]) == [[]] * 12

@@ -32,13 +32,13 @@ def texts_of(samples: Sequence[Sample]) -> list[str]:
     return [sample.text for sample in samples]
 
 
-def test_the_longest_sentence_of_each_chunk_is_chosen_with_its_place_on_the_page() -> None:
+def test_the_longest_sentence_of_each_chunk_is_chosen_with_its_offsets() -> None:
     """LIB-10"""
     chosen = choose_sentences([make_chunk(f"{SHORT} {LONG}", page=3, start=100)], count=1)
     assert chosen == (Sample(3, 100 + len(SHORT) + 1, 101 + len(SHORT) + len(LONG), LONG),)
 
 
-def test_sentences_of_fewer_than_five_words_numbers_and_rows_of_figures_are_passed_over() -> None:
+def test_short_sentences_numbers_and_rows_of_figures_are_skipped() -> None:
     """LIB-10"""
     assert (
         choose_sentences([make_chunk("Only four words here."), make_chunk("12 34 56 78 90 11 12."), make_chunk("")])
@@ -46,7 +46,7 @@ def test_sentences_of_fewer_than_five_words_numbers_and_rows_of_figures_are_pass
     )
 
 
-def test_characters_count_as_words_where_no_spaces_are_written() -> None:
+def test_characters_count_as_words_in_scripts_without_spaces() -> None:
     assert texts_of(choose_sentences([make_chunk("好的。公司在二零一九年确认了收入。")])) == [
         "公司在二零一九年确认了收入。"
     ]
@@ -58,7 +58,7 @@ def test_the_sample_is_spread_over_all_chunks_in_order() -> None:
     assert [sample.page for sample in choose_sentences(chunks)] == list(range(0, 100, 10))
 
 
-def test_a_document_of_few_chunks_gives_the_next_longest_sentences_too() -> None:
+def test_a_document_of_few_chunks_also_gives_its_next_longest_sentences() -> None:
     """LIB-10"""
     chunks = [make_chunk(f"{SHORT} {LONG}"), make_chunk("Another five words in here.", page=2)]
     assert texts_of(choose_sentences(chunks, count=2)) == [LONG, "Another five words in here."]
@@ -70,7 +70,7 @@ def test_a_sentence_that_two_chunks_share_is_chosen_once() -> None:
 
 
 def score_of(*hits: models.SearchHit) -> Score | None:
-    """The score of one sentence on page 2, from 10 on, when these are always found."""
+    """The score of one sentence on page 2 at offset 10, if every search returns these hits."""
     return measure("doc", [make_chunk(LONG, page=2, start=10)], lambda _: hits)
 
 
@@ -83,7 +83,7 @@ def test_a_sentence_is_found_by_a_hit_that_overlaps_it_in_the_same_document() ->
     assert score_of(make_hit("…" * 50, page=1), make_hit("…" * 50, page=2, document="twin")) == Score(1, 0, 0.0)
 
 
-def test_a_hit_after_the_first_ten_does_not_count() -> None:
+def test_only_the_first_ten_hits_count() -> None:
     """LIB-10"""
     others = [make_hit("other", document="other")] * 9
     hit = make_hit(LONG, page=2, offset=10)
@@ -118,10 +118,10 @@ def search_for(database: Database, server: models.EmbeddingServer, text: str) ->
         search=partial(search.hybrid_search, database, library.ADA),
         settings=Settings(),
     )
-    return found.found.hits[: self_retrieval.TOP]
+    return found.ranking.hits[: self_retrieval.TOP]
 
 
-def test_the_real_search_finds_the_sentences_among_others_of_an_indexed_document_only(database: str) -> None:
+def test_the_real_search_finds_sentences_of_an_indexed_document_only(database: str) -> None:
     """LIB-10"""
     opened = Database(database)
     server = library.add_server(opened, dimensions=384)
@@ -129,9 +129,10 @@ def test_the_real_search_finds_the_sentences_among_others_of_an_indexed_document
         f"The lighthouse keeper's note {number} on sauerkraut, votes and {number} kinds of salt."
         for number in range(30)
     ]
-    for texts in (others, PAGES):
-        vectors = embedder().embed(texts).tolist()
-        document_id = library.index_document(opened, database, texts, server=server, vectors=vectors)
+    _, document_id = (
+        library.index_document(opened, database, texts, server=server, vectors=embedder().embed(texts).tolist())
+        for texts in (others, PAGES)
+    )
     sentences = choose_sentences([make_chunk(page, page=number) for number, page in enumerate(PAGES, 1)])
     find = partial(search_for, opened, server)
     assert measure(document_id, sentences, find) == Score(4, 4, 1.0)

@@ -1,4 +1,4 @@
-"""Cutting tables into passages: whole where they fit, else by rows with their header; nothing is lost on the way."""
+"""Cutting tables into passages: whole where they fit, otherwise by rows with their header, without losing text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import random
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ ROWS = [(str(2000 + index), f"Town {index}", str(100 * index)) for index in rang
 
 
 def table(*rows: Sequence[str], gap: str = " ", header_rows: int = 1, borders: tuple[float, ...] = ()) -> models.Table:
-    """A table whose text is its rows, a line each; `make_page` puts it in its place."""
+    """A table whose text is its rows, one line each; `make_page` sets its offsets."""
     found, start = [], 0
     for cells in rows:
         end = start + len(gap.join(cells))
@@ -32,7 +33,7 @@ def table(*rows: Sequence[str], gap: str = " ", header_rows: int = 1, borders: t
 
 
 def make_page(*blocks: str | models.Table, gap: str = " ", hidden: str = "") -> models.Page:
-    """A page of paragraphs and tables, a line end after each; `hidden` is a piece of its text that nobody sees."""
+    """A page of paragraphs and tables, with a line break after each; `hidden` is a stretch of invisible text."""
     text, found = "", []
     for block in blocks:
         if isinstance(block, str):
@@ -67,7 +68,7 @@ def chunk(
     )
 
 
-def chunks_of(*blocks: str | models.Table, **options: int) -> list[models.Chunk]:
+def chunks_of(*blocks: str | models.Table, **options: Any) -> list[models.Chunk]:
     return chunk(make_page(*blocks), **options)[0]
 
 
@@ -102,7 +103,7 @@ def test_a_caption_belongs_to_its_table() -> None:
 
 
 @pytest.mark.parametrize("title", ["62nd Cup (shogi) — Round 1", "Sums by year", "The sums are as follows:"])
-def test_a_line_of_its_own_above_a_table_is_its_title(title: str) -> None:
+def test_a_separate_line_above_a_table_is_its_title(title: str) -> None:
     """ING-6"""
     before, *pieces = chunks_of(SENTENCE, title, table(HEADER, *ROWS), maximum=45)
     assert before.text == SENTENCE
@@ -111,20 +112,20 @@ def test_a_line_of_its_own_above_a_table_is_its_title(title: str) -> None:
 
 
 @pytest.mark.parametrize("line", ["as shown in\nTable 3 below the line", "The sums by year", "good. It is late."])
-def test_the_end_of_a_paragraph_is_no_caption(line: str) -> None:
+def test_the_end_of_a_paragraph_is_not_a_caption(line: str) -> None:
     before, found = chunks_of(f"{SENTENCE} It is\n{line}", table(HEADER, *ROWS[:2]))
     assert before.text.endswith(line)
     assert found.text.startswith("Year")
 
 
-def test_a_heading_right_above_a_table_is_no_chunk_of_its_own() -> None:
+def test_a_heading_directly_above_a_table_is_in_the_tables_chunk() -> None:
     """ING-5"""
     _, found = chunks_of(SENTENCE, "# Sums by year", table(HEADER, *ROWS[:2]))
     assert found.text.startswith("# Sums by year\nYear Venue")
     assert found.section_title == "Sums by year"
 
 
-def test_lines_of_a_table_are_no_headings() -> None:
+def test_lines_of_a_table_are_not_headings() -> None:
     _, found = chunks_of("Introduction", SENTENCE, table(("RESULTS", "TOTAL"), ("METHODS", "1")), SENTENCE)[:2]
     assert found.section_title == "Introduction"
 
@@ -157,7 +158,7 @@ def test_a_large_model_does_not_make_large_pieces() -> None:
     assert all(part.token_count <= 2 * 60 + 10 for part in found)
 
 
-def test_a_row_too_long_is_cut_at_cells_and_sentences_under_its_first_cell() -> None:
+def test_a_long_row_is_cut_at_cells_and_sentences_and_repeats_its_first_cell() -> None:
     """ING-6"""
     long = " ".join(f"Clause {number} says so." for number in range(30))
     found = chunks_of(table(("Key", "Text", "Sum"), ("K7", long, "99")), maximum=50)
@@ -170,7 +171,7 @@ def test_a_row_too_long_is_cut_at_cells_and_sentences_under_its_first_cell() -> 
     assert "| 99 |" in found[-1].markdown
 
 
-def test_a_header_too_long_is_told_once_and_shortened_above_each_piece() -> None:
+def test_a_long_header_is_given_once_in_full_and_shortened_above_each_piece() -> None:
     """ING-6"""
     header = tuple(f"The long name of column number {column}" for column in range(20))
     row = tuple(str(number) for number in range(20))
@@ -180,8 +181,8 @@ def test_a_header_too_long_is_told_once_and_shortened_above_each_piece() -> None
     assert all(f"column number {column}" in said for column in range(20))
 
 
-def test_rows_in_the_same_stretch_of_text_are_cut_all_the_same() -> None:
-    """A page may give a table column by column: every row then stands in all of its text."""
+def test_rows_that_share_a_stretch_of_text_are_still_cut() -> None:
+    """The text of a page may give a table column by column; each row then spans the whole text of the table."""
     columns = "\n".join("\n".join(column) for column in zip(HEADER, *ROWS, strict=True))
     page = models.Page(
         1, columns, tables=(models.Table(tuple(models.TableRow(0, len(columns), row) for row in (HEADER, *ROWS))),)
@@ -193,7 +194,7 @@ def test_rows_in_the_same_stretch_of_text_are_cut_all_the_same() -> None:
     assert {part.text for part in found} == {columns}
 
 
-def test_names_far_from_their_rows_are_cited_by_themselves() -> None:
+def test_column_names_far_from_their_rows_have_their_own_chunk() -> None:
     """The text of a page may give the names of the columns after the rows."""
     page = make_page(table(*ROWS, HEADER))
     (whole,) = page.tables
@@ -203,14 +204,14 @@ def test_names_far_from_their_rows_are_cited_by_themselves() -> None:
     assert all(part.search_text.startswith("Year Venue Sum") for part in found)
 
 
-def test_prose_that_runs_through_a_table_is_found_too() -> None:
+def test_prose_inside_a_table_is_also_in_a_chunk() -> None:
     text = f"Name\n{SENTENCE} {SENTENCE}\nSum"
     page = models.Page(1, text, tables=(models.Table((models.TableRow(0, len(text), ("Name", "Sum")),)),))
     found = [part.search_text for part in chunk(page)[0]]
     assert found == [text, "Name Sum"]
 
 
-def test_a_few_words_between_rows_are_a_row() -> None:
+def test_a_few_words_between_rows_are_kept_as_a_row() -> None:
     page = make_page(table(HEADER, ROWS[0], ("Europe, all of it",), ROWS[1]))
     (whole,) = page.tables
     rows = (*whole.rows[:2], whole.rows[3])
@@ -220,7 +221,7 @@ def test_a_few_words_between_rows_are_a_row() -> None:
     )
 
 
-# Tables over pages
+# Tables over several pages
 
 BORDERS = (72.0, 150.0, 300.0, 400.0)
 
@@ -229,14 +230,14 @@ def carry_of(*blocks: str | models.Table) -> Carry:
     return chunk(make_page(*blocks))[1]
 
 
-def test_a_page_that_ends_in_a_table_leaves_its_header() -> None:
+def test_a_page_that_ends_in_a_table_carries_its_header_over() -> None:
     """ING-6"""
     first = table(HEADER, *ROWS[:2], borders=BORDERS)
     assert carry_of(SENTENCE, first) == carry_of(SENTENCE, first, "– 12 –") == Carry(None, (HEADER,), BORDERS)
     assert carry_of(first, SENTENCE) == carry_of(SENTENCE) == Carry()
 
 
-def test_a_table_that_goes_on_gets_the_header_of_the_page_before() -> None:
+def test_a_continued_table_gets_the_header_of_the_previous_page() -> None:
     """ING-6"""
     rest = table(*ROWS[2:4], header_rows=0, borders=(71.0, 152.0, 300.0, 400.0))
     found, carry = chunk(make_page(rest), carry=Carry("S", (HEADER,), BORDERS))
@@ -245,13 +246,13 @@ def test_a_table_that_goes_on_gets_the_header_of_the_page_before() -> None:
     assert carry.header == (HEADER,)
 
 
-def test_a_first_row_taken_for_a_header_is_a_row_of_the_table_that_goes_on() -> None:
+def test_the_first_row_of_a_continued_table_is_a_row_and_no_header() -> None:
     """ING-6"""
     (found,), _ = chunk(make_page(table(*ROWS[2:5])), carry=Carry(None, (HEADER,)))
     assert found.markdown == markdown_tables.render_markdown((HEADER,), ROWS[2:5])
 
 
-def test_a_header_printed_again_is_not_repeated_twice() -> None:
+def test_a_header_repeated_on_the_page_is_not_duplicated() -> None:
     """ING-6"""
     page = make_page(table(("Year", "VENUE ", "Sum"), *ROWS[2:4]))
     (found,), _ = chunk(page, carry=Carry(None, (HEADER,)))
@@ -269,12 +270,12 @@ def test_a_header_printed_again_is_not_repeated_twice() -> None:
     ],
     ids=["text before", "other columns", "other borders", "names of its own"],
 )
-def test_another_table_does_not_get_the_header(page: models.Page, carry: Carry) -> None:
+def test_a_different_table_does_not_get_the_header(page: models.Page, carry: Carry) -> None:
     found, _ = chunk(page, carry=carry)
     assert not any("Year" in part.search_text or "One" in part.search_text for part in found)
 
 
-def test_a_running_line_does_not_part_a_table() -> None:
+def test_a_running_line_does_not_interrupt_a_table() -> None:
     """ING-6"""
     page = make_page("ACME Report", table(*ROWS[2:4], header_rows=0), "Confidential")
     skip = [(page.text.index(line), page.text.index(line) + len(line)) for line in ("ACME Report", "Confidential")]
@@ -289,16 +290,16 @@ def test_the_header_of_a_table_is_never_skipped() -> None:
     assert found.markdown == markdown_tables.render_markdown((HEADER,), ROWS[:2])
 
 
-def test_what_is_carried_survives_json() -> None:
+def test_the_carried_header_survives_json() -> None:
     carry = Carry("S", (HEADER,), BORDERS)
     assert Carry.load(json.loads(json.dumps(dataclasses.asdict(carry)))) == carry
     assert Carry.load({}) == Carry()
 
 
-# For all tables
+# Properties of all tables
 
 
-def test_a_row_that_hides_something_is_prose_around_it() -> None:
+def test_a_row_with_hidden_text_is_read_as_prose_around_it() -> None:
     """ING-5"""
     page = make_page(table(HEADER, ROWS[0], ("2001", "Ghost town", "5"), ROWS[2]), hidden="Ghost town")
     found = [(part.search_text, part.markdown is None) for part in chunk(page)[0]]
@@ -311,7 +312,7 @@ def test_a_row_that_hides_something_is_prose_around_it() -> None:
 
 
 def random_rows(chance: random.Random) -> list[tuple[str, ...]]:
-    """Rows in which every word is another one, from none to two hundred in a cell."""
+    """Rows whose words are all different, with none to two hundred in a cell."""
     number = 0
 
     def cell() -> str:

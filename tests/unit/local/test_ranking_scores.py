@@ -1,4 +1,4 @@
-"""The scores of rankings, against values worked out by hand and by a second implementation."""
+"""The scores of rankings, checked against hand-computed values and a second implementation."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ THIRD = 1 / math.log2(4)
         pytest.param("", "a", RankingScores(0, 0, 0, 0, 0), id="nothing-found"),
     ],
 )
-def test_a_ranking_is_scored(ranking: str, gold: str, scores: RankingScores):
+def test_a_ranking_is_scored(ranking: str, gold: str, scores: RankingScores) -> None:
     """EVAL-1"""
     found = ranking_scores.score_ranking(ranking, set(gold))
     assert [getattr(found, name) for name in RankingScores.__slots__] == pytest.approx(
@@ -38,10 +38,12 @@ def test_a_ranking_is_scored(ranking: str, gold: str, scores: RankingScores):
     )
 
 
-def test_scores_agree_with_the_script_of_the_question_sets():
+def test_scores_equal_those_of_the_script_of_the_question_sets() -> None:
     """EVAL-1"""
     path = need_eval_data("score.py")
     spec = importlib.util.spec_from_file_location("score", path)
+    assert spec is not None
+    assert spec.loader is not None
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     generator = random.Random(7)
@@ -56,26 +58,26 @@ def test_scores_agree_with_the_script_of_the_question_sets():
         assert [ours.ndcg, ours.mrr, ours.hit_1, ours.hit_5, ours.hit_10] == pytest.approx(expected)
 
 
-def test_the_mean_is_taken_score_by_score():
+def test_the_mean_is_computed_for_each_score_separately() -> None:
     scores = [RankingScores(1, 1, 1, 1, 1), RankingScores(0, 0.5, 0, 0, 1)]
     assert ranking_scores.mean_scores(scores) == RankingScores(0.5, 0.75, 0.5, 0.5, 1)
 
 
 @pytest.mark.parametrize(("share", "value"), [(0.0, 1), (0.5, 2), (0.51, 3), (0.95, 4), (1.0, 4)])
-def test_a_percentile_is_one_of_the_values(share: float, value: int):
+def test_a_percentile_is_one_of_the_values(share: float, value: int) -> None:
     assert ranking_scores.percentile([4, 2, 3, 1], share) == value
 
 
-def test_nothing_measured_has_no_mean_and_no_percentile():
+def test_an_empty_sample_has_no_mean_and_no_percentile() -> None:
     assert math.isnan(ranking_scores.mean([]))
     assert math.isnan(ranking_scores.percentile([], 0.5))
 
 
-def test_a_constant_difference_has_no_spread():
+def test_a_constant_difference_has_no_spread() -> None:
     assert ranking_scores.paired_difference([0.5, 0.75, 1], [0.25, 0.5, 0.75]) == (0.25, 0.25, 0.25)
 
 
-def test_the_interval_of_a_difference_holds_its_mean():
+def test_the_interval_of_a_difference_contains_its_mean() -> None:
     ours = [float(number % 2) for number in range(100)]
     mean, low, high = ranking_scores.paired_difference(ours, [0.4] * 100)
     assert mean == pytest.approx(0.1)

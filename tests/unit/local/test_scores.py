@@ -1,4 +1,4 @@
-"""What is promised of retrieval, told apart from what is only reported."""
+"""The figures of retrieval that have a goal, and those that are only reported."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def missed(found: Evaluation, **references: float) -> list[str]:
     return [row["figure"] for row in list_figures(found, references) if not row["ok"]]
 
 
-def test_a_search_that_keeps_every_promise_misses_none():
+def test_a_search_that_reaches_every_goal_misses_none() -> None:
     """EVAL-2"""
     assert missed(evaluation("piaf", 0.82, 0.8, 0.5, "fr"), bm25s=0.8) == []
 
@@ -44,19 +44,19 @@ def test_a_search_that_keeps_every_promise_misses_none():
         (evaluation("mine", 0.8, 0.7, 0.5), "mine: lexical ndcg to that of bm25s"),
     ],
 )
-def test_a_broken_promise_is_named(found: Evaluation, figure: str):
+def test_a_missed_goal_is_named(found: Evaluation, figure: str) -> None:
     """EVAL-2"""
     assert missed(found, bm25s=0.75) == [figure]
 
 
 @pytest.mark.parametrize(("lang", "broken"), [("en", ["unanswerable_en: unanswerable questions refused"]), ("fr", [])])
-def test_how_many_unanswerable_questions_are_refused_is_promised_by_language(lang: str, broken: list[str]):
-    """RET-8: half of them."""
+def test_each_language_has_a_goal_for_refused_unanswerable_questions(lang: str, broken: list[str]) -> None:
+    """RET-8: at least half of them are refused."""
     unanswerable = [asked(None, lang=lang, is_refused=True), asked(None, lang=lang)]
     assert missed(evaluation(f"unanswerable_{lang}", 0.9, 0.8, 0.8, lang, *unanswerable)) == broken
 
 
-def test_fusing_is_judged_by_the_mean_over_english_sets():
+def test_the_goal_of_fusion_is_on_the_mean_over_english_sets() -> None:
     english = [evaluation("a", 0.9, 0.9, 0.5), evaluation("b", 0.88, 0.5, 0.8)]
     others = [evaluation("c", 0.5, 0.8, 0.5, "fr"), evaluation("unanswerable_en", 0.8, 0.8, 0.8)]
     [row] = compare_english([*english, *others])
@@ -64,8 +64,8 @@ def test_fusing_is_judged_by_the_mean_over_english_sets():
     assert compare_english(english[:1]) == []
 
 
-def test_answers_are_scored_by_what_they_say_and_cite():
-    """EVAL-1: one says and cites it, one neither, one is a refusal; what cannot be answered does not count."""
+def test_answers_are_scored_by_their_text_and_citations() -> None:
+    """EVAL-1: one answer says and cites it, one does neither, one is a refusal; unanswerable questions do not count."""
     question = Question("q", "?", "en", frozenset({"x"}), answers=("1519",))
     answers = [
         replace(asked(1.0), question=question, cited=frozenset(cited), says_answer=says)
@@ -74,7 +74,7 @@ def test_answers_are_scored_by_what_they_say_and_cite():
     assert score_answers([*answers, asked(None)]) == (1 / 3, 1 / 3)
 
 
-def test_citations_are_scored_against_the_evidence():
-    """EVAL-1: half right and complete, all wrong, and a refusal."""
+def test_citations_are_scored_against_the_evidence() -> None:
+    """EVAL-1: citations half right and complete, all wrong, and a refusal."""
     answers = [replace(asked(1.0), cited=frozenset(cited)) for cited in ("px", "x", "")]
     assert score_citations([*answers, asked(None)]) == (1 / 4, 1 / 3)

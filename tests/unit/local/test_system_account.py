@@ -1,4 +1,4 @@
-"""What root opens to the account that runs the server: passing through, and no more."""
+"""The permissions that root gives the server's account: to pass through folders, and no more."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ OURSELVES = SystemAccount(uid=12345, gid=12345, is_other=False)
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """As `umask 077` leaves it; not pytest's own folder, whose parents would be opened."""
+    """A folder with the modes of `umask 077`; not pytest's own, whose parents would be opened."""
     with tempfile.TemporaryDirectory() as name:
         for path in ("a", "a/lib", "a/bin"):
             (Path(name) / path).mkdir(mode=0o700)
@@ -32,7 +32,7 @@ def modes(folder: Path) -> dict[str, str]:
     }
 
 
-def test_folders_above_can_be_passed_and_not_listed(folder: Path) -> None:
+def test_parent_folders_can_be_passed_through_and_not_listed(folder: Path) -> None:
     before = modes(folder)
     OTHER.open_way(folder / "a" / "data")
     assert {name: mode for name, mode in modes(folder).items() if mode != before[name]} == {".": "701", "a": "701"}
@@ -51,7 +51,7 @@ def test_programs_can_be_read_and_run(folder: Path) -> None:
     }
 
 
-def test_nothing_is_opened_for_ourselves(folder: Path) -> None:
+def test_nothing_is_opened_when_the_account_is_our_own(folder: Path) -> None:
     before = modes(folder)
     OURSELVES.open_way(folder / "a" / "data")
     OURSELVES.open_programs(folder / "a")

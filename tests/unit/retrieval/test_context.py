@@ -15,7 +15,7 @@ REPORT = (
 )
 
 
-def test_one_source_gets_no_more_than_its_share() -> None:
+def test_one_source_has_a_limited_number_of_passages() -> None:
     """RET-4"""
     hits = [make_hit(f"text {n}", document=f"d{n // 4}", index=n, page=n + 1) for n in range(12)]
     chosen = choose_context(hits, Settings(passages_per_source=2, context_passages=5))
@@ -42,7 +42,7 @@ def test_a_passage_mostly_inside_a_better_one_is_dropped() -> None:
     ],
     ids=["same", "typography", "one word", "salutation"],
 )
-def test_nearly_the_same_words_in_two_documents_are_read_once(text: str) -> None:
+def test_near_duplicates_of_two_documents_are_included_once(text: str) -> None:
     """RET-4"""
     one, other = make_hit(REPORT, document="d1"), make_hit(text, document="d2")
     assert choose_context([one, other], Settings()) == (one,)
@@ -58,7 +58,7 @@ def test_nearly_the_same_words_in_two_documents_are_read_once(text: str) -> None
     ],
     ids=["another figure", "no figure", "half", "another language"],
 )
-def test_what_differs_in_a_figure_or_in_many_words_is_read_beside_it(text: str) -> None:
+def test_passages_that_differ_in_a_number_or_in_many_words_are_both_included(text: str) -> None:
     """RET-4"""
     one, other = make_hit(REPORT, document="d1"), make_hit(text, document="d2")
     assert choose_context([one, other], Settings()) == (one, other)
@@ -73,12 +73,12 @@ def test_texts_without_spaces_are_compared_by_their_characters() -> None:
     assert choose_context([one, short], Settings()) == (one, short)
 
 
-def test_passages_of_a_word_or_two_are_alike_only_when_they_are_the_same() -> None:
+def test_passages_of_one_or_two_words_are_duplicates_only_when_equal() -> None:
     hits = [make_hit(text, document=text) for text in ("Oslo", "oslo.", "Oslo Bergen", "Bergen", "...")]
     assert [hit.text for hit in choose_context(hits, Settings())] == ["Oslo", "Oslo Bergen", "Bergen", "..."]
 
 
-def test_passages_that_follow_each_other_are_put_side_by_side_in_their_order() -> None:
+def test_consecutive_passages_are_placed_side_by_side_in_order() -> None:
     """RET-4"""
     ranked = [("a", 5), ("b", 1), ("a", 9), ("a", 6), ("c", 3), ("a", 4), ("b", 3)]
     hits = [make_hit(f"{document}{index}", document=document, index=index) for document, index in ranked]

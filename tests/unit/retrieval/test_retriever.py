@@ -8,7 +8,7 @@ import pytest
 
 from functions.core import errors, models
 from functions.core.retrieval import guard, retriever
-from functions.core.retrieval.retriever import Found, Query
+from functions.core.retrieval.retriever import Query, Ranking
 from functions.core.settings import Settings
 from tests.support.fakes.search_hits import make_hit
 
@@ -37,9 +37,9 @@ class Embedder:
 def ask(lang: str, embedders: dict[models.EmbeddingServer, Embedder]) -> tuple[Query, retriever.Retrieval]:
     asked: list[Query] = []
 
-    def search(query: Query) -> Found:
+    def search(query: Query) -> Ranking:
         asked.append(query)
-        return Found(())
+        return Ranking(())
 
     result = retriever.retrieve(
         "question",
@@ -55,13 +55,13 @@ def ask(lang: str, embedders: dict[models.EmbeddingServer, Embedder]) -> tuple[Q
 
 
 @pytest.mark.parametrize(("lang", "weight"), [("en", 1.0), ("fr", 0.1)])
-def test_vectors_of_a_model_that_does_not_speak_the_language_count_for_little(lang: str, weight: float) -> None:
+def test_vectors_of_a_model_without_the_language_have_little_weight(lang: str, weight: float) -> None:
     """RET-5"""
     query, _ = ask(lang, {EN: Embedder()})
     assert ([v.weight for v in query.vectors], query.blend_alpha) == ([weight], 0.5 * weight)
 
 
-def test_a_model_that_names_no_language_speaks_all() -> None:
+def test_a_model_without_a_list_of_languages_has_all() -> None:
     """RET-5"""
     query, _ = ask("fr", {ANY: Embedder()})
     assert [v.weight for v in query.vectors] == [1.0]
@@ -73,13 +73,13 @@ def test_the_question_is_embedded_once_for_each_server() -> None:
     assert [v.server_id for v in query.vectors] == ["en", "any"]
 
 
-def test_a_server_that_does_not_answer_is_left_out_and_named() -> None:
+def test_a_failing_server_is_left_out_and_named_as_degraded() -> None:
     query, result = ask("en", {EN: Embedder(errors.ModelUnavailableError()), ANY: Embedder()})
     assert ([v.server_id for v in query.vectors], result.degraded) == (["any"], ("en",))
 
 
 class ByText:
-    """Likes the text at the end of the alphabet best, or fails."""
+    """A reranker that prefers texts late in the alphabet, or fails."""
 
     def __init__(self, error: errors.IbidError | None = None) -> None:
         self.error = error
@@ -100,7 +100,7 @@ def find(texts: str, reranker: ByText, **settings: Any) -> retriever.Retrieval:
         models.Scope("library"),
         servers=(),
         embedder_of=lambda _: Embedder(),
-        search=lambda query: Found(hits[: query.settings.hybrid_top_k], 9, 99),
+        search=lambda query: Ranking(hits[: query.settings.hybrid_top_k], 9, 99),
         settings=Settings(**settings),
         reranker=reranker,
     )
@@ -110,36 +110,36 @@ def texts_of(hits: Any) -> str:
     return "".join(hit.text for hit in hits)
 
 
-def test_the_reranker_orders_the_best_hits_and_leaves_the_others_behind_them() -> None:
+def test_the_reranker_orders_the_best_hits_and_the_others_follow() -> None:
     """RET-9"""
     result = find("bacfed", ByText(), rerank_count=3, context_passages=2)
-    assert (texts_of(result.found.hits), texts_of(result.context)) == ("cbafed", "cb")
-    assert [(h.rerank_rank, h.rerank_score) for h in result.found.hits[2:4]] == [(3, 97.0), (None, None)]
+    assert (texts_of(result.ranking.hits), texts_of(result.context)) == ("cbafed", "cb")
+    assert [(h.rerank_rank, h.rerank_score) for h in result.ranking.hits[2:4]] == [(3, 97.0), (None, None)]
     assert (result.degraded, result.rerank_ms is not None) == ((), True)
 
 
-def test_the_reranker_sees_more_than_is_returned() -> None:
+def test_the_reranker_gets_more_hits_than_are_returned() -> None:
     """RET-9"""
-    assert texts_of(find("abcdefgh", ByText(), hybrid_top_k=5, rerank_count=7).found.hits) == "gfedc"
+    assert texts_of(find("abcdefgh", ByText(), hybrid_top_k=5, rerank_count=7).ranking.hits) == "gfedc"
 
 
-def test_passages_the_reranker_likes_as_much_stay_in_order() -> None:
+def test_passages_with_equal_scores_keep_their_order() -> None:
     """RET-9"""
-    assert texts_of(find("abab", ByText()).found.hits) == "bbaa"
+    assert texts_of(find("abab", ByText()).ranking.hits) == "bbaa"
 
 
-def test_a_reranker_that_fails_leaves_the_fused_order_and_is_named() -> None:
+def test_a_failing_reranker_leaves_the_fused_order_and_is_named_as_degraded() -> None:
     """RET-9"""
     result = find("bac", ByText(errors.ModelRejectedError()), hybrid_top_k=5)
-    assert (texts_of(result.found.hits), result.degraded) == ("bac", ("reranker",))
-    assert (result.found.candidate_sources, texts_of(result.context)) == (9, "bac")
+    assert (texts_of(result.ranking.hits), result.degraded) == ("bac", ("reranker",))
+    assert (result.ranking.candidate_sources, texts_of(result.context)) == (9, "bac")
 
 
 @pytest.mark.parametrize("texts", ["", "a"])
-def test_with_nothing_to_order_no_reranker_is_asked(texts: str) -> None:
+def test_fewer_than_two_hits_are_not_reranked(texts: str) -> None:
     reranker = ByText(errors.ModelUnavailableError())
     result = find(texts, reranker)
-    assert (reranker.asked, texts_of(result.found.hits), result.degraded) == ([], texts, ())
+    assert (reranker.asked, texts_of(result.ranking.hits), result.degraded) == ([], texts, ())
 
 
 def test_the_reranker_reads_title_section_and_rows_with_their_header() -> None:
@@ -150,7 +150,7 @@ def test_the_reranker_reads_title_section_and_rows_with_their_header() -> None:
     assert reranker.asked == ["Report\nResults\n| x | 1 |", "plain"]
 
 
-def test_without_a_reranker_no_time_of_it_is_told() -> None:
+def test_without_a_reranker_its_latency_is_not_reported() -> None:
     _, result = ask("en", {})
     assert result.rerank_ms is None
 
@@ -163,7 +163,7 @@ def test_evidence_must_come_from_one_passage() -> None:
     assert [guard.is_answerable(hits, 0.4) for hits in ([similar, covering], [both], [])] == [False, True, False]
 
 
-def test_a_refusal_names_the_nearest_misses_and_what_is_still_processed() -> None:
+def test_a_refusal_names_the_nearest_passages_and_unprocessed_documents() -> None:
     """RET-8"""
     hits = [
         replace(make_hit("x", document="far"), similarity=0.1),

@@ -13,7 +13,7 @@ HITS = Metric("hits_total", "Hits.", ("who",))
 SECONDS = Metric("wait_seconds", "Waiting.", (), "histogram", (0.5, 1.0))
 
 
-def test_a_histogram_counts_what_is_at_most_the_end_of_each_bucket() -> None:
+def test_a_bucket_of_a_histogram_counts_values_up_to_its_upper_bound() -> None:
     registry = Registry()
     registry.add((SECONDS, (), value) for value in (0.25, 0.5, 1.0, 7.0))
     assert registry.render() == (
@@ -27,25 +27,30 @@ def test_a_histogram_counts_what_is_at_most_the_end_of_each_bucket() -> None:
     )
 
 
-def test_a_label_may_hold_anything() -> None:
+def test_any_text_in_a_label_is_escaped() -> None:
     registry = Registry()
     registry.add([(HITS, ('a"b\\c\nd',), 2)])
     assert r'hits_total{who="a\"b\\c\nd"} 2.0' in registry.render().splitlines()
 
 
-def test_what_is_always_shown_begins_at_zero() -> None:
+def test_metrics_that_are_always_shown_start_at_zero() -> None:
     assert 'hits_total{who="ada"} 0.0' in Registry((HITS, ("ada",))).render()
     assert "wait_seconds_count 0.0" in Registry((SECONDS, ())).render()
 
 
 def test_no_count_is_lost_between_threads() -> None:
     registry = Registry()
+
+    def add_hits(count: int) -> None:
+        for _ in range(count):
+            registry.add([(HITS, ("ada",), 1)])
+
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(lambda _: [registry.add([(HITS, ("ada",), 1)]) for _ in range(500)], range(8)))
+        list(pool.map(add_hits, [500] * 8))
     assert 'hits_total{who="ada"} 4000.0' in registry.render()
 
 
-def test_gauges_stand_among_the_counters() -> None:
+def test_gauges_are_rendered_with_the_counters() -> None:
     registry = Registry((HITS, ("ada",)))
     load = Metric("a_load", "Load.", (), "gauge")
     assert [line for line in registry.render([(load, (), 0.5)]).splitlines() if line[0] != "#"] == [

@@ -25,7 +25,7 @@ from tests.support import requirements
         ("フランスの首都はどこですか", "simple"),
     ],
 )
-def test_a_sentence_is_told_by_its_small_words(text: str, expected: str) -> None:
+def test_the_language_of_a_sentence_is_detected_by_its_function_words(text: str, expected: str) -> None:
     """LANG-1"""
     assert languages.detect_language(text, default="en") == expected
     assert languages.detect_language(text, default="fr") == expected
@@ -43,9 +43,9 @@ def test_accents_may_be_written_as_combining_marks() -> None:
 
 
 @pytest.mark.parametrize(("data", "expected"), [("pages_fr", "fr"), ("pages_en", "en")])
-def test_real_questions_are_told_from_the_unlikely_default(data: str, expected: str) -> None:
+def test_the_language_of_real_questions_is_detected_against_a_wrong_default(data: str, expected: models.Lang) -> None:
     """LANG-1"""
     lines = (requirements.need_eval_data(data) / "queries.dev.jsonl").read_text("utf-8").splitlines()
-    unlikely = "en" if expected == "fr" else "fr"
+    unlikely: models.Lang = "en" if expected == "fr" else "fr"
     found = [languages.detect_language(json.loads(line)["question"], default=unlikely) for line in lines]
     assert found.count(expected) >= 0.98 * len(found)

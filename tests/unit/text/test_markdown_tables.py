@@ -1,4 +1,4 @@
-"""Tables as Markdown: found, and written."""
+"""Markdown tables: finding and writing them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def find_cells(text: str) -> list[list[tuple[str, ...]]]:
     return [[row.cells for row in table.rows] for table in markdown_tables.find_markdown_tables(text)]
 
 
-def test_a_table_is_its_header_and_rows_each_where_it_stands() -> None:
+def test_a_table_is_found_with_the_offsets_of_its_header_and_rows() -> None:
     """ING-6"""
     text = "Before.\n\n| Year | Cars |\n| --- | ---: |\n| 2019 | 12 |\n| 2020 | 7 |\n\nAfter."
     (table,) = markdown_tables.find_markdown_tables(text)
@@ -32,7 +32,7 @@ def test_a_table_is_its_header_and_rows_each_where_it_stands() -> None:
     )
 
 
-def test_outer_borders_may_be_missing_and_lines_indented() -> None:
+def test_outer_borders_may_be_missing_and_lines_may_be_indented() -> None:
     assert find_cells("   a | b\n   :-- | :-:\n   1 | 2") == [[("a", "b"), ("1", "2")]]
 
 
@@ -61,18 +61,18 @@ def test_a_table_ends_at_a_line_without_a_border() -> None:
     ],
     ids=["fenced", "longer fence", "indented", "no delimiter", "other width", "open row", "empty"],
 )
-def test_code_and_prose_are_no_tables(text: str) -> None:
+def test_code_and_prose_are_not_tables(text: str) -> None:
     assert markdown_tables.find_markdown_tables(text) == ()
 
 
-def test_a_text_that_begins_in_the_middle_of_a_table_has_its_rows_without_a_header() -> None:
+def test_a_text_that_begins_inside_a_table_has_its_rows_without_a_header() -> None:
     text = "| 1 | 2 |\n| 3 | 4 |\n\nProse.\n\n| a | b |\n| - | - |\n| 5 | 6 |"
     found = markdown_tables.find_markdown_tables(text)
     assert [table.header_rows for table in found] == [0, 1]
     assert find_cells(text) == [[("1", "2"), ("3", "4")], [("a", "b"), ("5", "6")]]
 
 
-def test_a_delimiter_row_at_the_start_is_no_row() -> None:
+def test_a_delimiter_row_at_the_start_is_not_a_row() -> None:
     text = "| --- | --- |\n| 1 | 2 |"
     assert markdown_tables.find_markdown_tables(text) == (
         models.Table((models.TableRow(14, 23, ("1", "2")),), header_rows=0),
@@ -106,7 +106,7 @@ def test_without_a_header_only_rows_are_written() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_what_is_written_is_found_again(seed: int) -> None:
+def test_a_written_table_is_found_again(seed: int) -> None:
     rng = random.Random(seed)
     width = rng.randint(1, 5)
     cells = ["", "été", "a | b", "|", "1,5 %", "-", "x\\|y", "two words"]

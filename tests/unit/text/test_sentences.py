@@ -31,7 +31,7 @@ def sentences(text: str) -> list[str]:
         pytest.param(" \n ", [], id="blank"),
     ],
 )
-def test_sentences_end_where_a_reader_says_so(text: str, expected: list[str]) -> None:
+def test_sentences_end_where_a_reader_would_end_them(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
 
@@ -42,5 +42,5 @@ def test_every_visible_character_is_in_exactly_one_sentence() -> None:
     assert {at for at, char in enumerate(text) if not char.isspace()} <= set(covered)
 
 
-def test_text_without_stops_is_cut_to_a_length_that_can_be_shown() -> None:
+def test_text_without_full_stops_is_cut_to_a_displayable_length() -> None:
     assert all(end - start <= MAX_CHARS for start, end in split_sentences("lorem ipsum " * 500))

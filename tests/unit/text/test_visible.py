@@ -1,4 +1,4 @@
-"""What says something to a reader, and what only looks like text to a program."""
+"""Which characters a reader can see, and which are blank."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from functions.core.text.visible import is_blank
         "\u00ad",
     ],
 )
-def test_what_nobody_can_see_is_blank(text: str) -> None:
+def test_invisible_characters_are_blank(text: str) -> None:
     assert is_blank(text)
 
 
 @pytest.mark.parametrize("text", ["?", "a", "\0a", "日", "é", "\u200bو", "😀", "5", "\ue000 x"])
-def test_one_sign_that_can_be_seen_is_enough(text: str) -> None:
+def test_one_visible_character_is_not_blank(text: str) -> None:
     assert not is_blank(text)

@@ -19,11 +19,11 @@ def test_every_error_has_a_status_a_code_and_a_sentence(error: type[errors.IbidE
     assert problem["detail"].endswith(".")
 
 
-def test_only_a_fault_of_ours_is_a_500() -> None:
+def test_only_an_internal_error_is_a_500() -> None:
     assert [cls.__name__ for cls in leaves() if status_of(cls()) == 500] == ["IbidError"]
     assert set(STATUS) <= set(leaves())
 
 
-def test_the_tree_in_the_docstring_is_the_tree() -> None:
+def test_the_tree_of_errors_in_the_docstring_is_complete() -> None:
     drawn = {word for line in (errors.__doc__ or "").splitlines() for word in line.split() if word.endswith("Error")}
     assert drawn == {cls.__name__ for cls in leaves()}

@@ -17,7 +17,7 @@ def slow(seconds: float, closed: threading.Event) -> Iterator[dict[str, Any]]:
         closed.set()
 
 
-def test_events_come_in_order_and_the_source_is_closed() -> None:
+def test_events_are_sent_in_order_and_the_source_is_closed() -> None:
     """CHAT-2"""
     closed = threading.Event()
     assert list(stream_events(slow(0, closed), ping_seconds=15)) == [
@@ -27,14 +27,14 @@ def test_events_come_in_order_and_the_source_is_closed() -> None:
     assert closed.is_set()
 
 
-def test_silence_is_filled_with_pings() -> None:
+def test_a_silent_stream_sends_pings() -> None:
     """CHAT-2"""
     pieces = list(stream_events(slow(0.35, threading.Event()), ping_seconds=0.1))
     assert pieces[1:-1] == [": ping\n\n"] * len(pieces[1:-1])
     assert 2 <= len(pieces[1:-1]) <= 3
 
 
-def test_a_reader_who_leaves_closes_the_source() -> None:
+def test_a_client_that_disconnects_closes_the_source() -> None:
     """CHAT-2"""
     closed = threading.Event()
     stream = stream_events(slow(0.2, closed), ping_seconds=15)
