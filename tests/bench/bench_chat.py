@@ -186,7 +186,7 @@ def run(folder: Path, rounds: int) -> list[Turn]:
         closing(Database(server.dsn)) as database,
         model.server,
     ):
-        migrate.migrate(server.dsn, with_functions=True)
+        migrate.migrate(server.dsn)
         libraries = Libraries(database)
         libraries.add({"asked": CHUNKS})
         user = libraries.by_name["asked"].user

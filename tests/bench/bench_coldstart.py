@@ -127,7 +127,7 @@ def issue_token() -> str:
 def run(folder: Path, starts: Mapping[str, Start], rounds: int) -> dict[str, Times]:
     """The best of each start, by name."""
     with embedded_postgres.start(folder / "postgres") as server, FakeModelServer() as model:
-        migrate.migrate(server.dsn, with_functions=True)
+        migrate.migrate(server.dsn)
         variables = {
             "DATABASE_URL": server.dsn,
             "SUPABASE_URL": SUPABASE,

@@ -222,7 +222,7 @@ def run(folder: Path, pages: int) -> tuple[Measured, Tokens]:
     """The report of a process with the handlers, and the tokens that it sent to the model server."""
     log = folder / "log"
     with embedded_postgres.start(folder / "postgres") as server, FakeModelServer(dimensions=1536) as model:
-        migrate.migrate(server.dsn, with_functions=True)
+        migrate.migrate(server.dsn)
         environment = {
             "DATABASE_URL": server.dsn,
             "IBID_HOME": str(folder / "home"),

@@ -63,7 +63,7 @@ def make_pdf(path: Path, pages: int) -> Path:
 def open_place(folder: Path) -> Iterator[Workplace]:
     """A database with the settings of a laptop, and the storage beside it."""
     with embedded_postgres.start(folder / "postgres") as server:
-        migrate.migrate(server.dsn, with_functions=True)
+        migrate.migrate(server.dsn)
         with open_workplace(server.dsn, folder / "home") as place:
             yield place
 

@@ -157,7 +157,7 @@ def run(folder: Path, scopes: Mapping[str, int], *, total: int, rounds: int) -> 
         embedded_postgres.start(folder / "postgres", settings=command.FAST) as server,
         closing(Database(server.dsn)) as database,
     ):
-        migrate.migrate(server.dsn, with_functions=True)
+        migrate.migrate(server.dsn)
         libraries = Libraries(database)
         bench = Bench(libraries, database, server.dsn, rounds)
         libraries.add({GROWN: scopes[GROWN]})

@@ -60,7 +60,7 @@ def open_database() -> Iterator[Database]:
         tempfile.TemporaryDirectory(prefix="ibid-eval-") as folder,
         embedded_postgres.start(Path(folder) / "postgres", settings=FAST) as server,
     ):
-        migrate.migrate(server.dsn, with_functions=True)
+        migrate.migrate(server.dsn)
         database = Database(server.dsn, application_name="ibid-eval")
         try:
             yield database

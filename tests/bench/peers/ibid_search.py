@@ -22,7 +22,7 @@ from tests.bench.peers import datasets, serving
 
 class IbidSearch:
     def load(self, dsn: str, dataset: datasets.Dataset, language: str) -> None:
-        migrate.migrate(dsn, with_functions=True)
+        migrate.migrate(dsn)
         database = Database(dsn)
         server = stored_settings.ensure_default_server(database, policy.LOCAL_SERVER)
         for first, count in list_documents(dataset.units):

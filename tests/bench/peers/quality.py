@@ -34,7 +34,7 @@ Scores = dict[str, list[float]]
 def measure(bench: Bench, limit: int | None) -> dict[str, Scores]:
     """The scores on each set; other systems are measured twice, with whole passages and with Ibid's chunks."""
     bench.databases.create(IBID)
-    migrate.migrate(bench.databases.dsn(IBID), with_functions=True)
+    migrate.migrate(bench.databases.dsn(IBID))
     database = Database(bench.databases.dsn(IBID))
     found: dict[str, Scores] = {}
     try:
