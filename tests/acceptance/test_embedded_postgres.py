@@ -26,7 +26,7 @@ FAST = {"fsync": "off"}  # only fsync is off: commits must survive the kill of a
 HOLD_SERVER = """
 import sys
 from pathlib import Path
-from functions.local import embedded_postgres
+from functions.local.database import embedded_postgres
 with embedded_postgres.start(Path(sys.argv[1]), settings=embedded_postgres.FAST_SETTINGS) as server:
     print(server.pid, server.dsn, flush=True)
     sys.stdin.read()
@@ -308,7 +308,7 @@ def test_it_runs_for_an_ordinary_user(folder: Path, major: int) -> None:
     os.chown(home, nobody, nobody)
     folder.chmod(0o755)
     code = (
-        "from pathlib import Path; import psycopg; from functions.local import embedded_postgres\n"
+        "from pathlib import Path; import psycopg; from functions.local.database import embedded_postgres\n"
         f"with embedded_postgres.start(Path.home() / 'my data', major={major}) as server:\n"
         "    with psycopg.connect(server.dsn) as connection:\n"
         "        print(connection.execute('select 42').fetchone())"
@@ -321,5 +321,5 @@ def test_it_reports_data_that_belongs_to_another_user(folder: Path) -> None:
     python = need_python_for_others()
     embedded_postgres.start(folder, settings=FAST).stop()
     folder.chmod(0o755)
-    code = "import sys, pathlib; from functions.local import embedded_postgres as e; e.start(pathlib.Path(sys.argv[1]))"
+    code = "import sys, pathlib; from functions.local.database import embedded_postgres as e; e.start(pathlib.Path(sys.argv[1]))"
     assert "belongs to another system user" in run_as(OTHER_UID, [*python, "-c", code, str(folder)]).stderr
