@@ -13,13 +13,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from functions.core import pdf_objects
+from functions.core import pdf_geometry, pdf_objects
 from functions.core.pdf_objects import ADDRESS, cells_in, plain_call
 
 if TYPE_CHECKING:
     import pypdfium2
 
-    from functions.core.text_columns import Rectangle
+    from functions.core.pdf_geometry import Rectangle
 
 MIN_SIZE = 2.0
 """In points; smaller text is not seen."""
@@ -51,7 +51,7 @@ class Drawing:
     def select(self, *doubts: Doubt) -> set[int]:
         return {address for address, doubt in self.doubts.items() if doubt in doubts}
 
-    def _read(self, items: Iterable[int], outer: pdf_objects.Matrix | None, depth: int) -> None:
+    def _read(self, items: Iterable[int], outer: pdf_geometry.Matrix | None, depth: int) -> None:
         """Notes what may hide among `items`, which stand in a form placed by `outer`, or on the page itself."""
         get_mode = plain_call("FPDFTextObj_GetTextRenderMode", ADDRESS)
         get_fill = plain_call("FPDFPageObj_GetFillColor", ADDRESS)
@@ -90,7 +90,7 @@ class Drawing:
         return _FOUR_INTEGERS.unpack(self._sides) if get_stroke(item, *cells_in(self._sides)) else None
 
     def _read_others(
-        self, items: Sequence[int], texts: Mapping[Colour, Sequence[int]], outer: pdf_objects.Matrix | None, depth: int
+        self, items: Sequence[int], texts: Mapping[Colour, Sequence[int]], outer: pdf_geometry.Matrix | None, depth: int
     ) -> None:
         paths: list[int] = []
         get_type = plain_call("FPDFPageObj_GetType", ADDRESS)
@@ -109,7 +109,7 @@ class Drawing:
             if not under:
                 continue
             for item, box in zip(drawn, pdf_objects.read_all_bounds(drawn), strict=True):
-                if any(pdf_objects.stands_on(box, area) for area in under):
+                if any(pdf_geometry.stands_on(box, area) for area in under):
                     self.doubts[item] = "pale"
 
     def _find_areas(self, paths: Iterable[int], texts: Iterable[Colour]) -> Iterator[tuple[Colour, Rectangle]]:

@@ -5,25 +5,24 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
-import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from functions.core.pdf_geometry import Matrix, Point, Rectangle, stands_on
 
 if TYPE_CHECKING:
     import pypdfium2
 
-    from functions.core.text_columns import Rectangle
-
 _MAX_OBJECTS, _MAX_SEGMENTS = 3000, 500
 _RECTANGLE = 6
+_ANGLE_SAMPLES = 32
 _TWO_FLOATS, _FOUR_FLOATS = struct.Struct("2f"), struct.Struct("4f")
 
 _LINE_TO, _CURVE_TO = 0, 1  # PDFium's types of segments; the third, 2, begins a figure
 
 ADDRESS, NUMBER = ctypes.c_void_p, ctypes.c_int
 
-Point = tuple[float, float]
 Answer = TypeVar("Answer")
 
 
@@ -79,28 +78,11 @@ def find_stretches(count: int, ask: Callable[[int], Answer]) -> Iterator[tuple[i
             waiting += [(middle, high, between, last), (low, middle, first, between)]
 
 
-class Matrix(NamedTuple):
-    """How points of a thing become points of what it stands in: x' = ax + cy + e, y' = bx + dy + f."""
-
-    a: float = 1.0
-    b: float = 0.0
-    c: float = 0.0
-    d: float = 1.0
-    e: float = 0.0
-    f: float = 0.0
-
-    def place(self, x: float, y: float) -> tuple[float, float]:
-        return self.a * x + self.c * y + self.e, self.b * x + self.d * y + self.f
-
-    @property
-    def scale(self) -> float:
-        return math.sqrt(abs(self.a * self.d - self.b * self.c))
-
-    def within(self, outer: Matrix) -> Matrix:
-        """This, and then `outer`."""
-        a, b, c, d, e, f = self
-        u, v, w, x, y, z = outer
-        return Matrix(a * u + b * w, a * v + b * x, c * u + d * w, c * v + d * x, u * e + w * f + y, v * e + x * f + z)
+def sample_angles(text_page: pypdfium2.PdfTextPage) -> list[float]:
+    """Angles of characters from all over the text of a page: radians from 0, negative where PDFium knows none."""
+    get_angle = plain_call("FPDFText_GetCharAngle", ADDRESS, result=ctypes.c_float)
+    handle, count = address_of(text_page.raw), text_page.count_chars()
+    return [get_angle(handle, index) for index in range(0, count, max(1, count // _ANGLE_SAMPLES))]
 
 
 def list_objects(page: pypdfium2.PdfPage) -> list[int]:
@@ -132,11 +114,8 @@ def read_matrix(item: int) -> Matrix:
 
 def read_bounds(item: int, outer: Matrix | None = None) -> Rectangle:
     """The bounds of an object, in points of what it stands in or, given its place, of the page."""
-    left, bottom, right, top = next(read_all_bounds([item]))
-    if outer is None:
-        return left, bottom, right, top
-    across, up = zip(*(outer.place(x, y) for x in (left, right) for y in (bottom, top)), strict=True)
-    return min(across), min(up), max(across), max(up)
+    bounds = next(read_all_bounds([item]))
+    return bounds if outer is None else outer.place_rectangle(bounds)
 
 
 def read_all_bounds(items: Iterable[int]) -> Iterator[Rectangle]:
@@ -170,12 +149,6 @@ def find_rules(page: pypdfium2.PdfPage, runs: Sequence[Rectangle]) -> list[Recta
                 rules += [(left, bottom, right, bottom), (left, top, right, top)]
                 rules += [(left, bottom, left, top), (right, bottom, right, top)]
     return rules
-
-
-def stands_on(box: Rectangle, ground: Rectangle) -> bool:
-    """Whether the middle of `box` is inside `ground`."""
-    across, up = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-    return ground[0] <= across <= ground[2] and ground[1] <= up <= ground[3]
 
 
 def _read_segments(path: int) -> Iterator[Rectangle]:

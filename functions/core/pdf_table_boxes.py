@@ -7,8 +7,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+from functions.core.pdf_geometry import Box
 from functions.core.pdf_table_rules import SNAP, Rule
-from functions.core.pdf_table_text import Box
 
 _MAX_POINTS = 6_000  # pdfplumber's time grows with their square: a second here
 _REACH = SNAP + 0.001

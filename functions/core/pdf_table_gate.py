@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from functions.core.pdf_table_text import CAP_HEIGHT, Box, Frame
+from functions.core.pdf_geometry import Box, Frame, Rectangle
+from functions.core.pdf_table_text import CAP_HEIGHT
 
 if TYPE_CHECKING:
     import pypdfium2
@@ -19,7 +20,7 @@ _LINE = re.compile("[^\r\n\u00ad\ufffe]+")
 
 
 def has_columns(
-    text_page: pypdfium2.PdfTextPage, text: str, frame: Frame, needed: int, runs: Sequence[Box] | None = None
+    text_page: pypdfium2.PdfTextPage, text: str, frame: Frame, needed: int, runs: Sequence[Rectangle] | None = None
 ) -> bool:
     """Whether `needed` lines of eight that follow each other have wide gaps: between what was drawn at once, or in it.
 
@@ -51,7 +52,7 @@ def _read_runs(text_page: pypdfium2.PdfTextPage) -> list[Box]:
     return runs
 
 
-def _join_lines(runs: Sequence[Box], frame: Frame) -> list[tuple[Box, bool]]:
+def _join_lines(runs: Sequence[Rectangle], frame: Frame) -> list[tuple[Box, bool]]:
     """The lines of a page in the order of the file, and whether they have a wide gap."""
     boxes = iter(frame.place_all(runs))
     first = next(boxes, None)
@@ -80,7 +81,7 @@ def _find_sparse(text_page: pypdfium2.PdfTextPage, frame: Frame) -> list[bool]:
 
     def box(index: int) -> Box:
         pdfium.FPDFText_GetCharBox(text_page.raw, index, left, right, bottom, top)
-        return frame.place(left.value, bottom.value, right.value, top.value)
+        return frame.place((left.value, bottom.value, right.value, top.value))
 
     sparse: list[bool] = []
     for match in _LINE.finditer(text_page.get_text_range(errors="surrogatepass")):

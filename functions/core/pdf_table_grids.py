@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from functions.core import pdf_table_boxes, pdf_table_columns
+from functions.core.pdf_geometry import Box
 from functions.core.pdf_table_rows import ReadRow, Row, is_number, join_rows
 from functions.core.pdf_table_rules import SNAP, Rule
-from functions.core.pdf_table_text import Band, Box, Glyph, Piece, find_blocks, font_size, join_pieces, join_words
+from functions.core.pdf_table_text import Band, Glyph, Piece, find_blocks, font_size, join_pieces, join_words
 
 
 @dataclass(frozen=True, slots=True)

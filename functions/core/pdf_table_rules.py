@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from functions.core import pdf_objects
-from functions.core.pdf_objects import ADDRESS, Matrix, cells_in, plain_call
-from functions.core.pdf_table_text import Box, Frame
+from functions.core.pdf_geometry import Box, Frame, Matrix, Rectangle
+from functions.core.pdf_objects import ADDRESS, cells_in, plain_call
 
 if TYPE_CHECKING:
     import pypdfium2
@@ -111,23 +111,23 @@ class _Reader:
     def _rules_of(self, path: int, form: Matrix | None) -> Sequence[Rule]:
         if not self._get_bounds(path, *self._at_sides):
             return ()
-        left, bottom, right, top = self._sides if form is None else _transform_box(self._sides, form)
+        left, bottom, right, top = self._sides if form is None else form.place_rectangle((*self._sides,))
         if right - left < _SHORTEST - _INEXACT and top - bottom < _SHORTEST - _INEXACT:
             return ()
         self._get_mode(path, *self._at_modes)
         if not any(self._modes):
             return ()
-        box = self._frame.place(left, bottom, right, top)
+        box = self._frame.place((left, bottom, right, top))
         width, height = box[2] - box[0], box[3] - box[1]
         if min(width, height) <= _THICK:
             rule = _rule_of(box)
             return () if rule is None else (rule,)
         if width < _WHOLE_PAGE * self._width or height < _WHOLE_PAGE * self._height:
             place = self._frame.place
-            return [rule for box in self._strokes(path, form) if (rule := _rule_of(place(*box))) is not None]
+            return [rule for box in self._strokes(path, form) if (rule := _rule_of(place(box))) is not None]
         return ()
 
-    def _strokes(self, path: int, form: Matrix | None) -> Iterator[Box]:
+    def _strokes(self, path: int, form: Matrix | None) -> Iterator[Rectangle]:
         """The boxes, on the page, around straight lines of a path that may be rules; none of a large drawing."""
         count, thickest, shortest = self._count_segments(path), _THICK + _INEXACT, _SHORTEST - _INEXACT
         if count > _MAX_SEGMENTS:
@@ -148,11 +148,3 @@ def _rule_of(box: Box) -> Rule | None:
     if bottom - top >= _SHORTEST and right - left <= _THICK:
         return Rule(False, (left + right) / 2, top, bottom)
     return None
-
-
-def _transform_box(box: Iterable[float], matrix: Matrix) -> Box:
-    left, bottom, right, top = box
-    a, b, c, d, e, f = matrix
-    across = a * left + c * bottom + e, a * left + c * top + e, a * right + c * bottom + e, a * right + c * top + e
-    up = b * left + d * bottom + f, b * left + d * top + f, b * right + d * bottom + f, b * right + d * top + f
-    return min(across), min(up), max(across), max(up)

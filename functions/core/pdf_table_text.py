@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import collections
 import ctypes
-import math
 import re
 import statistics
 import struct
@@ -12,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
+from functions.core.pdf_geometry import Box, Frame
 from functions.core.pdf_objects import ADDRESS, address_of, cells_in, plain_call
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ CAP_HEIGHT = 0.72
 WIDE = 0.7
 """A gap in a line, by the size of the font, from which on two columns may lie on its sides."""
 
-_ANGLE_SAMPLES = 16
 _SAME_LINE = 0.35
 _TOUCHING = 0.6
 _NARROW_SPACE, _BEARING = 0.6, 0.4
@@ -34,46 +32,8 @@ _FOUR_DOUBLES = struct.Struct("4d")
 _LEADERS = re.compile(r"(?:\s?[.…·_]){4,}")
 _LAST_DOTS = re.compile(r"\s\.{2,}$")
 
-Box = tuple[float, float, float, float]
-"""Left, top, right, bottom in a frame whose y grows downwards."""
-
 Glyph = tuple[int, float, float, float, float]
 """Where a visible character is in the text, and its box."""
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """Page space turned so that most text is level: x along the lines, y from line to line, both from 0 upwards.
-
-    `turns` are the quarter turns, anticlockwise, that text takes in page space; `bounds` the box of the page there.
-    """
-
-    turns: int
-    bounds: tuple[float, float, float, float]
-
-    def place(self, left: float, bottom: float, right: float, top: float) -> Box:
-        """A box of page space in this frame."""
-        west, south, east, north = self.bounds
-        if self.turns == 0:
-            return left - west, north - top, right - west, north - bottom
-        if self.turns == 1:
-            return bottom - south, left - west, top - south, right - west
-        if self.turns == 2:
-            return east - right, bottom - south, east - left, top - south
-        return north - top, east - right, north - bottom, east - left
-
-    def place_all(self, boxes: Sequence[Box]) -> list[Box]:
-        """Boxes (left, bottom, right, top) of page space in this frame, of which a page may have thousands."""
-        if self.turns:
-            return [self.place(*box) for box in boxes]
-        west, _, _, north = self.bounds
-        return [(left - west, north - top, right - west, north - bottom) for left, bottom, right, top in boxes]
-
-    @property
-    def size(self) -> tuple[float, float]:
-        """Width and height."""
-        west, south, east, north = self.bounds
-        return (east - west, north - south) if self.turns % 2 == 0 else (north - south, east - west)
 
 
 class Piece(NamedTuple):
@@ -123,17 +83,6 @@ def find_leaders(text: str) -> set[int]:
     return {at for match in _LEADERS.finditer(text) for at in range(*match.span())}
 
 
-def find_frame(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage) -> Frame:
-    """The frame in which most characters of the page stand upright."""
-    get_angle = plain_call("FPDFText_GetCharAngle", ADDRESS, result=ctypes.c_float)
-    handle, count = address_of(text_page.raw), text_page.count_chars()
-    angles = [get_angle(handle, index) for index in range(0, count, max(1, count // _ANGLE_SAMPLES))]
-    if angles and min(angles) == max(angles) >= 0:  # on most pages
-        return Frame(-round(angles[0] / (math.pi / 2)) % 4, page.get_bbox())
-    turns = collections.Counter(-round(angle / (math.pi / 2)) % 4 for angle in angles if angle >= 0)
-    return Frame(turns.most_common(1)[0][0] if turns else 0, page.get_bbox())
-
-
 def read_glyphs(
     text_page: pypdfium2.PdfTextPage, text: str, indices: Sequence[int | None], frame: Frame
 ) -> list[Glyph]:
@@ -167,7 +116,7 @@ def find_words(
     for start, end, x0, top, x1, bottom in _runs(glyphs, leaders):
         base, index = bottom, indices[start]
         if index is not None and get_origin(handle, index, x, y):
-            base = frame.place(point[0], point[1], point[0], point[1])[1]
+            base = frame.place((point[0], point[1], point[0], point[1]))[1]
         tied = False
         if words and words[-1].end == start - 1 and x0 - words[-1].x1 > _NARROW_SPACE * (bottom - top):
             space = _read_box(text_page, indices[start - 1], frame)
@@ -182,7 +131,7 @@ def _read_box(text_page: pypdfium2.PdfTextPage, index: int | None, frame: Frame)
     get_box, cells = plain_call("FPDFText_GetCharBox", ADDRESS), cells_in(sides, (0, 2, 1, 3))
     if index is None or not get_box(address_of(text_page.raw), index, *cells):
         return None
-    return frame.place(*sides)
+    return frame.place(_FOUR_DOUBLES.unpack(sides))
 
 
 def _runs(glyphs: Iterable[Glyph], leaders: set[int]) -> Iterator[tuple[int, int, float, float, float, float]]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from functions.core import (
     models,
+    pdf_objects,
     pdf_table_evidence,
     pdf_table_gate,
     pdf_table_grids,
@@ -21,10 +22,11 @@ from functions.core import (
     pdf_table_sheets,
     pdf_table_text,
 )
+from functions.core.pdf_geometry import Frame, Rectangle
 from functions.core.pdf_table_grids import Grid
 from functions.core.pdf_table_rows import Row
 from functions.core.pdf_table_rules import Rule
-from functions.core.pdf_table_text import Box, Piece
+from functions.core.pdf_table_text import Piece
 
 if TYPE_CHECKING:
     import pypdfium2
@@ -53,7 +55,7 @@ def find_tables(
     text_page: pypdfium2.PdfTextPage,
     text: str,
     indices: Callable[[], Sequence[int | None]],
-    runs: Sequence[Box] | None = None,
+    runs: Sequence[Rectangle] | None = None,
 ) -> tuple[models.Table, ...]:
     """The tables of a page in the order of its text.
 
@@ -69,7 +71,7 @@ def find_tables(
     """
     if not text.strip():
         return ()
-    frame = pdf_table_text.find_frame(page, text_page)
+    frame = Frame.of_text(page, pdf_objects.sample_angles(text_page))
     rules = pdf_table_rules.read_rules(page, frame)
     grids = pdf_table_grids.find_grids(rules)
     stacks = pdf_table_rules.stack_rules(rules)
@@ -106,7 +108,7 @@ class _Page:
         text_page: pypdfium2.PdfTextPage,
         text: str,
         indices: Sequence[int | None],
-        frame: pdf_table_text.Frame,
+        frame: Frame,
     ) -> _Page:
         glyphs = pdf_table_text.read_glyphs(text_page, text, indices, frame)
         words = pdf_table_text.find_words(text_page, text, glyphs, indices, frame)

@@ -11,23 +11,22 @@ Every function here that is given a page is called under the lock of PDFium.
 
 from __future__ import annotations
 
-import collections
 import ctypes
 import itertools
-import math
 import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from functions.core import errors, pdf_objects, reading_order, text_columns, text_extraction
+from functions.core import errors, pdf_geometry, pdf_objects, reading_order, text_columns, text_extraction
 from functions.core.pdf_objects import ADDRESS
 
 if TYPE_CHECKING:  # loading PDFium costs 50 ms; only functions that read a PDF pay for it
     import pypdfium2
 
-    from functions.core.text_columns import Piece, Rectangle
+    from functions.core.pdf_geometry import Box, Rectangle
+    from functions.core.text_columns import Piece
 
 SOFT_HYPHEN = "\u00ad"
 
@@ -36,7 +35,6 @@ _HYPHENS = frozenset({"-", SOFT_HYPHEN, _HYPHEN_MARK})
 _LINE = re.compile("[^\r\n\ufffe]+\ufffe?|\ufffe")
 _WORD_GAP = re.compile(r"(?<=\S) (?=\S)")
 _MIN_LINES = 8
-_ANGLES = 32  # characters looked at
 _FOUR_DOUBLES = struct.Struct("4d")
 
 
@@ -64,7 +62,7 @@ def load_text(page: pypdfium2.PdfPage) -> pypdfium2.PdfTextPage:
     """The text of a page; PDFium orders lines right only where they are level, so the page is turned for a moment."""
     text_page = page.get_textpage()
     seen = page.get_rotation()
-    level = level_rotation(text_page, seen)
+    level = 90 * _find_level_turns(text_page, seen)
     if level != seen:
         text_page.close()
         page.set_rotation(level)
@@ -73,18 +71,9 @@ def load_text(page: pypdfium2.PdfPage) -> pypdfium2.PdfTextPage:
     return text_page
 
 
-def level_rotation(text_page: pypdfium2.PdfTextPage, seen: int) -> int:
-    """The page rotation at which most characters stand upright; `seen` where that is not clear."""
-    from pypdfium2 import raw as pdfium
-
-    handle, count = pdf_objects.address_of(text_page.raw), pdfium.FPDFText_CountChars(text_page.raw)
-    get_angle = pdf_objects.plain_call("FPDFText_GetCharAngle", ADDRESS, result=ctypes.c_float)
-    angles = [get_angle(handle, index) for index in range(0, count, max(1, count // _ANGLES))]
-    if min(angles, default=-1.0) == max(angles, default=1.0) >= 0:  # on most pages
-        return int(-round(angles[0] / (math.pi / 2)) % 4 * 90)
-    turns = collections.Counter(-round(angle / (math.pi / 2)) % 4 * 90 for angle in angles if angle >= 0)
-    level, votes = turns.most_common(1)[0] if turns else (seen, 0)
-    return level if votes > 0.6 * turns.total() else seen
+def _find_level_turns(text_page: pypdfium2.PdfTextPage, seen: int) -> int:
+    """The quarter turns after which the text of a page is level; without a majority, those of rotation `seen`."""
+    return pdf_geometry.find_level_turns(pdf_objects.sample_angles(text_page), seen // 90)
 
 
 def read_layer(text_page: pypdfium2.PdfTextPage) -> TextLayer:
@@ -159,16 +148,16 @@ def _put_in_order(
     text_page: pypdfium2.PdfTextPage, raw: str, runs: Sequence[Rectangle]
 ) -> tuple[str, list[int]] | None:
     """The text of a page in reading order and the places of its characters in `raw`; None where `raw` is in order."""
-    level = level_rotation(text_page, text_page.page.get_rotation())
-    turned = [_turn(run, level) for run in runs] if level else runs
+    turns = _find_level_turns(text_page, text_page.page.get_rotation())
+    turned = [pdf_geometry.turn(run, turns) for run in runs]
     if reading_order.may_be_disordered(turned):
         doubtful = reading_order.find_order(text_columns.join_runs(turned)) is not None
     else:
-        doubtful = level == 0 and _hides_gutter(text_page, runs)
+        doubtful = turns == 0 and _hides_gutter(text_page, runs)
     if not doubtful:
         return None
-    spans, pieces = _split_pieces(text_page, raw, level, text_columns.measure_em(turned))
-    rules = [_turn(rule, level) for rule in pdf_objects.find_rules(text_page.page, runs)]
+    spans, pieces = _split_pieces(text_page, raw, turns, text_columns.measure_em(turned))
+    rules = [pdf_geometry.turn(rule, turns) for rule in pdf_objects.find_rules(text_page.page, runs)]
     order = reading_order.find_order(pieces, reading_order.join_rules(rules))
     return _arrange(raw, [spans[number] for number in order]) if order else None
 
@@ -196,28 +185,16 @@ def _hides_gutter(text_page: pypdfium2.PdfTextPage, runs: Sequence[Rectangle]) -
     return False
 
 
-def _turn(rectangle: Rectangle, level: int) -> Rectangle:
-    """`rectangle` on the page turned by `level` degrees, so that lines are level."""
-    left, bottom, right, top = rectangle
-    if level == 90:
-        return bottom, -right, top, -left
-    if level == 180:
-        return -right, -top, -left, -bottom
-    if level == 270:
-        return -top, left, -bottom, right
-    return rectangle
-
-
 def _split_pieces(
-    text_page: pypdfium2.PdfTextPage, raw: str, level: int, em: float
+    text_page: pypdfium2.PdfTextPage, raw: str, turns: int, em: float
 ) -> tuple[list[tuple[int, int]], list[Piece]]:
     """The lines of a page cut at wide gaps: their stretches of `raw`, and where they stand.
 
     Every character but white space is in one of the stretches; one without a place is with the one before it.
     """
     spans: list[list[int]] = []
-    places: list[Rectangle] = []
-    boxes = [_turn(box, level) if box else None for box in _read_boxes(text_page, raw)]
+    places: list[Box] = []
+    boxes = [pdf_geometry.turn(bounds, turns) if bounds else None for bounds in _read_bounds(text_page, raw)]
     lines = list(_LINE.finditer(raw))
     around = ((boxes[match.start() - 1], boxes[match.end()]) for match in _WORD_GAP.finditer(raw))
     gap = text_columns.wide_gap([after[0] - before[2] for before, after in around if before and after], len(lines), em)
@@ -240,7 +217,7 @@ def _split_pieces(
     return [(start, end) for start, end in spans], pieces
 
 
-def _read_boxes(text_page: pypdfium2.PdfTextPage, raw: str) -> list[Rectangle | None]:
+def _read_bounds(text_page: pypdfium2.PdfTextPage, raw: str) -> list[Rectangle | None]:
     """The bounds of each character of `raw`; None for white space and what has none."""
     handle, sides = pdf_objects.address_of(text_page.raw), (ctypes.c_double * 4)()
     left, right, bottom, top = pdf_objects.cells_in(sides, (0, 2, 1, 3))

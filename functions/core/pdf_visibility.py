@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from functions.core import models, pdf_objects, pdf_text
+from functions.core import models, pdf_geometry, pdf_objects, pdf_text
 from functions.core.pdf_drawing import MIN_CONTRAST, MIN_SIZE, Drawing
 from functions.core.pdf_objects import ADDRESS, address_of, cells_in, plain_call, pointer_to
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # loading PDFium costs 50 ms and Pillow 40 ms
     import pypdfium2
     from PIL import Image
 
-    from functions.core.text_columns import Rectangle
+    from functions.core.pdf_geometry import Rectangle
 
 _MAX_PIXELS, _MAX_SCALE = 400_000, 2.0
 _NEARBY, _MAX_DRAWINGS = 10_000.0, 10
@@ -101,7 +101,7 @@ def _find_unseen(
     """The addresses of text that leaves no ink, and is not the text layer of a scan."""
 
     def is_layer(glyphs: Sequence[Glyph]) -> bool:
-        over = sum(any(pdf_objects.stands_on(glyph.box, picture) for picture in drawing.pictures) for glyph in glyphs)
+        over = sum(any(pdf_geometry.stands_on(glyph.box, picture) for picture in drawing.pictures) for glyph in glyphs)
         return over > len(glyphs) / 2
 
     unseen = drawing.select("no ink") & by_object.keys()

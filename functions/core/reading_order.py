@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from functions.core.pdf_geometry import Box
 from functions.core.text_columns import (
     FULL,
     MIN_COLUMN,
@@ -19,7 +20,6 @@ from functions.core.text_columns import (
     MIN_ROWS,
     WIDE_GAP,
     Piece,
-    Rectangle,
     are_columns,
     is_prose,
     join_pieces,
@@ -51,44 +51,45 @@ class _Gutter(NamedTuple):
     def is_open(self, em: float) -> bool:
         return self.right - self.left >= _GUTTER * em
 
-    def is_crossed(self, rule: Rectangle, em: float) -> bool:
+    def is_crossed(self, rule: Box, em: float) -> bool:
         return rule[0] < self.left - em and rule[2] > self.right + em
 
 
-def may_be_disordered(runs: Sequence[Rectangle]) -> bool:
+def may_be_disordered(runs: Sequence[Box]) -> bool:
     """Whether, at a glance, the order of these runs of text could be wrong; true for most tables, too."""
     rows = lines = 0
     margins = (0.0, 0.0, 0.0)
-    left = bottom = right = top = 0.0
+    left = top = right = bottom = 0.0
     for run in runs:
-        last_bottom, last_right, last_top = bottom, right, top
-        left, bottom, right, top = run
-        if top <= last_bottom:
+        last_top, last_right, last_bottom = top, right, bottom
+        left, top, right, bottom = run
+        if top >= last_bottom:
             lines, margins = lines + 1, (*margins[1:], left)
-        elif bottom > last_top + 3 * (top - bottom):
+        elif bottom < last_top - 3 * (bottom - top):
             if lines >= _MIN_BLOCK and right < min(margins):
                 return True
             lines, margins = 1, (left, left, left)
-        elif left - last_right > WIDE_GAP * (top - bottom):
+        elif left - last_right > WIDE_GAP * (bottom - top):
             rows += 1
             if rows == MIN_ROWS:
                 return True
     return False
 
 
-def join_rules(rules: Iterable[Rectangle]) -> list[Rectangle]:
+def join_rules(rules: Iterable[Box]) -> list[Box]:
     """The level ones of these rules, those in one line and without a gap between as one."""
-    joined: list[Rectangle] = []
-    for rule in sorted((rule for rule in rules if rule[3] - rule[1] < 1), key=lambda rule: (round(rule[1]), rule[0])):
-        last = joined[-1] if joined else (0.0, 0.0, 0.0, 0.0)
-        if round(last[1]) == round(rule[1]) and rule[0] <= last[2] + 2:
-            joined[-1] = (last[0], rule[1], max(last[2], rule[2]), rule[1])
-        elif rule[2] > rule[0]:
-            joined.append(rule)
+    joined: list[Box] = []
+    level = (rule for rule in rules if rule[3] - rule[1] < 1)
+    for left, _, right, at in sorted(level, key=lambda rule: (round(rule[3]), rule[0])):
+        if joined and round(joined[-1][3]) == round(at) and left <= joined[-1][2] + 2:
+            start, _, end, _ = joined.pop()
+            joined.append((start, at, max(end, right), at))
+        elif right > left:
+            joined.append((left, at, right, at))
     return joined
 
 
-def find_order(pieces: Sequence[Piece], rules: Sequence[Rectangle] = ()) -> list[int] | None:
+def find_order(pieces: Sequence[Piece], rules: Sequence[Box] = ()) -> list[int] | None:
     """The pieces' numbers in reading order, or None where they stand in it or nothing is certain.
 
     `rules` are level lines drawn on the page; columns end where one crosses the gutter between them.
@@ -109,9 +110,7 @@ def find_order(pieces: Sequence[Piece], rules: Sequence[Rectangle] = ()) -> list
     return order if order != list(range(len(pieces))) else None
 
 
-def _find_columns(
-    pieces: Sequence[Piece], em: float, rules: Sequence[Rectangle]
-) -> Iterator[tuple[int, int, list[_Gutter]]]:
+def _find_columns(pieces: Sequence[Piece], em: float, rules: Sequence[Box]) -> Iterator[tuple[int, int, list[_Gutter]]]:
     """Stretches of pieces, written from top to bottom, that stand on either side of gutters."""
     done = 0
     for start in _find_beginnings(pieces, em):
@@ -158,9 +157,7 @@ def _measure_evenness(pieces: Sequence[Piece]) -> float:
     return sum(piece.width >= FULL * widest for piece in pieces) / len(pieces)
 
 
-def _follow_gutters(
-    pieces: Sequence[Piece], start: int, em: float, rules: Sequence[Rectangle]
-) -> tuple[int, list[_Gutter]]:
+def _follow_gutters(pieces: Sequence[Piece], start: int, em: float, rules: Sequence[Box]) -> tuple[int, list[_Gutter]]:
     """How far down the gutters that begin beside piece `start` reach; none that was seen beside too few lines."""
     gutters: list[_Gutter] = []
     end = start + 1
@@ -176,12 +173,12 @@ def _follow_gutters(
     return end, sorted(gutter for gutter in gutters if gutter.rows >= MIN_ROWS)
 
 
-def _continues(above: Piece, piece: Piece, gutters: Sequence[_Gutter], em: float, rules: Sequence[Rectangle]) -> bool:
+def _continues(above: Piece, piece: Piece, gutters: Sequence[_Gutter], em: float, rules: Sequence[Box]) -> bool:
     """Whether `piece` comes after `above` in columns apart by these gutters: not higher up, and across none of them."""
-    return piece.middle <= above.middle + em and not any(
+    return piece.middle >= above.middle - em and not any(
         not gutter.narrow(piece).is_open(em)
         or not gutter.narrow(above).is_open(em)
-        or any(piece.middle < rule[1] < above.middle and gutter.is_crossed(rule, em) for rule in rules)
+        or any(above.middle < rule[3] < piece.middle and gutter.is_crossed(rule, em) for rule in rules)
         for gutter in gutters
     )
 
@@ -212,7 +209,7 @@ def _leave_margins(pieces: Sequence[Piece], start: int, end: int, em: float) -> 
 def _stand_apart(upper: Sequence[Piece], lower: Sequence[Piece], em: float) -> bool:
     if not upper or not lower:
         return False
-    return min(piece.bottom for piece in upper) - max(piece.top for piece in lower) > _MARGIN * em
+    return min(piece.top for piece in lower) - max(piece.bottom for piece in upper) > _MARGIN * em
 
 
 def _divide(pieces: Sequence[Piece], numbers: Iterable[int], gutters: Sequence[_Gutter], em: float) -> list[Lines]:
@@ -238,7 +235,7 @@ def _put_left_first(pieces: Sequence[Piece], order: list[int], em: float) -> lis
     at = 1
     while at < len(order):
         above, piece = pieces[order[at - 1]], pieces[order[at]]
-        if piece.right < above.left and piece.bottom > above.top + 2 * em:
+        if piece.right < above.left and piece.bottom < above.top - 2 * em:
             first, end = _surround(pieces, order, at, em)
             left, right = order[at:end], order[first:at]
             if _are_twins(pieces, left, right, em) and not _is_mixed(pieces, left) and not _is_mixed(pieces, right):
@@ -266,7 +263,7 @@ def _surround(pieces: Sequence[Piece], order: Sequence[int], at: int, em: float)
 
 
 def _goes_down(above: Piece, piece: Piece, em: float) -> bool:
-    return piece.middle <= above.middle + 0.5 * em and above.bottom - piece.top < 3 * em
+    return piece.middle >= above.middle - 0.5 * em and piece.top - above.bottom < 3 * em
 
 
 def _are_twins(pieces: Sequence[Piece], left: Sequence[int], right: Sequence[int], em: float) -> bool:
@@ -275,7 +272,7 @@ def _are_twins(pieces: Sequence[Piece], left: Sequence[int], right: Sequence[int
     if min(map(len, columns)) < _MIN_BLOCK or not all(is_prose(lines, em) for lines in columns):
         return False
     widths = [measure_width(lines) for lines in columns]
-    tops = [max(line.top for line in lines) for lines in columns]
+    tops = [min(line.top for line in lines) for lines in columns]
     runs_on = columns[0][0].text[:1].islower() and not _SENTENCE_END.search(columns[1][-1].text)
     return max(widths) <= 1.2 * min(widths) and abs(tops[0] - tops[1]) <= 2.5 * em and not runs_on
 

@@ -8,8 +8,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-Rectangle = tuple[float, float, float, float]
-"""Left, bottom, right, top, in points, where lines are level and read from left to right."""
+from functions.core.pdf_geometry import Box
 
 # Lengths in ems; an em is the height of larger pieces (those with ascenders and descenders), nearly the font's size.
 WIDE_GAP = 0.7
@@ -26,14 +25,14 @@ class Piece(NamedTuple):
     """A part of a line; `text` is empty while only its place is known."""
 
     left: float
-    bottom: float
-    right: float
     top: float
+    right: float
+    bottom: float
     text: str = ""
 
     @property
     def middle(self) -> float:
-        return (self.bottom + self.top) / 2
+        return (self.top + self.bottom) / 2
 
     @property
     def width(self) -> float:
@@ -50,37 +49,37 @@ class Piece(NamedTuple):
 
     def overlaps(self, other: Piece) -> bool:
         across = self.left < other.right and other.left < self.right
-        return across and self.bottom < other.top and other.bottom < self.top
+        return across and self.top < other.bottom and other.top < self.bottom
 
     def join(self, other: Piece) -> Piece:
         return Piece(
             min(self.left, other.left),
-            min(self.bottom, other.bottom),
+            min(self.top, other.top),
             max(self.right, other.right),
-            max(self.top, other.top),
+            max(self.bottom, other.bottom),
             " ".join(filter(None, (self.text, other.text))),
         )
 
 
-def goes_on(box: Rectangle, other: Rectangle, gap: float) -> bool:
+def goes_on(box: Box, other: Box, gap: float) -> bool:
     """Whether `other` is of the same line and less than `gap` away."""
     _, y0, x1, y1 = box
-    left, bottom, _, top = other
-    return -gap < left - x1 <= gap and y0 - gap < (bottom + top) / 2 < y1 + gap
+    left, top, _, bottom = other
+    return -gap < left - x1 <= gap and y0 - gap < (top + bottom) / 2 < y1 + gap
 
 
-def join_boxes(box: Rectangle, other: Rectangle) -> Rectangle:
-    """The rectangle around both."""
+def join_boxes(box: Box, other: Box) -> Box:
+    """The box around both."""
     x0, y0, x1, y1 = box
-    left, bottom, right, top = other
-    return min(x0, left), min(y0, bottom), max(x1, right), max(y1, top)
+    left, top, right, bottom = other
+    return min(x0, left), min(y0, top), max(x1, right), max(y1, bottom)
 
 
 def join_pieces(pieces: Iterable[Piece]) -> Piece:
     return functools.reduce(Piece.join, pieces)
 
 
-def measure_em(places: Sequence[Rectangle | Piece]) -> float:
+def measure_em(places: Sequence[Box | Piece]) -> float:
     heights = sorted(place[3] - place[1] for place in places)
     return heights[len(heights) * 3 // 4] if heights else 0.0
 
@@ -95,12 +94,12 @@ def wide_gap(words: Sequence[float], lines: int, em: float) -> float:
     return max(WIDE_GAP * em, min(_WIDEST_GAP * em, 1.8 * statistics.median(words)))
 
 
-def join_runs(runs: Sequence[Rectangle]) -> list[Piece]:
+def join_runs(runs: Sequence[Box]) -> list[Piece]:
     """Pieces of lines out of runs of text: runs side by side without a wide gap are one piece."""
     em = measure_em(runs)
     beside = [run[0] - last[2] for last, run in itertools.pairwise(runs) if run[1] < last[3] and last[1] < run[3]]
     gap = wide_gap([gap for gap in beside if gap > _WORD_GAP * em], len(runs) - len(beside), em)
-    joined: list[Rectangle] = []
+    joined: list[Box] = []
     for run in runs:  # many pages have a run a character
         if joined and goes_on(joined[-1], run, gap) and run[1] < (joined[-1][1] + joined[-1][3]) / 2 < run[3]:
             joined[-1] = join_boxes(joined[-1], run)
@@ -149,14 +148,14 @@ def _are_rows(columns: Sequence[Sequence[Piece]]) -> bool:
     """Whether white space runs through all columns every few lines, as between the rows of a table."""
     shared, *others = [[*_breaks(lines)] for lines in columns]
     for breaks in others:
-        shared = [(low, high) for low, high in shared if any(low < top and bottom < high for bottom, top in breaks)]
+        shared = [(top, bottom) for top, bottom in shared if any(top < end and start < bottom for start, end in breaks)]
     return len(shared) >= 2 and len(columns[0]) < MIN_ROWS * (len(shared) + 1)
 
 
 def _breaks(lines: Sequence[Piece]) -> Iterator[tuple[float, float]]:
-    """Bottom and top of each gap between lines that is larger than most."""
-    pitches = [above.middle - line.middle for above, line in itertools.pairwise(lines)]
+    """Top and bottom of each gap between lines that is larger than most."""
+    pitches = [line.middle - above.middle for above, line in itertools.pairwise(lines)]
     usual = statistics.median(pitches) if pitches else 0.0
     for pitch, (above, line) in zip(pitches, itertools.pairwise(lines), strict=True):
         if pitch > 1.3 * usual:
-            yield line.top, above.bottom
+            yield above.bottom, line.top

@@ -27,8 +27,9 @@ from reportlab.pdfgen import canvas
 
 from functions.core import chunking, citations, models, page_images, pdf_extraction
 from functions.core.answer_text import WrittenSection
-from functions.core.page_images import Rectangle
 from tests.documents import LETTER
+
+Rectangle = tuple[float, float, float, float]
 
 LEAST_IOU, LEAST_SHARE = 0.5, 0.98
 MARGIN = 60.0

@@ -134,6 +134,11 @@ def test_a_figure_in_one_column_does_not_part_them(tmp_path: Path) -> None:
     assert read(path) == joined(left, RIGHT)
 
 
+def test_level_rules_in_one_line_are_joined_also_along_the_edge_of_the_page() -> None:
+    along_the_edge, upright = [(0.0, 0.0, 300.0, 0.0), (301.0, 0.2, 612.0, 0.2)], (50.0, -90.0, 50.0, -10.0)
+    assert reading_order.join_rules([upright, *along_the_edge]) == [(0.0, 0.2, 612.0, 0.2)]
+
+
 @pytest.mark.parametrize("upright", [False, True])
 @pytest.mark.parametrize("rotation", [90, 180, 270])
 def test_columns_of_a_turned_page_are_put_in_order(tmp_path: Path, rotation: int, upright: bool) -> None:
