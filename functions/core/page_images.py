@@ -1,27 +1,46 @@
-"""Shows a passage where it stands: its boxes on the page, and the page as a picture with them marked."""
+"""Draws a page as a PNG picture with a passage highlighted, and finds the rectangles to highlight."""
 
 from __future__ import annotations
 
 import math
+import struct
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from functions.core import errors, models, pdf_extraction, png
-from functions.core.pdf_geometry import Box, Frame, Rectangle
-from functions.core.text_columns import join_boxes
+from functions.core import errors, models, pdf_extraction
+from functions.core.pdf_geometry import Box, Frame, Rectangle, join_boxes
 
 if TYPE_CHECKING:  # loading PDFium costs 50 ms, and only where a page is shown
     import pypdfium2
 
 MAX_PIXELS = 4_000_000
+"""The most pixels of a picture of a page, each of three bytes."""
 SCALES = (0.1, 4.0)
-_HIGHLIGHT = (255, 214, 10)
-_STRENGTH = 0.7
+"""The smallest and the largest scale that can be asked for, in pixels a point."""
+_INK = (255, 214, 10)
+"""Red, green and blue of a highlight, 0..255."""
+_INK_STRENGTH = 0.7
+"""How much of the highlight's colour white paper takes on, from 0 to 1."""
+
 _LEVEL_SINE = 0.7
-_MIN_OVERLAP, _WIDEST_GAP = 0.5, 3.0
+"""Text whose angle has a smaller sine is level: up to nearly 45 degrees."""
+_MIN_OVERLAP = 0.5
+"""The least share of the lower of two boxes that is beside the other when both are of one line."""
+_WIDEST_GAP = 3.0
+"""The widest gap within a line, in heights of its higher box; a column gap is wider."""
 _LARGEST_LOOSE = 12.0
+"""The largest plausible loose box of a character, in longer sides of its tight box."""
+_SPACES = frozenset({0x20, 0xA0, 0x09, 0x0A, 0x0D})
+
+# PNG, W3C Recommendation, third edition. Written here because Pillow was a quarter of the package that shows pages.
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_BIT_DEPTH, _TRUECOLOUR = 8, 2
+_UNFILTERED = b"\0"
+"""The type of filter of a row: text on paper compresses better without one, unlike photographs."""
+_COMPRESSION_LEVEL = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +51,22 @@ class Highlight:
     top: float
     right: float
     bottom: float
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Pixels of three bytes: red, green, blue; rows from the top, each `stride` bytes after the one before it."""
+
+    width: int
+    height: int
+    stride: int
+    pixels: bytearray
+
+    def rows(self) -> Iterator[memoryview]:
+        """The pixels of each row, without the bytes that pad it to `stride`."""
+        with memoryview(self.pixels) as pixels:
+            for start in range(0, self.height * self.stride, self.stride):
+                yield pixels[start : start + 3 * self.width]
 
 
 @dataclass(slots=True)
@@ -59,10 +94,10 @@ class _Line:
 def highlight_boxes(
     path: Path, page_number: int, start: int, end: int, *, words: Sequence[models.RecognizedWord] | None = None
 ) -> list[Highlight]:
-    """Where stored page text [start, end) stands on a page of a PDF, one box a line, in the order of the text.
+    """The rectangles around stored page text [start, end), one for each line, in the order of the text.
 
-    `words` are those of a page that was read by OCR: its text is in them, not in the file. Raises NotFoundError when
-    there is no such page or passage.
+    `words` are those of a page that OCR read, whose text is not in the file. Raises NotFoundError when there is no such
+    page or passage, CorruptDocumentError when the page cannot be read.
     """
     with pdf_extraction.open_pdf(path) as pdf:
         _check_page(pdf, page_number)
@@ -78,17 +113,17 @@ def render_page(
     scale: float = 1.5,
     words: Sequence[models.RecognizedWord] | None = None,
 ) -> bytes:
-    """A PDF page as PNG, `scale` pixels a point but at most four million in all, with [start, end) marked if given.
+    """A PDF page as PNG, `scale` pixels a point but at most `MAX_PIXELS`, with text [start, end) highlighted if given.
 
     `words` as for `highlight_boxes`. Raises NotFoundError when there is no such page or passage, CorruptDocumentError
-    when it cannot be drawn.
+    when the page cannot be drawn.
     """
     with pdf_extraction.open_pdf(path) as pdf:
         _check_page(pdf, page_number)
         highlights = [] if start is None or end is None else _find_highlights(pdf, page_number, start, end, words)
-        picture = _draw(pdf, page_number, scale)
-    _mark(picture, highlights)
-    return png.encode(picture)
+        picture = _draw_page(pdf, page_number, scale)
+    _highlight(picture, highlights)
+    return encode_png(picture)
 
 
 def _check_page(pdf: pypdfium2.PdfDocument, page_number: int) -> None:
@@ -117,7 +152,7 @@ def _find_highlights(
 
 
 def _choose_words(words: Sequence[models.RecognizedWord], start: int, end: int) -> list[models.RecognizedWord]:
-    """The words that [start, end) touches; the text of a page read by OCR ends with its last word."""
+    """The words that [start, end) overlaps; the text of a page that OCR read ends with its last word."""
     length = max((word.end for word in words), default=0)
     if not 0 <= start <= end <= length:
         raise errors.NotFoundError("The passage is not on this page.", start=start, end=end, length=length)
@@ -169,9 +204,6 @@ def _measure_character(text_page: pypdfium2.PdfTextPage, index: int, frame: Fram
     return (box, is_level) if box else None
 
 
-_SPACES = frozenset({0x20, 0xA0, 0x09, 0x0A, 0x0D})
-
-
 def _is_plausible(loose: Rectangle, tight: Rectangle) -> bool:
     """Whether to trust a loose box (as high as the font): broken fonts make it empty or as large as the page."""
     height, width = loose[3] - loose[1], loose[2] - loose[0]
@@ -195,7 +227,7 @@ def _fractions_of(box: Box, frame: Frame) -> Iterator[float]:
     return (round(side / whole, 5) for side, whole in zip(box, (*frame.size, *frame.size), strict=True))
 
 
-def _draw(pdf: pypdfium2.PdfDocument, page_number: int, scale: float) -> png.Picture:
+def _draw_page(pdf: pypdfium2.PdfDocument, page_number: int, scale: float) -> Picture:
     import pypdfium2
 
     try:
@@ -204,11 +236,11 @@ def _draw(pdf: pypdfium2.PdfDocument, page_number: int, scale: float) -> png.Pic
         try:
             width, height = page.get_size()
             fitting = math.sqrt(MAX_PIXELS / max(1.0, math.ceil(width) * math.ceil(height)))
-            longest = MAX_PIXELS / max(1.0, width, height)  # the other side may be rounded up to a pixel
+            longest = MAX_PIXELS / max(1.0, width, height)  # of a hairline page, whose short side is rounded up
             wanted = min(max(scale, SCALES[0]), SCALES[1])
             bitmap = page.render(scale=min(wanted, fitting * 0.999, longest), rev_byteorder=True)
             try:
-                return png.Picture(bitmap.width, bitmap.height, bitmap.stride, bytearray(bitmap.buffer))
+                return Picture(bitmap.width, bitmap.height, bitmap.stride, bytearray(bitmap.buffer))
             finally:
                 bitmap.close()
         finally:
@@ -217,15 +249,27 @@ def _draw(pdf: pypdfium2.PdfDocument, page_number: int, scale: float) -> png.Pic
         raise errors.CorruptDocumentError(page=page_number) from exc
 
 
-def _mark(picture: png.Picture, highlights: Sequence[Highlight]) -> None:
-    """Multiplies, as ink does: black text stays black, white paper takes the colour."""
-    shares = [1 - _STRENGTH + _STRENGTH * ink / 255 for ink in _HIGHLIGHT]
-    tables = [bytes(round(value * share) for value in range(256)) for share in shares]
+def _highlight(picture: Picture, highlights: Sequence[Highlight]) -> None:
+    """Multiplies the colours, as ink does: black text stays black, white paper takes the colour of the highlight."""
+    factors = [1 - _INK_STRENGTH + _INK_STRENGTH * ink / 255 for ink in _INK]
+    inked = [bytes(round(value * factor) for value in range(256)) for factor in factors]
     for box in highlights:
         left, right = math.floor(box.left * picture.width), math.ceil(box.right * picture.width)
         top, bottom = math.floor(box.top * picture.height), math.ceil(box.bottom * picture.height)
         for row in range(top, bottom):
             start, end = row * picture.stride + 3 * left, row * picture.stride + 3 * right
-            for channel, inked in enumerate(tables):
+            for channel, table in enumerate(inked):
                 pixels = slice(start + channel, end, 3)
-                picture.pixels[pixels] = picture.pixels[pixels].translate(inked)
+                picture.pixels[pixels] = picture.pixels[pixels].translate(table)
+
+
+def encode_png(picture: Picture) -> bytes:
+    header = struct.pack(">IIBBBBB", picture.width, picture.height, _BIT_DEPTH, _TRUECOLOUR, 0, 0, 0)
+    compressor = zlib.compressobj(_COMPRESSION_LEVEL)
+    compressed = [compressor.compress(_UNFILTERED + row) for row in picture.rows()]
+    data = b"".join([*compressed, compressor.flush()])
+    return _SIGNATURE + _png_chunk(b"IHDR", header) + _png_chunk(b"IDAT", data) + _png_chunk(b"IEND", b"")
+
+
+def _png_chunk(kind: bytes, content: bytes) -> bytes:
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))

@@ -124,6 +124,13 @@ def find_level_turns(angles: Sequence[float], default: int) -> int:
     return turns if count > _CLEAR_MAJORITY * votes.total() else default
 
 
+def join_boxes(box: Box, other: Box) -> Box:
+    """The box around both."""
+    x0, y0, x1, y1 = box
+    left, top, right, bottom = other
+    return min(x0, left), min(y0, top), max(x1, right), max(y1, bottom)
+
+
 def stands_on(rectangle: Rectangle, ground: Rectangle) -> bool:
     """Whether the middle of `rectangle` is inside `ground`."""
     across, up = (rectangle[0] + rectangle[2]) / 2, (rectangle[1] + rectangle[3]) / 2

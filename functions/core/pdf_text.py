@@ -207,7 +207,7 @@ def _split_pieces(
                     spans[-1][1] = place + 1
                 continue
             if is_open and text_columns.goes_on(places[-1], box, gap):
-                places[-1] = text_columns.join_boxes(places[-1], box)
+                places[-1] = pdf_geometry.join_boxes(places[-1], box)
                 spans[-1][1] = place + 1
             else:
                 places.append(box)

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from functions.core.pdf_geometry import Box
+from functions.core.pdf_geometry import Box, join_boxes
 
 # Lengths in ems; an em is the height of larger pieces (those with ascenders and descenders), nearly the font's size.
 WIDE_GAP = 0.7
@@ -66,13 +66,6 @@ def goes_on(box: Box, other: Box, gap: float) -> bool:
     _, y0, x1, y1 = box
     left, top, _, bottom = other
     return -gap < left - x1 <= gap and y0 - gap < (top + bottom) / 2 < y1 + gap
-
-
-def join_boxes(box: Box, other: Box) -> Box:
-    """The box around both."""
-    x0, y0, x1, y1 = box
-    left, top, right, bottom = other
-    return min(x0, left), min(y0, top), max(x1, right), max(y1, bottom)
 
 
 def join_pieces(pieces: Iterable[Piece]) -> Piece:

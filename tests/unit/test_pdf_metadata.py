@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.core import models, pdf_extraction, publication_dates, xmp
+from functions.core import models, pdf_extraction, pdf_metadata, publication_dates
 from tests import documents, requirements
 
 PRISM = "http://prismstandard.org/namespaces/basic/2.0/"
@@ -78,8 +78,8 @@ def test_properties_may_be_attributes_and_names_may_have_commas(tmp_path: Path) 
 
 def test_the_packet_of_a_picture_is_not_that_of_the_document(tmp_path: Path) -> None:
     picture = make_packet("<dc:format>image/jpeg</dc:format><dc:title>Sunset</dc:title>")
-    assert xmp.read_properties(write_pdf(tmp_path / "a.pdf", packets=(ARTICLE, picture)))["dc:title"] == ["On Rivers"]
-    assert xmp.read_properties(write_pdf(tmp_path / "b.pdf", packets=(picture,))) == {}
+    assert pdf_metadata.read_xmp(write_pdf(tmp_path / "a.pdf", packets=(ARTICLE, picture)))["dc:title"] == ["On Rivers"]
+    assert pdf_metadata.read_xmp(write_pdf(tmp_path / "b.pdf", packets=(picture,))) == {}
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_the_packet_of_a_picture_is_not_that_of_the_document(tmp_path: Path) -> 
 def test_a_bad_packet_is_passed_over(tmp_path: Path, packet: str) -> None:
     """ING-11"""
     path = write_pdf(tmp_path / "a.pdf", "Text.", packets=(ARTICLE, packet), Title="Named")
-    assert xmp.read_properties(path)["dc:title"] == ["On Rivers"]
+    assert pdf_metadata.read_xmp(path)["dc:title"] == ["On Rivers"]
 
 
 @pytest.mark.parametrize(
