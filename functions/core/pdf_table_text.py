@@ -1,4 +1,8 @@
-"""The text of a PDF page where it stands: characters, words, pieces of lines, and the rows they make."""
+"""Text with its place on a PDF page: characters, words, pieces of lines, and the bands they make.
+
+Lengths in em are multiples of the font size; those in heights are multiples of the height of a character as drawn. The
+thresholds of the table finder were chosen on the generated documents of its tests. None was measured by itself.
+"""
 
 from __future__ import annotations
 
@@ -18,26 +22,45 @@ if TYPE_CHECKING:
 
 SOFT_HYPHEN = "\u00ad"
 CAP_HEIGHT = 0.72
-"""Height of capitals and digits by the size of their font: boxes of characters are as high as what is drawn."""
-WIDE = 0.7
-"""A gap in a line, by the size of the font, from which on two columns may lie on its sides."""
+"""Em: the height of capitals and digits, from which the font size is computed: boxes fit what is drawn."""
+WIDE_GAP = 0.7
+"""Em: a gap in a line from this width on may separate two columns."""
 
+_WIDE_TYPED_SPACE = 2 * WIDE_GAP
+"""Em: the same for a gap that is one typed space, since some fonts have wide spaces."""
 _SAME_LINE = 0.35
-_TOUCHING = 0.6
-_NARROW_SPACE, _BEARING = 0.6, 0.4
+"""Em: how far apart the base lines of words in one line may be, as they are where some are raised or lowered."""
+_WORD_OVERLAP = 0.5
+"""Em: how far a word may begin before the end of the one before it; one farther back begins a new piece."""
+_CHARACTER_GAP = 0.6
+"""Heights: the gap at which a word ends although the text has no space there."""
+_NARROW_SPACE = 0.6
+"""Heights: only wider gaps are checked for being one typed space; narrower ones never separate columns."""
+_BEARING = 0.4
+"""Heights: the most white on either side of a typed space; with more, the gap is not that space alone."""
 _FARTHEST_LINE = 8.0
+"""Em: a line farther below belongs to another block."""
 _TALLEST_ROW = 10.0
-_HIGHEST_START = 5.0
+"""Em: text that goes farther back up is no further cell of the same row."""
+_HIGHEST_START_BESIDE, _HIGHEST_START = 5.0, 1.0
+"""Em: how far above the first line of its block a next cell may begin, right of the last piece and elsewhere.
+
+Text that begins higher is the next column of the page.
+"""
+_OVERLAP = 1.0
+"""Points: boxes that share less, across or down, only touch."""
+_SMALLEST_HEIGHT, _DEFAULT_SIZE = 2.0, 10.0
+"""Points: the least height of words that is believed, and the font size of a page without words."""
 _FOUR_DOUBLES = struct.Struct("4d")
 _LEADERS = re.compile(r"(?:\s?[.…·_]){4,}")
 _LAST_DOTS = re.compile(r"\s\.{2,}$")
 
 Glyph = tuple[int, float, float, float, float]
-"""Where a visible character is in the text, and its box."""
+"""The offset of a visible character in the page text, and its box."""
 
 
 class Piece(NamedTuple):
-    """A word, or words of one line with no wide gap between: page text [start, end), on the base line `base`."""
+    """A word, or words of one line without a wide gap between them: page text [start, end), on the base line `base`."""
 
     start: int
     end: int
@@ -47,8 +70,8 @@ class Piece(NamedTuple):
     bottom: float
     base: float
     words: tuple[Piece, ...] = ()
-    tied: bool = False
-    """Whether nothing but one typed space is between this word and the one before: spaces of some fonts are wide."""
+    follows_space: bool = False
+    """Whether one typed space fills the gap between the word before and this one."""
 
     @property
     def middle(self) -> float:
@@ -57,7 +80,7 @@ class Piece(NamedTuple):
 
 @dataclass(slots=True)
 class Band:
-    """Pieces that the text goes through before any below them: a line, or a row whose cells have several."""
+    """Pieces that come in the text before all pieces below them: a line, or a row whose cells have several lines."""
 
     pieces: list[Piece]
 
@@ -79,14 +102,14 @@ def is_visible(character: str) -> bool:
 
 
 def find_leaders(text: str) -> set[int]:
-    """Where the dots stand that lead from one column to the next."""
+    """The offsets of leader dots, which lead the eye from one column to the next."""
     return {at for match in _LEADERS.finditer(text) for at in range(*match.span())}
 
 
 def read_glyphs(
     text_page: pypdfium2.PdfTextPage, text: str, indices: Sequence[int | None], frame: Frame
 ) -> list[Glyph]:
-    """The visible characters of a text in its order; one without a box stands where the one before does."""
+    """The visible characters in the order of the text; one without a box gets that of the character before it."""
     get_box, handle = plain_call("FPDFText_GetCharBox", ADDRESS), address_of(text_page.raw)
     sides = (ctypes.c_double * 4)()
     left, right, bottom, top = cells_in(sides, (0, 2, 1, 3))
@@ -113,16 +136,16 @@ def find_words(
     leaders, point = find_leaders(text), (ctypes.c_double * 2)()
     x, y = cells_in(point, (0, 1))
     words: list[Piece] = []
-    for start, end, x0, top, x1, bottom in _runs(glyphs, leaders):
+    for start, end, x0, top, x1, bottom in _join_glyphs(glyphs, leaders):
         base, index = bottom, indices[start]
         if index is not None and get_origin(handle, index, x, y):
             base = frame.place((point[0], point[1], point[0], point[1]))[1]
-        tied = False
+        follows_space = False
         if words and words[-1].end == start - 1 and x0 - words[-1].x1 > _NARROW_SPACE * (bottom - top):
             space = _read_box(text_page, indices[start - 1], frame)
             if space is not None and space[2] > space[0]:
-                tied = max(space[0] - words[-1].x1, x0 - space[2]) < _BEARING * (bottom - top)
-        words.append(Piece(start, end, x0, top, x1, bottom, base, tied=tied))
+                follows_space = max(space[0] - words[-1].x1, x0 - space[2]) < _BEARING * (bottom - top)
+        words.append(Piece(start, end, x0, top, x1, bottom, base, follows_space=follows_space))
     return words
 
 
@@ -134,8 +157,8 @@ def _read_box(text_page: pypdfium2.PdfTextPage, index: int | None, frame: Frame)
     return frame.place(_FOUR_DOUBLES.unpack(sides))
 
 
-def _runs(glyphs: Iterable[Glyph], leaders: set[int]) -> Iterator[tuple[int, int, float, float, float, float]]:
-    """Characters that follow each other in text and on the page: start, end, left, top, right, bottom."""
+def _join_glyphs(glyphs: Iterable[Glyph], leaders: set[int]) -> Iterator[tuple[int, int, float, float, float, float]]:
+    """Characters that are neighbours both in the text and on the page: start, end, left, top, right, bottom."""
     start = end = -1
     left = top = right = bottom = 0.0
     last_x1 = last_bottom = last_height = 0.0
@@ -145,7 +168,7 @@ def _runs(glyphs: Iterable[Glyph], leaders: set[int]) -> Iterator[tuple[int, int
         height = y1 - y0
         if at == end:
             tallest = height if height > last_height else last_height
-            if -tallest < x0 - last_x1 < _TOUCHING * tallest and abs(y1 - last_bottom) < tallest:
+            if -tallest < x0 - last_x1 < _CHARACTER_GAP * tallest and abs(y1 - last_bottom) < tallest:
                 end, last_x1, last_bottom, last_height = at + 1, x1, y1, height
                 left, top = x0 if x0 < left else left, y0 if y0 < top else top
                 right, bottom = x1 if x1 > right else right, y1 if y1 > bottom else bottom
@@ -158,19 +181,19 @@ def _runs(glyphs: Iterable[Glyph], leaders: set[int]) -> Iterator[tuple[int, int
         yield start, end, left, top, right, bottom
 
 
-def font_size(words: Iterable[Piece]) -> float:
-    """The usual size of the font of these words, in points."""
+def measure_font_size(words: Iterable[Piece]) -> float:
+    """The median font size of these words, in points."""
     heights = [word.bottom - word.top for word in words]
-    return max(statistics.median(heights), 2.0) / CAP_HEIGHT if heights else 10.0
+    return max(statistics.median(heights), _SMALLEST_HEIGHT) / CAP_HEIGHT if heights else _DEFAULT_SIZE
 
 
 def join_words(words: Iterable[Piece], size: float) -> list[Piece]:
-    """Pieces of lines: neighbouring words with no wide gap between, in the order of the text."""
+    """Pieces of lines, each of neighbouring words without a wide gap between them, in the order of the text."""
     pieces: list[list[Piece]] = []
     right = base = float("-inf")
     for word in words:
-        widest = 2 * WIDE if word.tied else WIDE
-        if abs(base - word.base) <= _SAME_LINE * size and -0.5 * size < word.x0 - right < widest * size:
+        widest = _WIDE_TYPED_SPACE if word.follows_space else WIDE_GAP
+        if abs(base - word.base) <= _SAME_LINE * size and -_WORD_OVERLAP * size < word.x0 - right < widest * size:
             pieces[-1].append(word)
         else:
             pieces.append([word])
@@ -200,20 +223,21 @@ def _on_one_line(one: Piece, other: Piece, size: float) -> bool:
 
 
 def find_blocks(pieces: Iterable[Piece], size: float) -> list[list[Band]]:
-    """Bands from the top down, in the order of the text; a new block begins where the text jumps.
+    """Blocks of bands, both in the order of the text; a new block begins where the text jumps to another place.
 
-    Bands are the thinnest stripes through which the text runs in order. In a row whose cells have several lines it
-    goes back up for each cell, so that all its lines are one band, while every line of prose is a band.
+    A band is the thinnest level stripe of the page that the text finishes before it goes on below. In a row whose cells
+    have several lines the text goes back up for each cell, so that all lines of the row are one band; every line of
+    prose is a band of its own.
     """
     blocks: list[list[Band]] = []
     for piece in pieces:
-        if not blocks or not _add(blocks[-1], piece, size):
+        if not blocks or not _try_to_add(piece, blocks[-1], size):
             blocks.append([Band([piece])])
     return blocks
 
 
-def _add(block: list[Band], piece: Piece, size: float) -> bool:
-    """Puts a piece where it belongs in a block, or says that it does not."""
+def _try_to_add(piece: Piece, block: list[Band], size: float) -> bool:
+    """Adds a piece to the band of a block that it belongs to; False if it does not belong to the block."""
     last = block[-1].pieces[-1]
     beside = piece.x0 > last.x1 - size
     if _on_one_line(last, piece, size) and beside:
@@ -225,8 +249,9 @@ def _add(block: list[Band], piece: Piece, size: float) -> bool:
             return False
         block.append(Band([piece]))
         return True
-    # Up again: the next cell of a row, whose lines so far are one band with it, unless it is the next column of a page.
-    if piece.base < block[0].first_base - (_HIGHEST_START if beside else 1.0) * size:
+    # The text goes back up: for the next cell of a row, or for the next column of the page.
+    highest = _HIGHEST_START_BESIDE if beside else _HIGHEST_START
+    if piece.base < block[0].first_base - highest * size:
         return False
     first = next((n for n, band in enumerate(block) if band.last_base >= piece.base - _SAME_LINE * size), len(block))
     merged = [other for band in block[first:] for other in band.pieces]
@@ -239,11 +264,11 @@ def _add(block: list[Band], piece: Piece, size: float) -> bool:
 def _overlap(one: Piece, other: Piece) -> bool:
     across = min(one.x1, other.x1) - max(one.x0, other.x0)
     down = min(one.bottom, other.bottom) - max(one.top, other.top)
-    return across > 1 and down > 1
+    return across > _OVERLAP and down > _OVERLAP
 
 
 def read_cell(text: str, places: Sequence[int]) -> str:
-    """The characters at these places as they read: spaces between lines, line-end hyphens undone, no leader dots."""
+    """The text of a cell, given the offsets of its characters: lines joined by spaces or at hyphens, no leader dots."""
     parts: list[str] = []
     before: int | None = None
     for at in places:

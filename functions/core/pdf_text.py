@@ -197,7 +197,9 @@ def _split_pieces(
     boxes = [pdf_geometry.turn(bounds, turns) if bounds else None for bounds in _read_bounds(text_page, raw)]
     lines = list(_LINE.finditer(raw))
     around = ((boxes[match.start() - 1], boxes[match.end()]) for match in _WORD_GAP.finditer(raw))
-    gap = text_columns.wide_gap([after[0] - before[2] for before, after in around if before and after], len(lines), em)
+    gap = text_columns.measure_wide_gap(
+        [after[0] - before[2] for before, after in around if before and after], len(lines), em
+    )
     for line in lines:
         is_open = False
         for place in range(*line.span()):
@@ -206,7 +208,7 @@ def _split_pieces(
                 if spans and not raw[place].isspace():
                     spans[-1][1] = place + 1
                 continue
-            if is_open and text_columns.goes_on(places[-1], box, gap):
+            if is_open and text_columns.continues_line(places[-1], box, gap):
                 places[-1] = pdf_geometry.join_boxes(places[-1], box)
                 spans[-1][1] = place + 1
             else:
