@@ -1,4 +1,4 @@
-"""What a PDF page draws, object by object. Every function here is called under the lock of PDFium."""
+"""Calls PDFium quickly, and reads the objects that a page draws. Callers hold the lock of PDFium."""
 
 from __future__ import annotations
 
@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     import pypdfium2
 
 _MAX_OBJECTS, _MAX_SEGMENTS = 3000, 500
-_RECTANGLE = 6
+"""How many objects of a page, and segments of a path, are looked at to find rules; drawings have many thousands."""
+_RECTANGLE_SEGMENTS = 6
+"""The most segments of a path that is a single line or rectangle, which its bounds describe."""
 _ANGLE_SAMPLES = 32
+"""The least number of characters whose angles show how a longer text is turned."""
 _TWO_FLOATS, _FOUR_FLOATS = struct.Struct("2f"), struct.Struct("4f")
 
-_LINE_TO, _CURVE_TO = 0, 1  # PDFium's types of segments; the third, 2, begins a figure
+_LINE_TO, _CURVE_TO = 0, 1  # PDFium's types of segments; the third, 2, moves to the start of a figure
 
 ADDRESS, NUMBER = ctypes.c_void_p, ctypes.c_int
 
@@ -28,11 +31,11 @@ Answer = TypeVar("Answer")
 
 @functools.cache
 def plain_call(name: str, *arguments: Any, result: Any = NUMBER) -> Callable[..., Any]:
-    """A function of PDFium that takes and gives plain addresses.
+    """A function of PDFium that takes and returns plain addresses.
 
-    What follows the typed `arguments` is passed as it is: numbers as C's `int`, `cells_in` a buffer. Such a call costs
-    half of one with typed pointers; it is used where an ordinary page needs hundreds. It keeps the interpreter's lock,
-    because what is called here answers sooner than that is given away.
+    Arguments after the typed `arguments` are passed as they are: numbers as C's `int`, buffers as their `cells_in`.
+    Such a call costs half as much as one with typed pointers, and is used where an ordinary page needs hundreds. It
+    keeps the interpreter's lock, because these functions return sooner than the lock could be handed over.
     """
     from pypdfium2 import raw as pdfium
 
@@ -42,29 +45,29 @@ def plain_call(name: str, *arguments: Any, result: Any = NUMBER) -> Callable[...
 
 
 def address_of(pointer: Any) -> int:
-    """Where a typed pointer points to."""
+    """The address that a typed pointer holds."""
     return ctypes.addressof(pointer.contents)
 
 
 def pointer_to(item: int) -> Any:
-    """The page object at an address, as typed calls take it."""
+    """The typed pointer to the page object at an address."""
     from pypdfium2 import raw as pdfium
 
     return ctypes.cast(item, pdfium.FPDF_PAGEOBJECT)
 
 
 def cells_in(array: ctypes.Array[Any], order: Sequence[int] = (0, 1, 2, 3)) -> list[Any]:
-    """The elements of a buffer, in this order, for PDFium to write into."""
+    """Pointers to the elements of a buffer, in this order, for PDFium to write to."""
     return [ctypes.byref(array, number * ctypes.sizeof(array._type_)) for number in order]
 
 
-def find_stretches(count: int, ask: Callable[[int], Answer]) -> Iterator[tuple[int, int, Answer]]:
-    """Stretches (first, last, answer) of the numbers below `count` for which the answers are the same.
+def find_stretches(count: int, read: Callable[[int], Answer]) -> Iterator[tuple[int, int, Answer]]:
+    """Stretches (first, last, answer) of the numbers below `count` for which `read` returns the same answer.
 
-    Where the answers at two places are equal they have to be so everywhere between, which spares asking there.
-    Stretches come in order, and may share an end.
+    It must return the same for all numbers between two with equal answers, so that those need not be read. Stretches
+    come in order, and may share an end.
     """
-    waiting = [(0, count - 1, ask(0), ask(count - 1))] if count > 0 else []
+    waiting = [(0, count - 1, read(0), read(count - 1))] if count > 0 else []
     while waiting:
         low, high, first, last = waiting.pop()
         if first == last:
@@ -74,7 +77,7 @@ def find_stretches(count: int, ask: Callable[[int], Answer]) -> Iterator[tuple[i
             yield high, high, last
         else:
             middle = (low + high) // 2
-            between = ask(middle)
+            between = read(middle)
             waiting += [(middle, high, between, last), (low, middle, first, between)]
 
 
@@ -86,7 +89,7 @@ def sample_angles(text_page: pypdfium2.PdfTextPage) -> list[float]:
 
 
 def list_objects(page: pypdfium2.PdfPage) -> list[int]:
-    """The addresses of what stands on the page itself, in the order in which it is drawn."""
+    """The addresses of the objects on the page itself, in drawing order; those inside forms are not listed."""
     from pypdfium2 import raw as pdfium
 
     handle, get_object = address_of(page.raw), plain_call("FPDFPage_GetObject", ADDRESS, result=ADDRESS)
@@ -94,7 +97,7 @@ def list_objects(page: pypdfium2.PdfPage) -> list[int]:
 
 
 def list_form(form: int) -> list[int]:
-    """The addresses of what stands in a form."""
+    """The addresses of the objects in a form object, in drawing order."""
     from pypdfium2 import raw as pdfium
 
     get_object = plain_call("FPDFFormObj_GetObject", ADDRESS, ctypes.c_ulong, result=ADDRESS)
@@ -113,13 +116,13 @@ def read_matrix(item: int) -> Matrix:
 
 
 def read_bounds(item: int, outer: Matrix | None = None) -> Rectangle:
-    """The bounds of an object, in points of what it stands in or, given its place, of the page."""
+    """The bounds of an object in the space around it, or in page space given the matrix of the form `outer`."""
     bounds = next(read_all_bounds([item]))
     return bounds if outer is None else outer.place_rectangle(bounds)
 
 
 def read_all_bounds(items: Iterable[int]) -> Iterator[Rectangle]:
-    """The bounds of objects, in points of what they stand in."""
+    """The bounds of objects in the space around them: of the page, or of the form that they are in."""
     sides, get_bounds, unpack = (
         (ctypes.c_float * 4)(),
         plain_call("FPDFPageObj_GetBounds", ADDRESS),
@@ -132,16 +135,16 @@ def read_all_bounds(items: Iterable[int]) -> Iterator[Rectangle]:
 
 
 def find_rules(page: pypdfium2.PdfPage, runs: Sequence[Rectangle]) -> list[Rectangle]:
-    """Straight lines and the edges of filled areas and pictures, as rectangles without width or without height.
+    """Straight lines and the edges of areas and pictures, as rectangles without width or without height.
 
-    A picture that any of the `runs` of text stands on is a background and left out.
+    A picture behind any of the `runs` of text is a background, whose edges are left out.
     """
     from pypdfium2 import raw as pdfium
 
     rules: list[Rectangle] = []
     for item in itertools.islice(list_objects(page), _MAX_OBJECTS):
         kind = read_type(item)
-        if kind == pdfium.FPDF_PAGEOBJ_PATH and count_segments(item) > _RECTANGLE:
+        if kind == pdfium.FPDF_PAGEOBJ_PATH and count_segments(item) > _RECTANGLE_SEGMENTS:
             rules += _read_segments(item)
         elif kind != pdfium.FPDF_PAGEOBJ_TEXT:
             left, bottom, right, top = bounds = read_bounds(item)
@@ -152,14 +155,14 @@ def find_rules(page: pypdfium2.PdfPage, runs: Sequence[Rectangle]) -> list[Recta
 
 
 def _read_segments(path: int) -> Iterator[Rectangle]:
-    """The straight lines of a path, as the rectangles around them."""
+    """The bounds of the straight lines of a path."""
     count = min(_MAX_SEGMENTS, count_segments(path))
     for start, end in LineReader().read(path, read_matrix(path), count, closing=False):
         yield min(start[0], end[0]), min(start[1], end[1]), max(start[0], end[0]), max(start[1], end[1])
 
 
 class LineReader:
-    """Reads straight lines of paths; holds the cells that PDFium writes into."""
+    """Reads the straight lines of paths, through the same buffers for PDFium's answers."""
 
     def __init__(self) -> None:
         self._get_segment = plain_call("FPDFPath_GetPathSegment", ADDRESS, result=ADDRESS)
@@ -170,12 +173,12 @@ class LineReader:
         self._cells = cells_in(self._point, (0, 1))
 
     def read(self, path: int, matrix: Matrix, count: int, *, closing: bool) -> Iterator[tuple[Point, Point]]:
-        """The straight lines among the first `count` segments of a path; `closing` also those that close a figure."""
+        """The straight lines among the first `count` segments of a path; `closing` adds those that close figures."""
         get_segment, get_type, get_close = self._get_segment, self._get_type, self._get_close
         get_point, (x, y), point, unpack = self._get_point, self._cells, self._point, _TWO_FLOATS.unpack
         a, b, c, d, e, f = matrix
         first = last = (0.0, 0.0)
-        curve = 0  # where a curve ends is asked only if a line begins there
+        curve = 0  # the end of a curve is read only if a line begins there
         for number in range(count):
             segment = get_segment(path, number)
             kind = get_type(segment)

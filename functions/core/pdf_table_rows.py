@@ -37,6 +37,8 @@ _MOST_NAME_LINES = 4
 """The most lines of such names."""
 _DISTINCT = 1.12
 """Pitches fall into two kinds, within rows and between them, where one is this many times the next smaller."""
+_LEAST_PITCH = 1.0
+"""Points: smaller pitches count as this when compared, since lines at nearly one height differ by any factor."""
 _MIN_FULL = 0.8
 """The share of columns that a line must fill to look like a row of its own; at least two columns."""
 _MAX_FULL = 0.3
@@ -150,7 +152,7 @@ def _tight_pitch(lines: Sequence[Row], size: float, read: ReadRow) -> float:
     """The largest pitch within a row, if rows are set farther apart than that; else 0."""
     pairs = list(itertools.pairwise(lines))
     pitches = sorted(below.first_base - above.last_base for above, below in pairs)
-    steps = [(below / max(above, 1.0), above) for above, below in itertools.pairwise(pitches)]
+    steps = [(below / max(above, _LEAST_PITCH), above) for above, below in itertools.pairwise(pitches)]
     step, tight = max(steps, default=(1.0, 0.0))
     if step < _DISTINCT or tight > LINE_PITCH * size:
         return 0.0

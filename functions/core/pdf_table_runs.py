@@ -30,6 +30,8 @@ _MIN_KEPT_GAPS = 0.75
 """The share of columns, of the run's or the band's own, that must stay apart for a band to fit a run."""
 _MIN_ROWS_TO_ALIGN, _MIN_REACHED = 3, 0.6
 """Bands of a run before an overlong one can be aligned with it, and the share of columns it is aligned with."""
+_REGULAR_BANDS = 3
+"""The fewest bands of a run whose pitch is compared with that of further lines."""
 _IRREGULAR = 1.3
 """Times the largest pitch of the run: lines farther apart do not continue it."""
 _USUAL, _LOOSE = 1.1, 1.35
@@ -153,7 +155,7 @@ def _is_aligned(run: Run, band: Band) -> bool:
 
 def _are_regular(run: Run, bands: Sequence[Band]) -> bool:
     """Whether waiting bands and the row after them follow each other at the pitch of rows; a paragraph is set off."""
-    if len(bands) < 2 or len(run.bands) < 3:
+    if len(bands) < 2 or len(run.bands) < _REGULAR_BANDS:
         return True
     widest = _IRREGULAR * max(run.pitches)
     return all(measure_pitch(*pair) <= widest for pair in itertools.pairwise([run.bands[-1], *bands]))
@@ -162,7 +164,7 @@ def _are_regular(run: Run, bands: Sequence[Band]) -> bool:
 def _may_wait(run: Run, waiting: Sequence[Band], band: Band, columns: int) -> bool:
     """Whether a band may be part of the table if more rows follow: a line of a tall cell, or a title between rows."""
     pitch = measure_pitch([*run.bands, *waiting][-1], band)
-    usual = statistics.median(run.pitches) if len(run.bands) > 2 else 0.0
+    usual = statistics.median(run.pitches) if len(run.bands) >= _REGULAR_BANDS else 0.0
     if columns == 1 and _fits(run, band, 1):
         regular = pitch <= max(LINE_PITCH * run.size, _USUAL * usual)
         return len(waiting) < (_MAX_CELL_LINES if regular else _MAX_ODD)

@@ -25,6 +25,8 @@ from functions.core.pdf_table_text import WIDE_GAP, Band
 
 _SET_OFF, _SET_OFF_EM = 1.6, 2.0
 """A first or last row is set off, as a caption or a note, by more than so many medians of pitch and so many em."""
+_REGULAR_PITCHES = 3
+"""The fewest pitches whose median shows how rows are usually set."""
 _EDGE_ROWS, _LAST_ROWS = 3, 2
 """How many rows at the beginning and at the end of a run may be dropped because one of them is set off."""
 _RULE_TOLERANCE = 2.0
@@ -95,7 +97,7 @@ def _build_table(run: Run, read: ReadRow) -> UnruledTable | None:
 def _drop_surroundings(run: Run, read: ReadRow) -> None:
     """Drops bands that are set off at either end of a run, and prose above it."""
     count = len(run.pitches)
-    if count > 2:
+    if count >= _REGULAR_PITCHES:
         far = max(_SET_OFF * statistics.median(run.pitches), _SET_OFF_EM * run.size)
         apart = [n for n in range(count) if _is_apart(run, n, far)]
         first = max((n + 1 for n in apart if n < _EDGE_ROWS), default=0)

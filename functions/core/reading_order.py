@@ -41,6 +41,8 @@ _QUICK_CLIMB = 3
 """Heights: in the quick check, a run this far above the one before it may begin another column."""
 _RULE_GAP = 2.0
 """Points: rules in one line with a smaller gap between them are one."""
+_THICKEST_RULE = 1.0
+"""Points: a higher rectangle is no level rule."""
 _SAME_LINE = 0.5
 """Em: pieces whose middles are less than this apart in height are in one line."""
 _CLIMB = 2
@@ -104,7 +106,7 @@ def may_be_disordered(runs: Sequence[Box]) -> bool:
 def join_rules(rules: Iterable[Box]) -> list[Box]:
     """The level rules, of which those in one line without a gap between them become one."""
     joined: list[Box] = []
-    level = (rule for rule in rules if rule[3] - rule[1] < 1)
+    level = (rule for rule in rules if rule[3] - rule[1] < _THICKEST_RULE)
     for left, _, right, at in sorted(level, key=lambda rule: (round(rule[3]), rule[0])):
         if joined and round(joined[-1][3]) == round(at) and left <= joined[-1][2] + _RULE_GAP:
             start, _, end, _ = joined.pop()
