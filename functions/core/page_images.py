@@ -28,9 +28,9 @@ _INK_STRENGTH = 0.7
 _LEVEL_SINE = 0.7
 """Text whose angle has a smaller sine is level: up to nearly 45 degrees."""
 _MIN_OVERLAP = 0.5
-"""The least share of the lower of two boxes that is beside the other when both are of one line."""
+"""The share of the smaller height by which two boxes of one line overlap, at least."""
 _WIDEST_GAP = 3.0
-"""The widest gap within a line, in heights of its higher box; a column gap is wider."""
+"""The widest gap within a line, in heights of the taller of the boxes beside it; gaps between columns are wider."""
 _LARGEST_LOOSE = 12.0
 """The largest plausible loose box of a character, in longer sides of its tight box."""
 _SPACES = frozenset({0x20, 0xA0, 0x09, 0x0A, 0x0D})
@@ -76,8 +76,8 @@ class _Line:
     box: Box
     is_level: bool
 
-    def takes(self, box: Box, is_level: bool) -> bool:
-        """Whether `box` continues this line: same direction, mostly beside it, and no gap (a column) between."""
+    def is_continued_by(self, box: Box, is_level: bool) -> bool:
+        """Whether `box` is of this line: same direction, mostly beside it, and no gap (a column) between."""
         if is_level != self.is_level:
             return False
         # Of a line that runs up or down, x and y change places.
@@ -167,7 +167,7 @@ def _join_words(words: Sequence[models.RecognizedWord], frame: Frame) -> Iterato
     line: _Line | None = None
     last: _Line | None = None
     for box in boxes:
-        if line is not None and last is not None and last.takes(box, is_level):
+        if line is not None and last is not None and last.is_continued_by(box, is_level):
             line.add(box)
         else:
             if line is not None:
@@ -181,7 +181,7 @@ def _join_words(words: Sequence[models.RecognizedWord], frame: Frame) -> Iterato
 def _join_characters(characters: Iterable[tuple[Box, bool]]) -> Iterator[_Line]:
     line: _Line | None = None
     for box, is_level in characters:
-        if line is not None and line.takes(box, is_level):
+        if line is not None and line.is_continued_by(box, is_level):
             line.add(box)
             continue
         if line is not None:

@@ -143,7 +143,7 @@ class PdfPages:
 
 @contextmanager
 def open_pdf(path: Path) -> Iterator[pypdfium2.PdfDocument]:
-    """A PDFium document, closed at the end of the block; holds the lock all the time."""
+    """A PDFium document, closed at the end of the block; the lock is held until then."""
     with PDFIUM_LOCK:
         pdf = _load(path)
         try:
@@ -156,7 +156,7 @@ def open_pdf(path: Path) -> Iterator[pypdfium2.PdfDocument]:
 def open_text_page(
     pdf: pypdfium2.PdfDocument, number: int
 ) -> Iterator[tuple[pypdfium2.PdfPage, pypdfium2.PdfTextPage]]:
-    """Page `number`, from 1, and its text, closed at the end of the block; holds the lock all the time.
+    """Page `number`, from 1, and its text, closed at the end of the block; the lock is held until then.
 
     Raises CorruptDocumentError.
     """

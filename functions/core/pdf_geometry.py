@@ -1,4 +1,4 @@
-"""Where things stand on a PDF page: page space, the page turned until its text is level, and boxes on it."""
+"""Geometry of PDF pages: page space, pages turned until their text is level, and boxes on them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pypdfium2
 
 Rectangle = tuple[float, float, float, float]
-"""Left, bottom, right, top in page space: points, y up, before the rotation of the page. PDFium measures so."""
+"""Left, bottom, right, top in page space: points, y up, the page not rotated. PDFium gives bounds in this form."""
 
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom on a turned page: points, y down."""
@@ -20,7 +20,7 @@ Box = tuple[float, float, float, float]
 Point = tuple[float, float]
 
 _CLEAR_MAJORITY = 0.6
-"""The share of characters that must agree on a direction before the page is turned for them. Not measured."""
+"""A page is turned for its text only if more than this share of its characters have the same direction."""
 
 
 class Matrix(NamedTuple):

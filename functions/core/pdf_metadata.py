@@ -1,4 +1,4 @@
-"""Reads the title, authors, DOI, journal and date of publication of a PDF file; rather None than a wrong value.
+"""Reads the title, authors, DOI, journal and date of publication of a PDF file; doubtful values are None.
 
 They come from three places: the XMP packet, the document information dictionary and the first pages. An XMP packet is
 XML that producers leave uncompressed, so that it can be found without reading the structure of the file.

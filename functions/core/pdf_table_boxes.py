@@ -11,7 +11,7 @@ from functions.core.pdf_geometry import Box
 from functions.core.pdf_table_rules import SNAP, Rule
 
 _MAX_CROSSINGS = 6_000
-"""pdfplumber's time grows with the square of the crossings of lines; so many take it a second."""
+"""pdfplumber's time grows with the square of the crossings of lines; with so many it takes a second."""
 _REACH = SNAP + 0.001
 """Points: how far beyond its ends a line crosses others; just over `SNAP`, so that rounding excludes none."""
 
@@ -86,7 +86,7 @@ def _join_in_line(rules: Iterable[Rule]) -> Iterator[Rule]:
 
 
 def drop_loose(rules: Sequence[Rule]) -> list[Rule]:
-    """Drops rules that cross fewer than two others until none is left that does; such rules are sides of no box."""
+    """Drops rules that cross fewer than two others, repeatedly, until all that remain can be sides of boxes."""
     level, upright = split_rules(rules)
     while len(level) > 1 and len(upright) > 1:
         places = [rule.at for rule in level]  # in order, as merged rules are

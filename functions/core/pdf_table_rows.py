@@ -28,11 +28,11 @@ _LONGEST_REMARK, _LONGEST_HEADING = 4, 3
 _MAX_SMALL = 0.5
 """The share of pieces that begin with a small letter: with more, a line is prose."""
 _MIN_RULED_ROWS, _MIN_RULED_SHARE = 3, 0.4
-"""How many groups of lines rules must separate, and per line, for the rules to separate rows."""
+"""Rules separate rows if they divide the lines into so many groups, and into so many for each line."""
 _MIN_SINGLE_SHARE, _SURELY_RULED = 0.4, 4
-"""The share of these groups that must have one line each, unless there are this many groups."""
+"""This share of the groups must be single lines, unless there are so many groups."""
 _NAMES_PITCH = 0.88
-"""Names of columns in several lines have at most this share of the median pitch."""
+"""Medians of pitch: the largest pitch within column names of several lines."""
 _MOST_NAME_LINES = 4
 """The most lines of such names."""
 _DISTINCT = 1.12

@@ -27,7 +27,7 @@ _MAX_SEGMENTS = 2_000
 _THICKEST = 4.0
 """Points: a thicker box is an area and no line."""
 _SHORTEST = 6.0
-"""Points: a shorter line is part of a letter, an arrow or a dash."""
+"""Points: a shorter line is too short for the side of a cell."""
 _WHOLE_PAGE = 0.9
 """The share of both the page's width and its height from which on a path is the background or the frame of the page."""
 _ROUNDING = 0.01

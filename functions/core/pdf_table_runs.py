@@ -16,26 +16,32 @@ from functions.core.pdf_table_rules import Rule
 from functions.core.pdf_table_text import WIDE_GAP, Band, Piece, measure_font_size
 
 _MAX_ODD, _MAX_ODD_WORDS = 2, 8
-"""A title between rows has at most so many lines, and each so many words; more is the text after the table."""
+"""The most lines of a title between rows, and the most words of each; longer text is not part of the table."""
 _MAX_CELL_LINES = 8
-"""The most lines of one column alone that may be the rest of a tall cell; more is the text after the table."""
+"""The most lines of one column alone that may be the rest of a tall cell; more lines are the text after the table."""
 _MAX_HEADS = 3
 """The most bands above a run that are tried as titles of its columns."""
 
-_REACH, _REACH_BY_PITCH, _REACH_OF_FIRST = 2.6, 1.8, 3.2
-"""A band farther below a run belongs to something else: em or medians of pitch, the larger; em below a first band."""
+_REACH, _REACH_IN_PITCHES = 2.6, 1.8
+"""Em and medians of pitch, whichever is more: a band farther below a run is not part of it."""
+_REACH_OF_FIRST = 3.2
+"""Em: the same below the first band of a run, when no pitch is known yet."""
 _SET_OFF = 1.15
 """Medians of pitch: a line farther below, or a title farther above, is set off from the rows."""
 _MIN_KEPT_GAPS = 0.75
-"""The share of columns, of the run's or the band's own, that must stay apart for a band to fit a run."""
-_MIN_ROWS_TO_ALIGN, _MIN_REACHED = 3, 0.6
-"""Bands of a run before an overlong one can be aligned with it, and the share of columns it is aligned with."""
+"""A band fits a run if this share of columns, of the run's or of its own if it has more, stays apart with it."""
+_MIN_ROWS_TO_ALIGN = 3
+"""The fewest regular bands of a run with which an overlong band can be aligned."""
+_MIN_REACHED = 0.6
+"""The share of columns, and at least two, with which an overlong band must be aligned."""
 _REGULAR_BANDS = 3
 """The fewest bands of a run whose pitch is compared with that of further lines."""
 _IRREGULAR = 1.3
 """Times the largest pitch of the run: lines farther apart do not continue it."""
-_USUAL, _LOOSE = 1.1, 1.35
-"""Medians of pitch: lines of a tall cell are no farther apart, and titles between rows no farther below them."""
+_TIGHT = 1.1
+"""Medians of pitch: the largest pitch of lines in a tall cell, unless `LINE_PITCH` is more."""
+_LOOSE = 1.35
+"""Medians of pitch: how far a title between rows may be below the row above it."""
 _FARTHEST_HEAD = 2.2
 """Em: how far above the columns their titles may stand."""
 _RULE_ABOVE, _RULE_BELOW = 3.5, 3.0
@@ -123,7 +129,7 @@ def _is_near(run: Run, waiting: Sequence[Band], band: Band) -> bool:
     """Whether a band is near enough below a run, and the bands waiting to join it, to belong to it."""
     reach = _REACH_OF_FIRST * run.size
     if run.pitches:
-        reach = max(_REACH * run.size, _REACH_BY_PITCH * statistics.median(run.pitches))
+        reach = max(_REACH * run.size, _REACH_IN_PITCHES * statistics.median(run.pitches))
     return measure_pitch([*run.bands, *waiting][-1], band) <= reach
 
 
@@ -166,7 +172,7 @@ def _may_wait(run: Run, waiting: Sequence[Band], band: Band, columns: int) -> bo
     pitch = measure_pitch([*run.bands, *waiting][-1], band)
     usual = statistics.median(run.pitches) if len(run.bands) >= _REGULAR_BANDS else 0.0
     if columns == 1 and _fits(run, band, 1):
-        regular = pitch <= max(LINE_PITCH * run.size, _USUAL * usual)
+        regular = pitch <= max(LINE_PITCH * run.size, _TIGHT * usual)
         return len(waiting) < (_MAX_CELL_LINES if regular else _MAX_ODD)
     short = sum(1 for _ in band.words) <= _MAX_ODD_WORDS
     return short and len(waiting) < _MAX_ODD and pitch <= _LOOSE * usual

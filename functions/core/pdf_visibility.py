@@ -26,11 +26,13 @@ if TYPE_CHECKING:  # loading PDFium costs 50 ms and Pillow 40 ms
     from functions.core.pdf_geometry import Rectangle
 
 _MAX_PIXELS, _MAX_SCALE = 400_000, 2.0
-"""Parts of pages are drawn at up to so many pixels in all, and pixels a point."""
-_NEARBY, _MAX_DRAWINGS = 10_000.0, 10
-"""Square points: boxes are drawn together if that adds less empty area; with more groups than this all are one."""
+"""Limits of the parts of a page that are drawn: pixels of all of them together, and pixels a point."""
+_NEARBY = 10_000.0
+"""Square points: boxes are drawn together if that adds less empty area than this."""
+_MAX_DRAWINGS = 10
+"""With more groups of boxes than this all are drawn together, because each drawing goes through the whole page."""
 _MARGIN = 1.0
-"""Points: drawn around text, whose ink may reach beyond its bounds."""
+"""Points: the margin drawn around text, whose ink may reach beyond its bounds."""
 _LAYER = 0.5
 """An object without ink is the text layer of a scan if more than this share of its characters is over a picture."""
 _FOUR_DOUBLES = struct.Struct("4d")

@@ -46,11 +46,13 @@ _THICKEST_RULE = 1.0
 _SAME_LINE = 0.5
 """Em: pieces whose middles are less than this apart in height are in one line."""
 _CLIMB = 2
-"""Em: a piece this far above the one before it begins another column."""
+"""Em: a piece left of the one before it, and this far above it, begins another column."""
 _LARGEST_PITCH = 3
 """Em: the space below a line from which on the next line is not of the same column."""
-_EQUALLY_WIDE, _EQUALLY_HIGH = 1.2, 2.5
-"""Columns of one text: the widest is at most so many times as wide as the other, the tops at most so many em apart."""
+_EQUALLY_WIDE = 1.2
+"""Two columns of one text: the wider is at most so many times as wide as the other."""
+_EQUALLY_HIGH = 2.5
+"""Em: the tops of two columns of one text are at most this far apart."""
 _MIN_LINE = MIN_COLUMN / 2
 """Em: the least width of both pieces where columns may begin; last lines of paragraphs are narrower than columns."""
 _LINES_AT_BORDER = 3

@@ -19,22 +19,30 @@ MIN_COLUMN = 7.0
 """Em: a narrower column is a margin note or a column of a table."""
 MIN_ROWS = 4
 """The fewest lines that prove a column or a gap between columns."""
-FULL, MIN_FULL = 0.75, 0.6
-"""A line with the first share of its column's width is full; running text has the second share of such lines."""
+FULL = 0.75
+"""The share of its column's width from which on a line is full."""
+MIN_FULL = 0.6
+"""The least share of full lines in running text."""
 MIN_FULL_OF_OTHER = MIN_FULL / 3
 """The share of full lines of a column that has a table in it, beside one of running text."""
 _WORD_GAP = 0.15
 """Em: a narrower gap is between letters, not words."""
 _WORD_GAPS_PER_LINE = 3
 """With fewer gaps a line on average, the gaps are not those between words."""
-_WIDER_THAN_WORDS, _WIDEST_GAP = 1.8, 1.6
-"""Median gaps between words that a gap between columns is wider than, up to the second number of em."""
+_WIDER_THAN_WORDS = 1.8
+"""Medians of the gaps between words: a gap between columns is wider."""
+_WIDEST_GAP = 1.6
+"""Em: a gap from this width on may separate columns, however far apart the words are."""
 _MOSTLY_FULL = 0.8
 """The share of full lines from which on they are running text even if all begin with capitals."""
-_MIN_CHARACTERS, _MAX_DIGITS, _MIN_LOWER = 15, 0.25, 0.3
-"""Running text has so many characters a line, at most this share of digits and this share of lines begun small."""
+_MIN_CHARACTERS = 15
+"""The least mean number of characters in a line of running text."""
+_MAX_DIGITS = 0.25
+"""The largest share of digits in the characters of running text."""
+_MIN_LOWER = 0.3
+"""The least share of lines of running text that do not begin with a capital, unless they are mostly full."""
 _MANY_LINES = 10
-"""Lines of the shortest column from which on one of equally wide columns may be less full, as with a table in it."""
+"""If the shortest of equally wide columns has so many lines, one of them may be less full, as with a table in it."""
 _ALIKE = 1.1
 """Columns are equally wide if the widest is at most this many times as wide as the narrowest."""
 _SAME_LINE = 0.8
