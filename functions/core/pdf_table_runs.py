@@ -29,7 +29,10 @@ _REACH_OF_FIRST = 3.2
 _SET_OFF = 1.15
 """Medians of pitch: a line farther below, or a title farther above, is set off from the rows."""
 _MIN_KEPT_GAPS = 0.75
-"""A band fits a run if this share of columns, of the run's or of its own if it has more, stays apart with it."""
+"""A band fits a run if this share of columns, of the run's or of its own if it has more, stays apart with it.
+
+Cell F1 of unruled tables: 0.994 at 0.6, 0.996 at 0.75 and 0.9.
+"""
 _MIN_ROWS_TO_ALIGN = 3
 """The fewest regular bands of a run with which an overlong band can be aligned."""
 _MIN_REACHED = 0.6

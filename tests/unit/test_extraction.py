@@ -243,7 +243,7 @@ def test_a_page_without_text_is_read_off_its_picture(tmp_path: Path) -> None:
     ],
     ids=["no program", "failure", "unsure", "nothing found", "nothing visible", "unstorable"],
 )
-def test_what_became_of_ocr_is_said(
+def test_warnings_tell_how_ocr_went(
     tmp_path: Path, reader: Reader | None, text: str, warnings: tuple[str, ...]
 ) -> None:
     """ING-2, ING-4"""

@@ -141,7 +141,7 @@ def test_a_page_that_is_not_there_is_not_found(tmp_path: Path, number: int) -> N
 
 
 @pytest.mark.parametrize("rotation", [0, 90])
-def test_the_picture_is_marked_in_the_boxes_and_nowhere_else(tmp_path: Path, rotation: int) -> None:
+def test_the_picture_is_highlighted_in_the_boxes_and_nowhere_else(tmp_path: Path, rotation: int) -> None:
     """LIB-9, WEB-4"""
     path = documents.make_pdf(tmp_path / "a.pdf", LINES, rotation=rotation)
     start = page_text(path).index("needle")
@@ -174,7 +174,7 @@ def test_pictures_have_the_asked_scale_up_to_four_million_pixels(
     assert image.width * image.height <= page_images.MAX_PIXELS
 
 
-def test_a_page_of_which_nothing_can_be_seen_is_said_to_be_damaged(tmp_path: Path) -> None:
+def test_a_page_without_a_visible_area_is_corrupt(tmp_path: Path) -> None:
     """LIB-9: its crop box lies beside it."""
     path = documents.make_pdf(tmp_path / "a.pdf", LINES, crop=(5000, 5000, 5100, 5100))
     for show in (page_images.highlight_boxes, lambda *of: page_images.render_page(of[0], of[1], start=0, end=0)):
@@ -330,7 +330,7 @@ def test_no_passage_has_no_box(tmp_path: Path) -> None:
     assert boxes_of_words(tmp_path, place_words("one two three"), 5, 5) == []
 
 
-def test_the_picture_of_a_scan_is_marked_where_the_words_are(tmp_path: Path) -> None:
+def test_the_picture_of_a_scan_is_highlighted_where_the_words_are(tmp_path: Path) -> None:
     """ING-2, LIB-9"""
     path = documents.make_pdf(tmp_path / "a.pdf", "")
     words = place_words("one two three")

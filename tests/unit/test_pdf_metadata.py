@@ -59,7 +59,7 @@ ARTICLE = make_packet(
 )
 
 
-def test_xmp_says_all(tmp_path: Path) -> None:
+def test_all_properties_are_read_from_xmp(tmp_path: Path) -> None:
     """ING-3"""
     path = write_pdf(tmp_path / "a.pdf", "Text.", packets=(ARTICLE,), CreationDate="D:20210101", Author="typesetter")
     assert read(path) == models.DocumentMetadata(
@@ -93,7 +93,7 @@ def test_the_packet_of_a_picture_is_not_that_of_the_document(tmp_path: Path) -> 
     ],
     ids=["broken", "cut off", "too long", "entities", "deep"],
 )
-def test_a_bad_packet_is_passed_over(tmp_path: Path, packet: str) -> None:
+def test_a_bad_packet_is_skipped(tmp_path: Path, packet: str) -> None:
     """ING-11"""
     path = write_pdf(tmp_path / "a.pdf", "Text.", packets=(ARTICLE, packet), Title="Named")
     assert pdf_metadata.read_xmp(path)["dc:title"] == ["On Rivers"]
@@ -110,7 +110,7 @@ def test_a_useless_title_is_none(tmp_path: Path, title: str) -> None:
 @pytest.mark.parametrize(
     "author", ["", "(anonymous)", "Unknown", "Administrator", "user", "Microsoft Office User", "pdfTeX-1.40", "---"]
 )
-def test_nobody_is_no_author(tmp_path: Path, author: str) -> None:
+def test_a_placeholder_author_is_none(tmp_path: Path, author: str) -> None:
     """ING-3"""
     assert read(write_pdf(tmp_path / "a.pdf", Author=author)).author is None
 

@@ -41,7 +41,7 @@ def test_rules_are_merged_as_pdfplumber_merges_them(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_loose_rules_are_sides_of_no_box(seed: int) -> None:
+def test_dropped_rules_are_sides_of_no_box(seed: int) -> None:
     rules = pdf_table_boxes.merge_rules(make_rules(seed, 40))
     kept = pdf_table_boxes.drop_loose(rules)
     cells = [

@@ -22,7 +22,7 @@ def test_a_folder_is_gone_after_its_block(temporary: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
-def test_what_a_killed_process_left_is_removed_and_nothing_else(temporary: Path) -> None:
+def test_the_folders_of_killed_processes_are_removed_and_no_others(temporary: Path) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     (temporary / f"ibid-{ended.pid}-abc" / "inside").mkdir(parents=True)

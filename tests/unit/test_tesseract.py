@@ -53,7 +53,7 @@ def read(path: Path) -> ports.RecognizedPage:
     return found.recognize(draw(path), timeout=60)
 
 
-def test_words_lines_and_paragraphs_are_apart_as_they_stand(tmp_path: Path) -> None:
+def test_words_lines_and_paragraphs_are_separated(tmp_path: Path) -> None:
     """ING-2"""
     places = {"One": "1 1 1", "two": "1 1 1", "three-": "1 1 2", "four": "1 2 1", "five": "2 1 1"}
     found = recognize(tmp_path, *(word(text, place) for text, place in places.items()))
@@ -85,7 +85,7 @@ def test_confidence_is_the_mean_over_the_characters_of_words(tmp_path: Path) -> 
         ("|B", 96, "B Kept words"),
     ],
 )
-def test_what_is_no_word_is_left_out(tmp_path: Path, text: str, confidence: float, expected: str) -> None:
+def test_noise_is_left_out(tmp_path: Path, text: str, confidence: float, expected: str) -> None:
     """ING-2"""
     assert recognize(tmp_path, word(text, confidence=confidence), word("Kept"), word("words")).text == expected
 
@@ -108,7 +108,7 @@ def test_one_thread_and_the_languages_are_asked_for(tmp_path: Path) -> None:
     assert (tmp_path / "seen").read_text() == "1 stdin stdout -l eng+fra --psm 3 tsv\n"
 
 
-def test_after_the_timeout_nothing_of_it_runs_on(tmp_path: Path) -> None:
+def test_no_process_runs_on_after_the_timeout(tmp_path: Path) -> None:
     program = make_program(tmp_path, f"sleep 60 &\necho $! > '{tmp_path}/pid'\nwait")
     started = time.monotonic()
     with pytest.raises(errors.RecognitionError):
@@ -180,7 +180,7 @@ def test_a_word_cut_at_the_line_end_stays_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("png", [b"", b"no picture", b"\x89PNG\r\n\x1a\n"])
-def test_what_is_no_picture_is_a_recognition_error(png: bytes) -> None:
+def test_bytes_that_are_no_picture_are_a_recognition_error(png: bytes) -> None:
     requirements.need_tesseract()
     found = tesseract.find_tesseract()
     assert found is not None
