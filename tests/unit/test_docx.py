@@ -1,4 +1,4 @@
-"""What a Word file says, in order, as one reads it."""
+"""Word files are read in the order in which people read them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def table(*rows: str, properties: str = "") -> str:
 
 
 def numbering(*levels: str, second: str = "") -> str:
-    """A list of these levels, given as "format|text"; list 2 is the same with what `second` changes."""
+    """A list of these levels, given as "format|text"; list 2 is the same list with the changes of `second`."""
     defined = "".join(
         f'<w:lvl w:ilvl="{index}"><w:start w:val="1"/><w:numFmt w:val="{level.split("|")[0]}"/>'
         f'<w:lvlText w:val="{level.split("|")[1]}"/></w:lvl>'
@@ -217,7 +217,7 @@ def test_a_text_box_is_read_once(tmp_path: Path) -> None:
     assert read(tmp_path, paragraph("before ", f"<w:r>{choice}</w:r>", "after")) == "before after\n\nbox"
 
 
-# Text that nobody sees
+# Hidden text
 
 WHITE = '<w:color w:val="FFFFFF"/>'
 BLACK_CELL = '<w:shd w:val="clear" w:fill="000000"/>'
@@ -312,7 +312,7 @@ def test_real_files_are_read_in_order(name: str, lines: list[str]) -> None:
 
 
 def twins() -> list[Any]:
-    """The printed articles that are there as Word files too."""
+    """The printed articles that also exist as Word files."""
     found = []
     for name in ("pages_en", "pages_fr"):
         folder = need_eval_data(name)
@@ -326,7 +326,7 @@ def cut_out(text: str, stretches: Sequence[models.Offsets]) -> str:
 
 
 def words(text: str) -> collections.Counter[str]:
-    """Words in the order of no matter whom; those cut at a line end are left out."""
+    """How often each word of four or more letters occurs; words cut at a line end are left out."""
     return collections.Counter(re.findall(r"[A-Za-zÀ-ÿœ]{4,}", re.sub("\\S*\u00ad\\S*", " ", text)))
 
 

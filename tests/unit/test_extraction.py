@@ -1,4 +1,4 @@
-"""Text by page out of every kind of file."""
+"""Every kind of file is read page by page."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_parts_of_a_text_have_no_headers_to_look_for(tmp_path: Path) -> None:
 
 @dataclass
 class Reader:
-    """A recognizer that reads `text` off every picture, or fails with `error`."""
+    """A recognizer that reads `text` in every picture, or fails with `error`."""
 
     text: str = "Read off a picture"
     confidence: float = 90.0

@@ -1,4 +1,4 @@
-"""Which pages are read from their picture, how they are drawn, and what becomes of a reading in doubt."""
+"""Which pages OCR reads, how they are drawn, and when a reading is repeated."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ WORD = RecognizedWord(0, 5, 0.1, 0.2, 0.3, 0.25)
 
 @dataclass
 class Recognizer:
-    """Gives these answers one after the other, and remembers what it was asked."""
+    """Returns these answers one after the other, and keeps the pictures and time limits that it was given."""
 
     answers: Sequence[ports.RecognizedPage | errors.RecognitionError]
     pictures: list[Image.Image] = field(default_factory=list)

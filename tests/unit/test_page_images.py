@@ -1,4 +1,4 @@
-"""Where a passage stands on its page, and pictures of it."""
+"""The rectangles that highlight a passage on its page, and pictures of the page."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_the_picture_is_highlighted_in_the_boxes_and_nowhere_else(tmp_path: Path
     expected = (box.left * plain.width, box.top * plain.height, box.right * plain.width, box.bottom * plain.height)
     assert (left, top, right, bottom) == pytest.approx(expected, abs=1.01)
     darkest = min(sum(pixel) for pixel in marked.crop((left, top, right, bottom)).get_flattened_data())
-    assert darkest < 120  # the ink stays readable under the mark
+    assert darkest < 120  # the ink stays readable under the highlight
 
 
 @pytest.mark.parametrize(
@@ -217,7 +217,7 @@ def _box_holds_word(path: Path, chance: random.Random) -> bool:
 
 
 def make_scan(path: Path, source: Path, *, rotation: int, upright: bool) -> Path:
-    """Page 1 of `source` as a picture on a page of /Rotate `rotation`, which is seen upright or turned by it."""
+    """Page 1 of `source` as a picture on a page of /Rotate `rotation`, whose text is seen upright or turned by it."""
     with pypdfium2.PdfDocument(source) as pdf:
         picture = pdf[0].render(scale=200 / 72).to_pil()
     picture.rotate(rotation if upright else 0, expand=True).save(path, "PDF", resolution=200)
@@ -259,7 +259,7 @@ def turn(box: Highlight) -> Highlight:
 
 
 def share_in_common(first: Highlight, second: Highlight) -> float:
-    """The area of the intersection to that of the union."""
+    """The area of the intersection as a share of the area of the union."""
     width = min(first.right, second.right) - max(first.left, second.left)
     height = min(first.bottom, second.bottom) - max(first.top, second.top)
     common = max(0.0, width) * max(0.0, height)

@@ -1,4 +1,4 @@
-"""What a PDF says of itself, in its information dictionary, its XMP and on its first page."""
+"""The metadata of a PDF, from its information dictionary, its XMP packet and its first page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of PDF pages: what is found, where it stands, and what is not taken for one."""
+"""Tables of PDF pages: their cells, their stretches of the text, and other texts that are no tables."""
 
 from __future__ import annotations
 
@@ -186,7 +186,7 @@ RIVERS = (
 
 
 def test_rows_whose_characters_alternate_in_the_text_share_a_stretch(tmp_path: Path) -> None:
-    """Column after column, the text belongs to all rows at once."""
+    """In text written column by column, the stretches of all rows overlap."""
 
     def draw(pdf: Any) -> None:
         for column, x in enumerate((72, 200, 300)):
@@ -259,7 +259,7 @@ def test_the_characters_of_prose_are_not_measured(tmp_path: Path) -> None:
 @pytest.mark.parametrize("ruled", [True, False], ids=["ruled", "unruled"])
 @pytest.mark.parametrize("seed", range(5))
 def test_tables_of_random_documents_are_consistent(tmp_path: Path, seed: int, ruled: bool) -> None:
-    """Rows are in order and inside the page, and everything in a cell stands in the stretch of its row."""
+    """Rows are in order and inside the page, and the text of each cell is inside the stretch of its row."""
     random_tables.make_random_pdf(tmp_path / "a.pdf", seed, ruled=ruled)
     pages = read_pages(tmp_path / "a.pdf")
     assert any(page.tables for page in pages)

@@ -1,4 +1,4 @@
-"""Text that a reader does not see is told apart from text that only looks as if it were hidden."""
+"""Hidden text is told from text that only looks as if it were hidden."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Draw = Callable[[canvas.Canvas], None]
 
 
 def draw_page(path: Path, *steps: Draw, rotation: int = 0) -> Path:
-    """A page with a visible line at (72, 700) and what the steps draw after it."""
+    """A page with a visible line at (72, 700), on which the steps then draw."""
     size = (HEIGHT, WIDTH) if rotation in (90, 270) else (WIDTH, HEIGHT)  # reportlab turns it with the page
     pdf = canvas.Canvas(str(path), pagesize=size, invariant=1)
     pdf.setPageRotation(rotation)

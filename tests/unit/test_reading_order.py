@@ -1,4 +1,4 @@
-"""Page text in reading order, whatever the order in the file."""
+"""Page text is in reading order, whatever the order in the file."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def make_lines(seed: int, left: float, width: float, top: float = TOP, paragraph
 
 
 def interleave(*columns: Sequence[Line]) -> list[Line]:
-    """The lines as a producer writes them that goes down the page, across all columns."""
+    """The lines in the order of a producer that writes line by line across all columns."""
     return sorted((line for column in columns for line in column), key=lambda line: (-line[1], line[0]))
 
 
@@ -264,6 +264,6 @@ def test_real_columns_are_left_alone(name: str) -> None:
 
 
 def test_many_pieces_cost_little() -> None:
-    """A page of nothing but small pieces side by side is given up at once, however many there are."""
+    """A page of many small pieces side by side is left in its order without comparing them."""
     pieces = [reading_order.Piece(x, y, x + 30, y + 8) for y in range(5000, 0, -10) for x in range(0, 600, 40)]
     assert reading_order.find_order(pieces) is None

@@ -1,4 +1,4 @@
-"""What becomes of Tesseract's report, and of Tesseract when it fails. Most of it needs a program, not this one."""
+"""How Tesseract's report is read, and how its failures are handled. Most tests run a small program in its place."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make_program(folder: Path, script: str, name: str = "tesseract") -> str:
 
 
 def recognize(folder: Path, *rows: str) -> ports.RecognizedPage:
-    """What is made of a report of these rows."""
+    """The page that is read from a report of these rows."""
     (folder / "report.tsv").write_text("\n".join([HEADER, PAGE, *rows, ""]))
     program = make_program(folder, f"cat > /dev/null; cat '{folder}/report.tsv'")
     return Tesseract(program, "eng").recognize(b"png", timeout=10)
@@ -122,7 +122,7 @@ def is_running(pid: int) -> bool:
         try:
             os.kill(pid, 0)
             if Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z":
-                return False  # ended, and waits for somebody to notice
+                return False  # a zombie: it ended, and its parent has not read its exit code
         except (ProcessLookupError, FileNotFoundError):
             return False
         time.sleep(0.1)
