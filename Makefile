@@ -1,5 +1,5 @@
-# Ibid. `make run` and `make test` do all the set-up themselves; `make help` lists the rest.
-# Variables: STAGE, REGION (deploy), PORT, IBID_HOME, IBID_PYTHON (the interpreter .venv is made with), ARGS (more arguments for pytest, eval, corpus, bench).
+# Ibid. `make run` and `make test` do all the set-up themselves; `make help` lists the other targets.
+# Variables: STAGE, REGION (deploy), PORT, IBID_HOME, IBID_PYTHON (the interpreter that creates .venv), ARGS (further arguments for pytest, eval, corpus, bench).
 
 SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
@@ -9,7 +9,7 @@ PYTHON := .venv/bin/python
 OSLS := node_modules/.bin/osls
 TEMPLATE := .serverless/cloudformation-template-update-stack.json
 
-# Names in $$python the first interpreter that is new enough. A name is tried by running it: a version manager's shim may exist and not run.
+# Sets $$python to the first interpreter that is new enough. Each is tried by running it, because a version manager's shim may exist and fail.
 define find_python
 new_enough='import sys; sys.exit(sys.version_info < (3, 11))'; python=; \
 if [ -n "$$IBID_PYTHON" ]; then \
@@ -19,101 +19,101 @@ else for name in python3.13 python3.12 python3.11 python3 python3.14 python; do 
 	"$$name" -c "$$new_enough" 2>/dev/null && python=$$name && break; done; \
 fi; \
 if [ -z "$$python" ]; then \
-	echo "ibid: no Python 3.11 or newer found$${IBID_PYTHON:+ as IBID_PYTHON=$$IBID_PYTHON}. Install one, or name it: IBID_PYTHON=/path/to/python3 make $(or $(MAKECMDGOALS),run)" >&2; exit 1; \
+	echo "ibid: no Python 3.11 or newer found$${IBID_PYTHON:+ at IBID_PYTHON=$$IBID_PYTHON}. Install one, or say where it is: IBID_PYTHON=/path/to/python3 make $(or $(MAKECMDGOALS),run)" >&2; exit 1; \
 fi
 endef
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' Makefile
 
 .PHONY: run
-run: installed-run ## Install, start the embedded database, migrate, serve on http://127.0.0.1:8000 (PORT=… to change it)
+run: installed-run ## Install, start the embedded database, migrate it, and serve http://127.0.0.1:8000 (PORT=… changes the port)
 	@exec $(PYTHON) -m functions.local serve
 
 .PHONY: test
-test: installed-test installed-osls ## Install, run every test (ARGS="tests/unit -x" to choose)
-	@$(PYTHON) -m tests.preflight
+test: installed-test installed-osls ## Install, then run every test (ARGS="tests/sql -x" runs some of them)
+	@$(PYTHON) -m tests.support.preflight
 	@$(PYTHON) -m pytest $(ARGS)
 
 .PHONY: check
-check: installed-test ## What must hold before a commit: format, lint, types, import rules, SQL stamps
+check: installed-test ## Check format, lint, types, import rules and SQL stamps; run it before each commit
 	$(PYTHON) -m ruff format --check functions tests
 	$(PYTHON) -m ruff check functions tests
 	$(PYTHON) -m mypy
-	$(PYTHON) -m pytest -q tests/unit/test_architecture.py tests/unit/test_imports.py tests/unit/test_repository.py
+	$(PYTHON) -m pytest -q tests/repository/test_architecture.py tests/repository/test_imports.py tests/repository/test_repository.py
 	$(PYTHON) -m functions.local stamp --check
 
 .PHONY: fmt
-fmt: installed-test ## Format, and fix what the linter can fix
+fmt: installed-test ## Format the code and fix what the linter can fix
 	$(PYTHON) -m ruff check --fix functions tests
 	$(PYTHON) -m ruff format functions tests
 
 .PHONY: sql-stamp
-sql-stamp: installed-run ## Copy changed files of sql/ into a new migration: make sql-stamp m="tie-break by id"
-	@test -n "$$m" || { echo 'say what changed: make sql-stamp m="tie-break by id"' >&2; exit 2; }
+sql-stamp: installed-run ## Copy the changed files of sql/ into a new migration: make sql-stamp m="tie-break by id"
+	@test -n "$$m" || { echo 'ibid: sql-stamp needs a message that says what changed: make sql-stamp m="tie-break by id"' >&2; exit 2; }
 	$(PYTHON) -m functions.local stamp -m "$$m"
 
 .PHONY: artifacts
-artifacts: installed-run ## Build what Lambda runs (Python 3.12, arm64) into .build/lambda
-	@$(PYTHON) -m functions.local.artifacts
+artifacts: installed-run ## Build the Lambda artifacts (Python 3.12, arm64) in .build/lambda
+	@$(PYTHON) -m functions.local.packaging.artifacts
 
 .PHONY: ocr-layer
-ocr-layer: installed-run ## Build the layer with which Lambda reads scans, of the Tesseract languages installed here
-	@$(PYTHON) -m functions.local.ocr_layer $(ARGS)
+ocr-layer: installed-run ## Build the Lambda layer that reads scans, with the Tesseract languages installed on this machine
+	@$(PYTHON) -m functions.local.packaging.ocr_layer $(ARGS)
 
 .PHONY: package
-package: installed-test node_modules/.installed ## Build the artifacts, write the CloudFormation template and check it (no account)
-	@if $(PYTHON) -m functions.local.artifacts; then artifacts=.build/lambda; \
-	else echo 'ibid: packaging what this machine has installed, to check the template; Lambda cannot run it' >&2; \
-	$(PYTHON) -m functions.local.artifacts --target host && artifacts=.build/host; fi && \
+package: installed-test node_modules/.installed ## Build the artifacts, write the CloudFormation template and check it (needs no AWS account)
+	@if $(PYTHON) -m functions.local.packaging.artifacts; then artifacts=.build/lambda; \
+	else echo 'ibid: the Lambda artifacts could not be built; building artifacts from this machine'\''s packages to check the template. Lambda cannot run them.' >&2; \
+	$(PYTHON) -m functions.local.packaging.artifacts --target host && artifacts=.build/host; fi && \
 	IBID_ARTIFACTS=$$artifacts $(OSLS) package
 	.venv/bin/cfn-lint -i W3005 -- $(TEMPLATE)
 
 .PHONY: supabase-cli
-supabase-cli: ## Install the Supabase CLI into .build (142 MB), for its tests
+supabase-cli: ## Install the Supabase CLI in .build (142 MB), which some tests need
 	@mkdir -p .build/supabase-cli && SUPABASE_TELEMETRY_DISABLED=1 DO_NOT_TRACK=1 npm install --prefix .build/supabase-cli \
 		--no-save --no-audit --no-fund --ignore-scripts --loglevel=error supabase@3.1.0
 
 .PHONY: deploy
-deploy: deploy-settings artifacts node_modules/.installed ## Deploy to AWS with what .env.STAGE says: make deploy STAGE=prod REGION=eu-west-3 (needs AWS credentials)
+deploy: deploy-settings artifacts node_modules/.installed ## Deploy to AWS with the settings of .env.STAGE: make deploy STAGE=prod REGION=eu-west-3 (needs AWS credentials)
 	set -a; if [ -f .env.$(or $(STAGE),dev) ]; then . ./.env.$(or $(STAGE),dev); fi; \
 	$(OSLS) deploy --stage $(or $(STAGE),dev) $(if $(REGION),--region $(REGION))
 
 .PHONY: deploy-settings
-deploy-settings: ## Look whether what a stage deploys with is here (deploy does this by itself)
+deploy-settings: ## Check that the settings file of STAGE exists (deploy does this itself)
 	@test -f .env.$(or $(STAGE),dev) || test "$(or $(STAGE),dev)" = dev || { \
-		echo 'ibid: .env.$(STAGE) is missing: this would deploy no chat model and no sign-in (README, "In the cloud", step 4)' >&2; exit 1; }
+		echo 'ibid: .env.$(STAGE) is missing, so this would deploy without a chat model and without sign-in: see functions/DEPLOY.md, step 4' >&2; exit 1; }
 
 .PHONY: eval
-eval: installed-test ## Measure answer quality on the question sets in IBID_EVAL_DATA
+eval: installed-test ## Measure search and answer quality on the question sets in IBID_EVAL_DATA
 	@$(PYTHON) -m tests.eval $(ARGS)
 
 .PHONY: corpus
-corpus: installed-test ## Ingest the awkward files in IBID_CORPUS_DATA, each held against what should become of it
+corpus: installed-test ## Ingest the awkward files in IBID_CORPUS_DATA and compare each result with the expected one
 	@$(PYTHON) -m tests.corpus $(ARGS)
 
 .PHONY: bench
-bench: $(patsubst tests/bench/bench_%.py,bench-%,$(wildcard tests/bench/bench_*.py)) ## Run the short form of every benchmark; make bench-NAME for one
+bench: $(patsubst tests/bench/bench_%.py,bench-%,$(wildcard tests/bench/bench_*.py)) ## Run the short form of every benchmark; make bench-NAME runs one
 
 bench-%: installed-test
 	@$(PYTHON) -m tests.bench.bench_$* $(ARGS)
 
 .PHONY: clean
-clean: ## Remove what the targets above made, but not your data in .ibid
+clean: ## Remove everything that the targets above created, but not your data in .ibid
 	rm -rf .venv .build .serverless node_modules .pytest_cache .mypy_cache .ruff_cache
 	find functions tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: installed-run installed-test
 installed-run installed-test:
-	@$(find_python); exec "$$python" functions/local/install.py $(subst installed-,,$@)
+	@$(find_python); exec "$$python" functions/local/packaging/install.py $(subst installed-,,$@)
 
 .PHONY: installed-osls
 installed-osls:
-	@if command -v npm >/dev/null; then $(MAKE) node_modules/.installed || echo 'ibid: npm ci failed' >&2; fi
+	@if command -v npm >/dev/null; then $(MAKE) node_modules/.installed || echo 'ibid: npm could not install the packaging tool, so the tests that need it cannot run' >&2; fi
 
 node_modules/.installed: package-lock.json
-	@command -v npm >/dev/null || { echo 'ibid: packaging needs Node.js 20.19 or newer with npm' >&2; exit 1; }
+	@command -v npm >/dev/null || { echo 'ibid: packaging needs npm and Node.js 20.19 or newer; install them first' >&2; exit 1; }
 	@echo 'ibid: installing the packaging tool into node_modules ...'
 	@npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
 	@touch $@

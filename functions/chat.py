@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mangum import Mangum
 
-from functions.web import routes_chat, routes_completions, routes_health
 from functions.web.app import create_app
+from functions.web.routes import chat, completions, health
 
 # `app` is what uvicorn serves where answers stream; Mangum buffers, so `handler` suits JSON answers.
-app = create_app(routes_chat.router, routes_completions.router, routes_health.alive)
+app = create_app(chat.router, completions.router, health.alive)
 handler = Mangum(app, lifespan="off")

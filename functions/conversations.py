@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mangum import Mangum
 
-from functions.web import routes_conversations
 from functions.web.app import create_app
+from functions.web.routes import conversations
 
-handler = Mangum(create_app(routes_conversations.router), lifespan="off")
+handler = Mangum(create_app(conversations.router), lifespan="off")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mangum import Mangum
 
-from functions.web import routes_documents
 from functions.web.app import create_app
+from functions.web.routes import documents
 
-handler = Mangum(create_app(routes_documents.router), lifespan="off")
+handler = Mangum(create_app(documents.router), lifespan="off")

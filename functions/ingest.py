@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from functions.core import scratch
-from functions.runtime import events, metrics, wiring
+from functions.core.extraction import scratch
+from functions.runtime import events, metrics
 from functions.runtime.logging import with_request_id
+from functions.runtime.services import shared_services
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +28,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 
 def ingest_record(record: dict[str, Any], context: Any) -> None:
-    services = wiring.services()
+    services = shared_services()
     job_id = events.read_job_id(record)
     worker = services.make_worker(context.get_remaining_time_in_millis() / 1000)
     if not worker.has_time():  # an earlier message of the batch took it

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mangum import Mangum
 
 import functions.web.mcp_server  # noqa: F401  loads the SDK while the function starts, not while a client waits
-from functions.web import routes_mcp
 from functions.web.app import create_app
+from functions.web.routes import mcp
 
-handler = Mangum(create_app(routes_mcp.router), lifespan="off")
+handler = Mangum(create_app(mcp.router), lifespan="off")

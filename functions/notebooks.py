@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mangum import Mangum
 
-from functions.web import routes_notebooks, routes_notes
 from functions.web.app import create_app
+from functions.web.routes import notebooks, notes
 
-handler = Mangum(create_app(routes_notebooks.router, routes_notes.router), lifespan="off")
+handler = Mangum(create_app(notebooks.router, notes.router), lifespan="off")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mangum import Mangum
 
-from functions.web import routes_health, routes_page
 from functions.web.app import create_app
+from functions.web.routes import health, page
 
-handler = Mangum(create_app(routes_page.router, routes_health.alive, routes_health.router), lifespan="off")
+handler = Mangum(create_app(page.router, health.alive, health.router), lifespan="off")

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from functions.adapters.postgres import jobs, quotas
+from functions.adapters.postgres import conversations, users
 from functions.core import errors
-from functions.runtime import events, wiring
+from functions.runtime import events
 from functions.runtime.logging import with_request_id
+from functions.runtime.services import Services, shared_services
 
 
 @with_request_id
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    services = wiring.services()
+    services = shared_services()
     if events.is_http(event):
         if not events.has_bearer(event, services.config.cron_secret):
             return events.refuse(event)
@@ -23,7 +24,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     return purge(services)
 
 
-def purge(services: wiring.Services) -> dict[str, int]:
+def purge(services: Services) -> dict[str, int]:
     """Runs in batches, so that a time-out loses nothing and two runs at once share the work."""
-    quotas.purge_counters(services.database)
-    return {"deleted": jobs.purge_conversations(services.database, services.policy().settings.retention_days)}
+    users.purge_counters(services.database)
+    return {"deleted": conversations.purge_conversations(services.database, services.policy().settings.retention_days)}

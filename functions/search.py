@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mangum import Mangum
 
-from functions.web import routes_search
 from functions.web.app import create_app
+from functions.web.routes import search
 
-handler = Mangum(create_app(routes_search.router), lifespan="off")
+handler = Mangum(create_app(search.router), lifespan="off")

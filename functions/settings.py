@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mangum import Mangum
 
-from functions.web import routes_settings
 from functions.web.app import create_app
+from functions.web.routes import settings
 
-handler = Mangum(create_app(routes_settings.router), lifespan="off")
+handler = Mangum(create_app(settings.router), lifespan="off")

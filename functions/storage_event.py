@@ -6,13 +6,14 @@ from typing import Any
 
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors
-from functions.runtime import events, wiring
+from functions.runtime import events
 from functions.runtime.logging import with_request_id
+from functions.runtime.services import shared_services
 
 
 @with_request_id
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    services = wiring.services()
+    services = shared_services()
     if not events.has_secret(event, "x-webhook-secret", services.config.webhook_secret):
         return events.refuse(event)
     try:

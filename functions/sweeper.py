@@ -5,23 +5,24 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from functions.adapters.postgres import backlog
+from functions.adapters.postgres import jobs
 from functions.adapters.postgres.jobs import JobStore
-from functions.runtime import metrics, wiring
+from functions.runtime import metrics
 from functions.runtime.logging import with_request_id
+from functions.runtime.services import Services, shared_services
 
 _log = logging.getLogger(__name__)
 
 
 @with_request_id
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    return sweep(wiring.services())
+    return sweep(shared_services())
 
 
-def sweep(services: wiring.Services) -> dict[str, Any]:
+def sweep(services: Services) -> dict[str, Any]:
     """Returns what was put right, and the jobs that are due; writes down what waits, for alarms."""
     if metrics.is_embedded():
-        waiting = backlog.read_backlog(services.database)
+        waiting = jobs.read_backlog(services.database)
         metrics.record_backlog(waiting.due, waiting.oldest_seconds, waiting.given_up)
     report = JobStore(services.database).sweep_ingest_jobs(services.policy().settings.max_attempts)
     metrics.record_job("dead", report["dead"])

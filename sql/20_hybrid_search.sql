@@ -3,7 +3,7 @@
 -- the blend of the two scores, because ranks alone forget how sure each arm was. Ties are broken by chunk id. What holds the
 -- phrases that the question has in quotation marks comes before what does not.
 -- `embeddings` are unit vectors of the question, one for each of `server_ids`, weighted by `server_weights`.
--- An empty question leaves the lexical arm out, no embeddings leave the dense arm out. Called by core/retrieval.py.
+-- An empty question leaves the lexical arm out, no embeddings leave the dense arm out. Called by core/retrieval/retriever.py.
 create or replace function rag.hybrid_search(
     query_text text,
     query_lang text default 'simple',

@@ -1,4 +1,4 @@
-"""What every test has: a clean environment, and databases on the Postgres versions it is for."""
+"""Fixtures for every test: a clean environment, and databases on the Postgres versions that it runs on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import psycopg
 import pytest
 
-from tests import database as database_servers
+from tests.support import database as database_servers
 
 OUTSIDE = ("OPENAI_", "SUPABASE_", "CHAT_", "EMBEDDING_", "RERANK_", "IBID_", "PG", "AWS_")
 OUTSIDE_NAMES = (
@@ -21,7 +21,7 @@ OUTSIDE_NAMES = (
     "HTTPS_PROXY",
     "ALL_PROXY",
 )
-# Files of few and long tests, the longest first: two processes that share the files would else end with one waiting.
+# Files of few, long tests, the longest first: otherwise one of two test processes would wait for the other at the end.
 LONGEST = (
     "test_scifact.py",
     "test_make_run.py",
@@ -35,7 +35,7 @@ KEPT = ("IBID_REQUIRE_ALL", "IBID_EVAL_DATA", "IBID_CORPUS_DATA", "IBID_TEST_PG"
 
 @pytest.fixture(scope="session", autouse=True)
 def clean_environment() -> Iterator[None]:
-    """No key, address or proxy of the machine reaches a test."""
+    """Removes the machine's keys, addresses and proxies from the environment."""
     with pytest.MonkeyPatch.context() as patch:
         for name in list(os.environ):
             if (name.startswith(OUTSIDE) or name.upper() in OUTSIDE_NAMES) and name not in KEPT:
@@ -44,13 +44,13 @@ def clean_environment() -> Iterator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest files first; `--no-loadscope-reorder` keeps the order where processes share them."""
+    """Runs the longest files first; `--no-loadscope-reorder` keeps this order with several processes."""
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(LONGEST)))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test that uses a database, through whatever fixture, runs once for each version it is for."""
+    """Runs a test that uses a database, through any fixture, once for each of its Postgres versions."""
     if "postgres_major" in metafunc.fixturenames:
         majors = database_servers.majors_for(metafunc.definition.nodeid)
         metafunc.parametrize("postgres_major", majors, ids=[f"pg{major}" for major in majors], scope="session")
@@ -65,13 +65,13 @@ def clusters() -> Iterator[database_servers.Clusters]:
 
 @pytest.fixture
 def cluster(clusters: database_servers.Clusters, postgres_major: int) -> database_servers.TestCluster:
-    """The server; for tests that need databases of their own making."""
+    """The server, for tests that create their own databases."""
     return clusters.get(postgres_major)
 
 
 @pytest.fixture
 def empty_database(cluster: database_servers.TestCluster) -> Iterator[str]:
-    """The DSN of a database with nothing in it."""
+    """The DSN of an empty database."""
     dsn = cluster.create()
     yield dsn
     cluster.drop(dsn)
@@ -79,7 +79,7 @@ def empty_database(cluster: database_servers.TestCluster) -> Iterator[str]:
 
 @pytest.fixture
 def database(cluster: database_servers.TestCluster) -> Iterator[str]:
-    """The DSN of a migrated database of the test's own: for commits, several connections, workers."""
+    """The DSN of a migrated database for one test: for commits, several connections, workers."""
     dsn = cluster.clone()
     yield dsn
     cluster.drop(dsn)
@@ -87,7 +87,7 @@ def database(cluster: database_servers.TestCluster) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def module_database(clusters: database_servers.Clusters, postgres_major: int) -> Iterator[str]:
-    """The same for all tests of a file, which have users of their own."""
+    """The DSN of a migrated database for all tests of a file, each with its own users."""
     cluster = clusters.get(postgres_major)
     dsn = cluster.clone()
     yield dsn
@@ -96,7 +96,7 @@ def module_database(clusters: database_servers.Clusters, postgres_major: int) ->
 
 @pytest.fixture
 def connection(cluster: database_servers.TestCluster) -> Iterator[psycopg.Connection]:
-    """A transaction in a migrated database, rolled back afterwards: the quick choice."""
+    """A transaction in a migrated database, rolled back afterwards: faster than `database`."""
     with psycopg.connect(cluster.shared_dsn) as connection:
         yield connection
         connection.rollback()

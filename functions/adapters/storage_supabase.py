@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from functions.adapters import media_types
 from functions.core import errors, models, ports
+from functions.core.extraction import file_types
 
 # `supabase` and its httpx cost 400 ms at import, and most requests never touch a file: they load on first use.
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class SupabaseObjectStore(ports.ObjectStore):
     def sign_upload(self, path: str) -> ports.SignedUpload:
         with _storage_errors():
             signed = self._bucket.create_signed_upload_url(path)
-        mime_type = media_types.of(path)
+        mime_type = file_types.find_media_type(path)
         metadata = {
             "bucketName": self._bucket_name,
             "objectName": path,

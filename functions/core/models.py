@@ -170,23 +170,15 @@ class SearchHit:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
-    """A piece of an answer and the segment ids it rests on, as the model wrote them and we validated them."""
-
-    text: str
-    source_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Citation:
     """Where a section stands in a source: `quote` is page text [start_offset:end_offset] unless `check` is unverified.
 
     `number` is the mark shown in the answer, from 1; the same passage keeps one number. `score` is the evidence of the
-    passage for the question, 0…1.
+    passage for the question, 0…1. `source_id` is the id of a document or, where `source` says so, of a note.
     """
 
     number: int
-    document_id: str
+    source_id: str
     chunk_index: int
     source: Literal["document", "note"]
     file_name: str
@@ -210,7 +202,7 @@ class CitedSection:
     """
 
     text: str
-    source_ids: tuple[str, ...]
+    segment_ids: tuple[str, ...]
     citations: tuple[int, ...]
     unsupported_numbers: tuple[str, ...] = ()
 

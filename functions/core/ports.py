@@ -15,14 +15,14 @@ if TYPE_CHECKING:  # numpy costs 100 ms at import and most handlers never touch 
     import numpy as np
     import numpy.typing as npt
 
-    # These are made of prompts, which are made of the messages below.
-    from functions.core.tool_results import ToolResult
-    from functions.core.tools import Tool
-
     # float32, with `tolist` and `tobytes`: as numpy, or without it, which answering through a remote model never loads.
     Matrix = npt.NDArray[np.float32]
     Vector = npt.NDArray[np.float32] | array[float]
     Vectors = Matrix | list[array[float]]
+
+
+Schema = dict[str, Any]
+"""A JSON schema."""
 
 
 class Embedder(Protocol):
@@ -133,6 +133,27 @@ class ChatModel(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """What a model is told of a tool; `parameters` and `result` are JSON schemas of objects."""
+
+    name: str
+    title: str
+    description: str
+    parameters: Schema
+    result: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool gave: as a model reads it, as a program does, and the passages that may be cited for it."""
+
+    text: str
+    data: dict[str, Any]
+    hits: tuple[models.SearchHit, ...] = ()
+    is_error: bool = False
+
+
 class ToolRunner(Protocol):
     """Runs the tools for one person."""
 
@@ -144,7 +165,7 @@ class ToolRunner(Protocol):
 class Reranker(Protocol):
     """Reads question and passage together, which is slower than comparing vectors and mostly tells more."""
 
-    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+    def score(self, query_text: str, texts: Sequence[str]) -> list[float]:
         """One finite score for each text, in their order; only their order means anything.
 
         Raises ModelUnavailableError, ModelRateLimitedError or ModelRejectedError.

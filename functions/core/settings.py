@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 from functions.core import errors
-from functions.core.text_extraction import clean_text
+from functions.core.text.storable import clean_text
 
 MEGABYTE = 1024 * 1024
 

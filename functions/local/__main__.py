@@ -34,34 +34,34 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run_tool(name: str, arguments: list[str]) -> int:
     if name == "migrate":
-        from functions.local import migrate
+        from functions.local.database import migrate
 
         return migrate.main(arguments)
     if name == "stamp":
-        from functions.local import stamp
+        from functions.local.database import stamp
 
         return stamp.main(arguments)
-    from functions.local import evaluation
+    from functions.local.evaluation import command
 
-    return evaluation.main(arguments)
+    return command.main(arguments)
 
 
 def _run(options: argparse.Namespace) -> int:
     config = Config()
     if options.command == "serve":
-        from functions.local import serve
+        from functions.local.server import serve
 
         return serve.serve(config)
     if options.command == "work":
-        from functions.local import worker
-        from functions.runtime.wiring import Services
+        from functions.local.server import worker
+        from functions.runtime.services import Services
 
         worker.work(Services(config, model_threads=worker.MODEL_THREADS), parent=options.parent)
         return 0
     if options.command == "forget-user":
-        from functions.local import forgetting
+        from functions.local import forget_user
 
-        return forgetting.run(config, options.user_id, options.yes)
+        return forget_user.run(config, options.user_id, options.yes)
     from functions.local import terminal
 
     return terminal.run(config, options)

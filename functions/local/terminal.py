@@ -13,15 +13,18 @@ from typing import Any
 from uuid import uuid4
 
 from functions.adapters import auth
-from functions.adapters.postgres import documents, objects
-from functions.adapters.storage_local import LocalObjectStore
-from functions.core import errors, file_types, ingestion, models
-from functions.core.text_extraction import clean_text
-from functions.local.routes_local import LOCAL_USER
-from functions.local.serve import open_services
+from functions.adapters.laptop import object_rows
+from functions.adapters.laptop.object_store import LocalObjectStore
+from functions.adapters.postgres import documents
+from functions.core import errors, models
+from functions.core.extraction import file_types
+from functions.core.ingestion.worker import hash_file
+from functions.core.text.storable import clean_text
+from functions.local.server.routes import LOCAL_USER
+from functions.local.server.serve import open_services
 from functions.runtime import asking
 from functions.runtime.config import Config
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 
 TOKEN_SECONDS = 30 * 24 * 3600
 BAR_WIDTH = 30
@@ -83,7 +86,7 @@ def add_file(services: Services, user: models.User, path: Path) -> tuple[dict[st
     store = services.objects
     if not isinstance(store, LocalObjectStore):
         raise errors.ConflictError("This command works on the local library; with SUPABASE_URL, upload on the page.")
-    size, digest = path.stat().st_size, ingestion.hash_file(path)
+    size, digest = path.stat().st_size, hash_file(path)
     mime_type = mimetypes.guess_type(path.name)[0]
     limit = services.policy().settings.max_file_bytes
     file_type = file_types.check_upload(path.name, mime_type, size, limit)
@@ -109,7 +112,7 @@ def add_file(services: Services, user: models.User, path: Path) -> tuple[dict[st
     with path.open("rb") as file:
         pieces = iter(lambda: file.read(1 << 20), b"")
         stored = store.put(object_path, pieces, max_bytes=limit, mime_type=mime_type)
-    objects.record(services.database, services.config.storage_bucket, stored, stored.version)
+    object_rows.record(services.database, services.config.storage_bucket, stored, stored.version)
     return row, False
 
 

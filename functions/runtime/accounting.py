@@ -1,4 +1,4 @@
-"""What a retrieval and an answer took: one line of the log and figures for each."""
+"""Logs one line and records the figures for each retrieval and each answer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import logging
 from dataclasses import asdict
 from typing import Any
 
-from functions.core import models, retrieval
+from functions.core import models
+from functions.core.retrieval import retriever
 from functions.core.settings import Settings
 from functions.runtime import metrics
 
@@ -14,7 +15,7 @@ _log = logging.getLogger(__name__)
 
 
 def find_cost(usage: models.Usage, settings: Settings) -> float | None:
-    """What the tokens of an answer cost, in US dollars; None without tokens or prices."""
+    """The cost of an answer's tokens in US dollars; None without tokens or prices."""
     read, written = usage.prompt_tokens, usage.completion_tokens
     if read is None and written is None:
         return None
@@ -25,7 +26,7 @@ def find_cost(usage: models.Usage, settings: Settings) -> float | None:
 
 
 def describe_usage(usage: models.Usage, cost: float | None) -> dict[str, Any]:
-    """Tokens, and their cost in US dollars where the settings know prices."""
+    """The tokens, and their cost in US dollars where the settings have prices."""
     return asdict(usage) if cost is None else {**asdict(usage), "cost_usd": cost}
 
 
@@ -37,24 +38,24 @@ def record_answer(user: models.User, conversation_id: str | None, answer: models
 
 
 def record_retrieval(
-    user: models.User, conversation_id: str | None, scope: models.Scope, found: retrieval.Retrieval
+    user: models.User, conversation_id: str | None, scope: models.Scope, retrieval: retriever.Retrieval
 ) -> None:
-    metrics.record_retrieval(scope.kind, len(found.found.hits), found.embed_ms, found.search_ms)
-    scores = [hit.score for hit in found.found.hits]
+    metrics.record_retrieval(scope.kind, len(retrieval.ranking.hits), retrieval.embed_ms, retrieval.search_ms)
+    scores = [hit.score for hit in retrieval.ranking.hits]
     _log.info(
         "ai_rag_retrieve",
         extra={
             "user": user.id,
             "conversation": conversation_id,
             "scope": scope.kind,
-            "candidate_docs": found.found.candidate_sources,
-            "candidate_chunks": found.found.candidate_chunks,
-            "top_k": len(found.context),
+            "candidate_docs": retrieval.ranking.candidate_sources,
+            "candidate_chunks": retrieval.ranking.candidate_chunks,
+            "top_k": len(retrieval.context),
             "max_score": max(scores, default=None),
             "min_score": min(scores, default=None),
-            "embed_latency_ms": round(found.embed_ms, 1),
-            "search_latency_ms": round(found.search_ms, 1),
-            "rerank_latency_ms": None if found.rerank_ms is None else round(found.rerank_ms, 1),
-            "degraded": list(found.degraded),
+            "embed_latency_ms": round(retrieval.embed_ms, 1),
+            "search_latency_ms": round(retrieval.search_ms, 1),
+            "rerank_latency_ms": None if retrieval.rerank_ms is None else round(retrieval.rerank_ms, 1),
+            "degraded": list(retrieval.degraded),
         },
     )

@@ -6,15 +6,20 @@ import logging
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from functions.adapters.postgres import conversations, documents, quotas, search
-from functions.core import answering, errors, follow_ups, guard, languages, models, retrieval
+from functions.adapters.postgres import conversations, documents, messages, users
+from functions.core import errors, models
+from functions.core.answering import answers, follow_ups
+from functions.core.citations.description import describe_citation, describe_section
+from functions.core.retrieval import guard, retriever
 from functions.core.settings import Settings
-from functions.runtime import accounting
-from functions.runtime.wiring import Policy, Services
+from functions.core.text import languages
+from functions.runtime import accounting, searching
+from functions.runtime.policy import Policy
+from functions.runtime.services import Services
+from functions.runtime.toolbox import Toolbox
 
 TITLE_LENGTH = 80
 
@@ -28,7 +33,7 @@ class Question:
     A question that brings its `history` along is of a conversation kept elsewhere: nothing of it is saved here.
     """
 
-    text: str
+    query_text: str
     conversation_id: str | None = None
     document_ids: tuple[str, ...] = ()
     notebook_id: str | None = None
@@ -91,7 +96,7 @@ class _Saver:
         if self.opened.conversation_id is None:
             return None
         with self.services.database.as_user(self.user) as connection:
-            row = conversations.add_message(
+            row = messages.add_message(
                 connection,
                 self.user,
                 self.opened.conversation_id,
@@ -99,8 +104,8 @@ class _Saver:
                 answer.answer,
                 status=answer.status,
                 mode=answer.mode,
-                sections=[asdict(s) for s in answer.sections],
-                sources=[asdict(s) for s in answer.sources],
+                sections=[describe_section(section) for section in answer.sections],
+                sources=[describe_citation(citation) for citation in answer.sources],
                 scope=asdict(self.opened.scope),
                 usage=accounting.describe_usage(answer.usage, self.cost),
                 search_query=self.search_query,
@@ -135,38 +140,35 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
     """
     policy = services.policy()
     opened, history = _open(services, user, question, policy)
-    lang = follow_ups.find_language(question.text, history)
+    lang = follow_ups.find_language(question.query_text, history)
     saver = _Saver(services, user, opened, policy.settings)
     failure: errors.IbidError | None = None
     try:
         yield opened
         rewriting = _rewrite(services, policy, question, history)
-        saver.search_query = rewriting.query
-        searched = rewriting.query or question.text
-        search_lang = languages.detect_language(searched, lang)
-        found = retrieve(
-            services, user, policy, searched, search_lang, opened.scope, conversation_id=opened.conversation_id
+        saver.search_query = rewriting.query_text
+        query_text = rewriting.query_text or question.query_text
+        search_lang = languages.detect_language(query_text, lang)
+        retrieval = searching.retrieve(
+            services, user, policy, query_text, search_lang, opened.scope, conversation_id=opened.conversation_id
         )
-        if guard.is_answerable(found.found.hits, guard.find_threshold(search_lang, found.answered, policy.settings)):
+        hits = retrieval.ranking.hits
+        if guard.is_answerable(hits, guard.find_threshold(search_lang, retrieval.answered, policy.settings)):
             # A model knows the conversation; without one, sentences are chosen by the words of the question alone.
-            asked = question if services.chat_model is not None else replace(question, text=searched)
-            answer, failure = yield from _answer(services, policy, asked, lang, found, history, saver)
+            asked = question if services.chat_model is not None else replace(question, query_text=query_text)
+            answer, failure = yield from _answer(services, policy, asked, lang, retrieval, history, saver)
         else:
             message = policy.settings.guard_message
-            text = guard.explain_refusal(message, lang, found.found.hits, list_pending(services, user, opened.scope))
+            text = guard.explain_refusal(message, lang, hits, searching.list_pending(services, user, opened.scope))
             answer = models.Answer(text, (models.CitedSection(text, (), ()),), (), "guarded", "guard")
             yield Wrote(text)
         answer = replace(answer, usage=rewriting.usage + answer.usage)
         message_id = saver.save(answer)
-        yield Answered(opened.conversation_id, message_id, opened.scope, answer, rewriting.query, failure, saver.cost)
+        yield Answered(
+            opened.conversation_id, message_id, opened.scope, answer, rewriting.query_text, failure, saver.cost
+        )
     finally:
         saver.save_interrupted()
-
-
-def list_pending(services: Services, user: models.User, scope: models.Scope) -> list[str]:
-    """What was not searched, because it is still being processed."""
-    with services.database.as_user(user) as connection:
-        return documents.list_pending(connection, scope)
 
 
 def _rewrite(
@@ -174,34 +176,7 @@ def _rewrite(
 ) -> follow_ups.Rewriting:
     if not policy.settings.rewrite_follow_ups:
         return follow_ups.Rewriting()
-    return follow_ups.rewrite(question.text, history, services.rewriting_model)
-
-
-def retrieve(
-    services: Services,
-    user: models.User,
-    policy: Policy,
-    text: str,
-    lang: str,
-    scope: models.Scope,
-    *,
-    conversation_id: str | None = None,
-    is_request: bool = False,
-) -> retrieval.Retrieval:
-    """Finds passages as this user; the database is asked once, and counts what is a request of its own."""
-    per_minute = policy.settings.requests_per_minute if is_request else 0
-    found = retrieval.retrieve(
-        text,
-        lang,
-        scope,
-        servers=policy.servers,
-        embedder_of=services.embedder_of,
-        search=partial(search.hybrid_search, services.database, user, requests_per_minute=per_minute),
-        settings=policy.settings,
-        reranker=services.reranker,
-    )
-    accounting.record_retrieval(user, conversation_id, scope, found)
-    return found
+    return follow_ups.rewrite(question.query_text, history, services.rewriting_model)
 
 
 def _answer(
@@ -209,25 +184,23 @@ def _answer(
     policy: Policy,
     question: Question,
     lang: str,
-    found: retrieval.Retrieval,
+    retrieval: retriever.Retrieval,
     history: list[models.Turn],
     saver: _Saver,
 ) -> Generator[Wrote, None, tuple[models.Answer, errors.IbidError | None]]:
-    from functions.runtime.tool_calls import Toolbox  # which searches by `retrieve`
-
-    stream = answering.answer_question(
-        question.text,
-        found.context,
+    stream = answers.answer_question(
+        question.query_text,
+        retrieval.context,
         lang=lang,
         history=history,
         chat_model=services.chat_model,
-        tools=Toolbox(services, saver.user, saver.opened.scope, question.text),
+        tools=Toolbox(services, saver.user, saver.opened.scope, question.query_text),
         tool_rounds=policy.settings.tool_rounds,
     )
     try:
         with closing(stream):
             for event in stream:
-                if isinstance(event, answering.TextDelta):
+                if isinstance(event, answers.TextDelta):
                     saver.written.append(event.text)
                     yield Wrote(event.text)
                 else:
@@ -246,7 +219,7 @@ def _open(
 ) -> tuple[Opened, list[models.Turn]]:
     """Saves the question in its conversation, if kept here, and decides what it is asked of, in one transaction."""
     with services.database.as_user(user) as connection:
-        quotas.take_question(connection, policy.settings)
+        users.take_question(connection, policy.settings)
         documents.check_scope(connection, question.document_ids, question.notebook_id, question.note_id)
         if question.history is not None:
             latest = list(question.history[-2 * policy.settings.context_turns :])
@@ -256,12 +229,15 @@ def _open(
             row = conversations.find(connection, question.conversation_id)
             conversation_id = question.conversation_id
             attached = conversations.attached_documents(connection, conversation_id)
-            history = conversations.list_turns(connection, conversation_id, policy.settings.context_turns)
+            history = messages.list_turns(connection, conversation_id, policy.settings.context_turns)
             scope = choose_scope(question, attached, row)
         else:
             scope = choose_scope(question)
-            conversation_id = str(conversations.create(connection, user, make_title(question.text), scope)["id"])
-        asked = conversations.add_message(connection, user, conversation_id, "user", question.text, scope=asdict(scope))
+            created = conversations.create(connection, user, make_title(question.query_text), scope)
+            conversation_id = str(created["id"])
+        asked = messages.add_message(
+            connection, user, conversation_id, "user", question.query_text, scope=asdict(scope)
+        )
         return Opened(conversation_id, scope, asked["position"]), history
 
 

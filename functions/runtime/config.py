@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -55,3 +56,8 @@ class Config(BaseSettings):
     @cached_property
     def home(self) -> Path:
         return self.ibid_home.expanduser().resolve()
+
+
+def find_function_name() -> str | None:
+    """None anywhere but on Lambda."""
+    return os.environ.get("AWS_LAMBDA_FUNCTION_NAME")

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from functions.core import errors
-from functions.core.text_extraction import clean_text
+from functions.core.text.storable import clean_text
 
 
 @dataclass(frozen=True, slots=True)

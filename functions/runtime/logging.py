@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Any
 
 from functions.core import errors
-from functions.runtime.aws_lambda import find_function_name
+from functions.runtime.config import find_function_name
 
 request_id: ContextVar[str | None] = ContextVar("request_id", default=None)
 

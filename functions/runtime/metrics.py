@@ -1,8 +1,8 @@
-"""Figures of what this process does: counted for Prometheus, or on Lambda written as lines that CloudWatch reads.
+"""Figures of what this process does: counted for Prometheus, or on Lambda written as log lines that CloudWatch reads.
 
-A container of a function platform is seen by no scraper and answers one request at a time, so its counters mean
-nothing; there each event is one line of the log in the Embedded Metric Format, from which CloudWatch makes metrics of
-the same names. Anywhere else the counters of the process are shown at /metrics, in Prometheus's text format.
+No scraper reaches a Lambda container, so counters there would be lost. Each event is written as one log line in the
+Embedded Metric Format instead, and CloudWatch makes metrics of the same names from it. Everywhere else /metrics shows
+the counters of the process in Prometheus's text format.
 https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 """
@@ -13,13 +13,19 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import Final, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal
 
-from functions.runtime.aws_lambda import find_function_name
+from functions.runtime.config import find_function_name
 from functions.runtime.logging import request_id
+
+if TYPE_CHECKING:
+    import prometheus_client
+    from prometheus_client import Counter, Gauge, Histogram
+
+    _Series = Counter | Gauge | Histogram
 
 NAMESPACE: Final = "Ibid"
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -41,7 +47,7 @@ class Metric:
 
     @property
     def unit(self) -> str:
-        """As CloudWatch calls it."""
+        """The unit, as CloudWatch names it."""
         return "Seconds" if self.name.endswith("_seconds") else "None" if self.kind == "gauge" else "Count"
 
 
@@ -73,61 +79,63 @@ Sample = tuple[Metric, Labels, float]
 
 
 class Registry:
-    """Counts what is recorded, from any thread."""
+    """Counts samples from any thread and shows them in Prometheus's text format.
+
+    prometheus-client is loaded by the first sample: that takes 25 ms, and functions on Lambda count nothing.
+    """
 
     def __init__(self, *always: tuple[Metric, Labels]) -> None:
         """`always` are shown before anything happens, so that a rate begins at 0."""
+        self._always = always
         self._lock = threading.Lock()
-        self._sums = dict.fromkeys(always, 0.0)
-        self._buckets = {key: _empty(key[0]) for key in always if key[0].kind == "histogram"}
+        self._collectors: dict[Metric, _Series] = {}
 
     def add(self, samples: Iterable[Sample]) -> None:
-        with self._lock:
-            for metric, labels, value in samples:
-                key = metric, labels
-                self._sums[key] = self._sums.get(key, 0.0) + value
-                if metric.kind == "histogram":
-                    counts = self._buckets.setdefault(key, _empty(metric))
-                    counts[sum(value > end for end in metric.buckets)] += 1
+        """Counts up counters and histograms, and sets gauges."""
+        from prometheus_client import Counter, Gauge
+
+        for metric, labels, value in samples:
+            series = self._find_series(metric, labels)
+            if isinstance(series, Counter):
+                series.inc(value)
+            elif isinstance(series, Gauge):
+                series.set(value)
+            else:
+                series.observe(value)
 
     def render(self, gauges: Iterable[Sample] = ()) -> str:
-        """Everything counted, and these gauges, as Prometheus reads it."""
+        """These gauges and everything counted, in Prometheus's text format."""
+        from prometheus_client import generate_latest
+
+        for metric, labels in self._always:
+            self._find_series(metric, labels)
+        current = Registry()
+        current.add(gauges)
+        return (generate_latest(current) + generate_latest(self)).decode()
+
+    def collect(self) -> Iterator[prometheus_client.Metric]:
+        """The method through which prometheus-client reads a registry."""
         with self._lock:
-            sums = dict(self._sums)
-            buckets = {key: list(counts) for key, counts in self._buckets.items()}
-        sums |= {(metric, labels): value for metric, labels, value in gauges}
-        lines: list[str] = []
-        last: Metric | None = None
-        for key in sorted(sums, key=lambda key: (key[0].name, key[1])):
-            metric, labels = key
-            if metric != last:
-                lines += [f"# HELP {metric.name} {metric.text}", f"# TYPE {metric.name} {metric.kind}"]
-                last = metric
-            pairs = list(zip(metric.labels, labels, strict=True))
-            if metric.kind != "histogram":
-                lines.append(f"{metric.name}{_braces(pairs)} {sums[key]:.15g}")
-                continue
-            ends = [*(f"{end:g}" for end in metric.buckets), "+Inf"]
-            totals = list(accumulate(buckets[key]))
-            lines += [
-                f"{metric.name}_bucket{_braces([*pairs, ('le', end)])} {n}" for end, n in zip(ends, totals, strict=True)
-            ]
-            lines.append(f"{metric.name}_sum{_braces(pairs)} {sums[key]:.15g}")
-            lines.append(f"{metric.name}_count{_braces(pairs)} {totals[-1]}")
-        return "".join(f"{line}\n" for line in lines)
+            collectors = sorted(self._collectors.items(), key=lambda item: item[0].name)
+        for _, collector in collectors:
+            yield from collector.collect()
+
+    def _find_series(self, metric: Metric, labels: Labels) -> _Series:
+        with self._lock:
+            if metric not in self._collectors:
+                self._collectors[metric] = _create_collector(metric)
+            collector = self._collectors[metric]
+        return collector.labels(*labels) if labels else collector
 
 
-def _empty(metric: Metric) -> list[int]:
-    return [0] * (len(metric.buckets) + 1)
+def _create_collector(metric: Metric) -> _Series:
+    from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 
-
-def _braces(pairs: Iterable[tuple[str, str]]) -> str:
-    text = ",".join(f'{name}="{_escape(value)}"' for name, value in pairs)
-    return f"{{{text}}}" if text else ""
-
-
-def _escape(value: str) -> str:
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
+    # Without this, every counter and histogram has a second series: the time of its creation.
+    disable_created_metrics()  # type: ignore[no-untyped-call]
+    histogram = partial(Histogram, buckets=metric.buckets)
+    kinds: dict[str, Callable[..., _Series]] = {"counter": Counter, "gauge": Gauge, "histogram": histogram}
+    return kinds[metric.kind](metric.name, metric.text, metric.labels, registry=None)
 
 
 def describe_embedded(samples: Iterable[Sample], function: str, now: float) -> dict[str, object]:
@@ -161,12 +169,12 @@ REGISTRY: Final = Registry(
 
 
 def is_embedded() -> bool:
-    """Whether figures go to the log instead of being counted here."""
+    """Whether figures are logged instead of counted in this process."""
     return find_function_name() is not None
 
 
 def record(*samples: Sample) -> None:
-    """Counts samples of one event, or writes them down; on Lambda no two of them may be of one metric."""
+    """Counts the samples of one event, or logs them on Lambda, where no two of them may be of one metric."""
     if function_name := find_function_name():
         line = describe_embedded(samples, function_name, time.time())
         print(json.dumps(line), file=sys.stdout, flush=True)
@@ -186,25 +194,26 @@ def record_retrieval(scope: str, chunks: int, embed_ms: float, search_ms: float)
 def record_answer(
     mode: str, status: str, input_tokens: int | None, output_tokens: int | None, cost: float | None
 ) -> None:
-    """Tokens and cost are left out where nobody has counted them."""
+    """Tokens and cost are left out where the model's server sent no count, or a negative one."""
     known = ((INPUT_TOKENS, input_tokens), (OUTPUT_TOKENS, output_tokens), (COST, cost))
-    record((ANSWERS, (mode, status), 1), *((metric, (), value) for metric, value in known if value is not None))
+    counted = ((metric, (), value) for metric, value in known if value is not None and value >= 0)
+    record((ANSWERS, (mode, status), 1), *counted)
 
 
 def record_request(method: str, route: str, status: int, seconds: float) -> None:
-    """Not on Lambda, where the gateway and the platform count requests for nothing."""
+    """Does nothing on Lambda, where the gateway and the platform count requests without a charge."""
     if not is_embedded():
         record((REQUESTS, (method, route, str(status)), 1), (RESPONDING, (method, route), seconds))
 
 
 def record_job(status: str, count: int = 1) -> None:
-    """Jobs that have ended. Only on Lambda: elsewhere /metrics asks the database."""
+    """Logs jobs that have ended. Does nothing outside Lambda, where /metrics asks the database."""
     if is_embedded() and count:
         record((JOBS, (status,), count))
 
 
 def record_backlog(due: int, oldest_seconds: float, given_up: int) -> None:
-    """What waits, once a minute. Only on Lambda, as above."""
+    """Logs what waits, once a minute. Does nothing outside Lambda, as above."""
     if is_embedded():
         record(*describe_backlog(due, oldest_seconds, given_up))
 

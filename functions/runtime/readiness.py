@@ -11,13 +11,13 @@ from concurrent.futures import TimeoutError as OverdueError
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from functions.adapters import model_probe
-from functions.adapters.postgres import backlog, connection
+from functions.adapters.models.probe import probe_server
+from functions.adapters.postgres import connection, jobs
 from functions.core import errors, models
-from functions.runtime.aws_lambda import find_function_name
+from functions.runtime.config import find_function_name
 
 if TYPE_CHECKING:
-    from functions.runtime.wiring import Services
+    from functions.runtime.services import Services
 
 PATIENCE_SECONDS: Final = 4.0
 FRESH_SECONDS: Final = 1.0
@@ -76,7 +76,7 @@ class Readiness:
     """The parts of one installation."""
 
     def __init__(self, services: Services) -> None:
-        self._services = services
+        self.services = services
         self._one_connection = threading.Lock()
         """A container has one connection to the database, also when several parts are asked about at once."""
         self._probes = {
@@ -94,16 +94,16 @@ class Readiness:
 
     def _describe_database(self) -> str:
         with self._one_connection:
-            versions = connection.ping(self._services.database)
+            versions = connection.ping(self.services.database)
         return f"Postgres {versions['postgres']}, pgvector {versions['pgvector']}"
 
     def _describe_storage(self) -> str:
-        self._services.objects.info("ready/probe")
+        self.services.objects.info("ready/probe")
         return "The file storage answers."
 
     def _describe_models(self) -> str:
         """Asks each server of models that is configured; a local model has none."""
-        services, config = self._services, self._services.config
+        services, config = self.services, self.services.config
         with self._one_connection:
             servers = services.policy().servers
         asked: set[tuple[str | None, str | None]] = set()
@@ -114,15 +114,15 @@ class Readiness:
             key = services.key_of(server)
             if (server.base_url, key) not in asked:
                 asked.add((server.base_url, key))
-                model_probe.probe(server.base_url, key, f"Embedding ({server.name})")
+                probe_server(server.base_url, key, f"Embedding ({server.name})")
         if config.chat_model is not None and (config.openai_base_url, services.chat_key) not in asked:
-            model_probe.probe(config.openai_base_url, services.chat_key, f"Answers ({config.chat_model})")
+            probe_server(config.openai_base_url, services.chat_key, f"Answers ({config.chat_model})")
         embedding = ", ".join(server.name for server in servers)
         return f"Embedding: {embedding}. Answers: {config.chat_model or 'extractive, no model configured'}."
 
     def _describe_ingestion(self) -> str:
         with self._one_connection:
-            found = backlog.read_backlog(self._services.database)
+            found = jobs.read_backlog(self.services.database)
         given_up = f" Given up within a day: {found.given_up}." if found.given_up else ""
         if found.due and not found.running and found.oldest_seconds > STUCK_SECONDS:
             minutes = round(found.oldest_seconds / 60)

@@ -15,9 +15,9 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from functions.runtime import metrics
-from functions.runtime.aws_lambda import find_function_name
+from functions.runtime.config import find_function_name
 from functions.runtime.logging import request_id
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from functions.web import errors
 
 MAX_BODY_BYTES = 1024 * 1024  # JSON bodies only; files go straight to storage
@@ -29,8 +29,8 @@ _TOO_LARGE = (
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.=-]{8,64}")
 _log = logging.getLogger(__name__)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-# Pages of any host may speak OpenAI's protocol: who calls shows a token, and there are no cookies to ride on.
-_SHARED = [
+# Pages of any host may call /v1: every caller sends a token, and there are no cookies that a foreign page could use.
+_CORS_HEADERS = [
     (b"access-control-allow-origin", b"*"),
     (b"access-control-expose-headers", b"x-request-id, retry-after"),
 ]
@@ -42,9 +42,10 @@ _HEADERS = [
 
 
 def create_app(*routers: APIRouter, services: Services | None = None) -> FastAPI:
-    """The app with these routes; without `services` they come from the environment on the first request."""
+    """The app with these routes; without `services`, the first request creates them from the environment."""
     app = FastAPI(title="Ibid", docs_url=None, redoc_url=None, openapi_url=None)
     app.state.services = services
+    app.state.readiness = None
     for router in routers:
         app.include_router(router)
     errors.install(app)
@@ -53,13 +54,14 @@ def create_app(*routers: APIRouter, services: Services | None = None) -> FastAPI
 
 
 class BrokenOffError(Exception):
-    """The log says why, in the line before."""
+    """Raised to the server when a response fails after its start; the log line before it holds the cause."""
 
 
 class RequestFrame:
-    """Gives each request its id, each response the security headers, turns oversized bodies away unread, and counts.
+    """Sets the request id and the response headers, refuses oversized bodies unread, counts requests.
 
-    Plain ASGI, because Starlette's BaseHTTPMiddleware buffers what should stream.
+    Plain ASGI, because Starlette's BaseHTTPMiddleware buffers responses that should stream. CORS is part of it,
+    because pages of other hosts must be able to read the 413 and 500 responses that are made here.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -70,7 +72,7 @@ class RequestFrame:
             await self.app(scope, receive, send)
             return
         is_head = scope["method"] == "HEAD"
-        if is_head:  # as GET, but for the body (RFC 9110, 9.3.2); FastAPI's routes do not know it
+        if is_head:  # answered as GET without the body (RFC 9110, 9.3.2); FastAPI has no routes for HEAD
             scope = {**scope, "method": "GET"}
         headers = {name: value for name, value in scope["headers"]}
         current = _choose_request_id(scope, headers)
@@ -83,20 +85,20 @@ class RequestFrame:
             if message["type"] == "http.response.start":
                 started, status = True, message["status"]
                 message["headers"] = [*message["headers"], *_HEADERS, (b"x-request-id", current.encode())]
-                message["headers"] += _SHARED if _is_shared(scope["path"]) else []
+                message["headers"] += _CORS_HEADERS if _is_open_to_all_hosts(scope["path"]) else []
             elif is_head:
                 message["body"] = b""
             await send(message)
 
         try:
-            if _asks_whether_it_may(scope, headers):
-                await _permit(headers)(scope, receive, send_framed)
+            if _is_cors_preflight(scope, headers):
+                await _answer_preflight(headers)(scope, receive, send_framed)
             elif _is_too_large(scope["path"], headers):
                 await errors.describe_http_error(scope["path"], 413, _TOO_LARGE)(scope, receive, send_framed)
             else:
                 await self.app(scope, _count_body(scope["path"], receive), send_framed)
         except Exception as exc:
-            if started:  # too late to say so: the server cuts the connection, and logs only what is raised here
+            if started:  # too late for an error response: the server cuts the connection and logs what is raised here
                 _log.error("an answer was broken off by a fault", exc_info=exc)
                 raise BrokenOffError from None
             await errors.describe_fault(scope["path"], exc)(scope, receive, send_framed)
@@ -105,37 +107,37 @@ class RequestFrame:
             request_id.reset(token)
 
 
-def _asks_whether_it_may(scope: Scope, headers: dict[bytes, bytes]) -> bool:
-    """A browser's question before it sends a request from a page of another host."""
-    is_asked = scope["method"] == "OPTIONS" and b"access-control-request-method" in headers
-    return is_asked and _is_shared(scope["path"])
+def _is_cors_preflight(scope: Scope, headers: dict[bytes, bytes]) -> bool:
+    """Whether a browser asks if a page of another host may send its request."""
+    is_preflight = scope["method"] == "OPTIONS" and b"access-control-request-method" in headers
+    return is_preflight and _is_open_to_all_hosts(scope["path"])
 
 
-def _is_shared(path: str) -> bool:
-    """Not behind a Function URL, which says the same by itself: browsers refuse what is said twice."""
+def _is_open_to_all_hosts(path: str) -> bool:
+    """False behind a Function URL, which adds the same headers: browsers refuse a response that has them twice."""
     return path.startswith(errors.OPENAI_PREFIX) and "AWS_LWA_PORT" not in os.environ
 
 
-def _permit(headers: dict[bytes, bytes]) -> Response:
+def _answer_preflight(headers: dict[bytes, bytes]) -> Response:
     asked = headers.get(b"access-control-request-headers", b"authorization, content-type").decode("latin-1")
     allowed = {"Access-Control-Allow-Methods": "GET, POST", "Access-Control-Allow-Headers": asked}
     return Response(status_code=204, headers=allowed | {"Access-Control-Max-Age": "86400"})
 
 
 def _describe_route(scope: Scope) -> tuple[str, str]:
-    """Method and route as labels: a pattern, never an address, which holds ids."""
+    """Method and route as labels; the route is its pattern, because a path holds ids."""
     route = getattr(scope.get("route"), "path", "none")
     return scope["method"] if scope["method"] in _METHODS else "other", route
 
 
 def _choose_request_id(scope: Scope, headers: dict[bytes, bytes]) -> str:
-    """What the client says, else the id under which the gateway logs the request, else one of our own."""
+    """The client's id if it sent a valid one, else the id in the gateway's log, else a new one."""
     sent = headers.get(b"x-request-id", b"").decode("latin-1")
     return next(filter(_REQUEST_ID.fullmatch, (sent, _read_gateway_id(scope, headers))), uuid.uuid4().hex)
 
 
 def _read_gateway_id(scope: Scope, headers: dict[bytes, bytes]) -> str:
-    """From the event that Mangum keeps, or the header in which the Lambda Web Adapter hands it on; "" for none."""
+    """The id in Mangum's copy of the event, or in the header that the Lambda Web Adapter adds; "" for none."""
     if find_function_name() is None:
         return ""
     try:
@@ -152,7 +154,7 @@ def _is_too_large(path: str, headers: dict[bytes, bytes]) -> bool:
 
 
 def _count_body(path: str, receive: Receive) -> Receive:
-    """The same limit for a body that comes in pieces and does not say how long it is."""
+    """Applies the same limit to a body that is sent in pieces, without a Content-Length."""
     if path.startswith("/storage/"):
         return receive
     left = MAX_BODY_BYTES

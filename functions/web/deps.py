@@ -10,13 +10,12 @@ from fastapi import Depends, Header, Request
 from pydantic import SecretStr
 
 from functions.core import errors, models
-from functions.runtime import wiring
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services, shared_services
 
 
 def get_services(request: Request) -> Services:
     services: Services | None = request.app.state.services
-    return services or wiring.services()
+    return services or shared_services()
 
 
 ServicesDep = Annotated[Services, Depends(get_services)]

@@ -19,7 +19,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Message, Receive, Scope, Send
 
-from functions.core import ports, tools
+from functions.core import ports
+from functions.core.answering import tools
+from functions.core.ports import Tool
 
 INSTRUCTIONS = (
     "Ibid holds the user's own documents and notes. Search them before you answer what they may say, and name file and"
@@ -114,7 +116,7 @@ def _make_server(toolbox: ports.ToolRunner) -> Server[Any]:
     )
 
 
-def _describe_tool(tool: tools.Tool) -> types.Tool:
+def _describe_tool(tool: Tool) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,

@@ -1,4 +1,4 @@
-"""One running server for all acceptance tests; what keeps them apart is that every test has users of its own."""
+"""One running server for all acceptance tests. Every test has its own users, which keeps the tests apart."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests import database as database_servers
-from tests.fakes.model_server import FakeModelServer
-from tests.local_server import LocalServer, Person, run_local_server
+from tests.support import database as database_servers
+from tests.support.fakes.model_server import FakeModelServer
+from tests.support.local_server import LocalServer, Person, run_local_server
 
 CRON_SECRET = "cron-secret-of-the-tests"
 
@@ -50,7 +50,7 @@ def model() -> Iterator[FakeModelServer]:
 
 @pytest.fixture(scope="module")
 def thinking(server: LocalServer, model: FakeModelServer) -> Iterator[LocalServer]:
-    """A second server on the same library that answers with the model."""
+    """A second server on the same library, which answers with the model."""
     config = server.services.config
     assert config.database_url is not None
     dsn = config.database_url.get_secret_value()

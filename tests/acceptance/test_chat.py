@@ -1,4 +1,4 @@
-"""Asking without a language model: cited answers, the guard, scopes, and the conversations they are kept in."""
+"""Questions without a language model: cited answers, the guard, scopes, and saved conversations."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests import documents, library
-from tests.local_server import Json, LocalServer, Person, problem_of
+from tests.support import documents, library
+from tests.support.local_server import Json, LocalServer, Person, problem_of
 
 TURBINE = (
     "The turbine hall was built in 1931. It has tall windows.",
@@ -24,7 +24,7 @@ OFF_TOPIC = "Which prince married the dancer of the Bolshoi?"
 
 
 class Reader:
-    """Somebody with three indexed documents."""
+    """A user with three indexed documents."""
 
     def __init__(self, person: Person, ids: dict[str, str]) -> None:
         self.person = person
@@ -44,7 +44,7 @@ def reader(server: LocalServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def read_events(response: httpx.Response) -> list[Json]:
-    """The data of a stream of events, comments left out."""
+    """The data of each event of a stream, without comments."""
     lines = [line for line in response.text.split("\n\n") if line]
     return [json.loads(line.removeprefix("data: ")) for line in lines if not line.startswith(":")]
 
@@ -70,7 +70,7 @@ def page_text(person: Person, source: Json) -> str:
 # Answers
 
 
-def test_an_answer_cites_file_page_and_place(reader: Reader) -> None:
+def test_a_citation_has_file_page_and_offsets(reader: Reader) -> None:
     """CHAT-1, CHAT-5, CHAT-6"""
     answer = reader.person.ask(SPEED)
     assert answer["answer"].startswith("In winter the turbine turns at 3000 revolutions per minute.")
@@ -92,7 +92,7 @@ def test_an_answer_cites_file_page_and_place(reader: Reader) -> None:
         "turbine OR heat & pump | miel :* ( '",
     ],
 )
-def test_every_quote_stands_verbatim_at_its_offsets(reader: Reader, query: str) -> None:
+def test_every_quote_is_verbatim_at_its_offsets(reader: Reader, query: str) -> None:
     """CHAT-5"""
     sources = reader.person.ask(query)["sources"]
     assert sources
@@ -101,7 +101,7 @@ def test_every_quote_stands_verbatim_at_its_offsets(reader: Reader, query: str) 
         assert source["quote"].startswith(source["snippet_preview"][:100].rstrip("…"))
 
 
-def test_a_streamed_answer_is_the_same_answer_in_pieces(reader: Reader) -> None:
+def test_a_streamed_answer_equals_the_whole_answer(reader: Reader) -> None:
     """CHAT-2"""
     whole = reader.person.ask(SPEED)
     meta, *pieces, done = stream(reader.person, SPEED)
@@ -120,7 +120,7 @@ def test_a_french_question_is_answered_from_a_french_document(reader: Reader) ->
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["json", "stream"])
-def test_an_off_topic_question_gets_the_guard_and_no_source(reader: Reader, streamed: bool) -> None:
+def test_an_off_topic_question_is_refused_without_sources(reader: Reader, streamed: bool) -> None:
     """RET-8"""
     answer = stream(reader.person, OFF_TOPIC)[-1] if streamed else reader.person.ask(OFF_TOPIC)
     assert (answer["status"], answer["mode"], answer["sources"]) == ("guarded", "guard", [])
@@ -129,14 +129,14 @@ def test_an_off_topic_question_gets_the_guard_and_no_source(reader: Reader, stre
     assert (asked["content"], answered["content"], answered["status"]) == (OFF_TOPIC, answer["answer"], "guarded")
 
 
-def test_the_guard_names_what_is_not_searchable_yet(server: LocalServer, ada: Person) -> None:
+def test_a_refusal_names_documents_that_are_not_searchable_yet(server: LocalServer, ada: Person) -> None:
     """RET-8"""
     with server.worker.paused():
         ada.add_bytes("late.txt", b"The boiler burns wood.")
         assert "late.txt" in ada.ask("What does the boiler burn?")["answer"]
 
 
-def test_an_empty_library_is_no_error(ada: Person) -> None:
+def test_a_question_to_an_empty_library_is_refused_and_no_error(ada: Person) -> None:
     assert ada.ask(SPEED)["status"] == "guarded"
     assert ada.get("/search", q=SPEED)["hits"] == []
 
@@ -144,7 +144,7 @@ def test_an_empty_library_is_no_error(ada: Person) -> None:
 # Conversations
 
 
-def test_question_and_answer_are_kept(reader: Reader) -> None:
+def test_question_and_answer_are_saved(reader: Reader) -> None:
     """CHAT-11"""
     answer = reader.person.ask(SPEED)
     asked, answered = messages(reader.person, answer["conversation_id"])
@@ -156,7 +156,7 @@ def test_question_and_answer_are_kept(reader: Reader) -> None:
     assert (answered["id"], answered["content"]) == (answer["message_id"], answer["answer"])
 
 
-def test_a_follow_up_goes_on_in_the_same_conversation_and_moves_it_to_the_top(reader: Reader) -> None:
+def test_a_follow_up_extends_its_conversation_and_moves_it_to_the_top(reader: Reader) -> None:
     """CHAT-11"""
     first = reader.person.ask("Who installed the heat pump?")
     other = reader.person.ask(SPEED)
@@ -195,7 +195,7 @@ def test_a_title_has_1_to_255_characters(ada: Person, title: object) -> None:
     assert problem_of(answer) == (400, "invalid_input")
 
 
-def test_conversations_and_messages_come_in_pages(ada: Person) -> None:
+def test_conversations_and_messages_are_paged(ada: Person) -> None:
     """CHAT-11"""
     ids = [ada.ask(f"Question {n}?")["conversation_id"] for n in range(3)]
     first = ada.get("/conversations", limit=2)
@@ -208,7 +208,7 @@ def test_conversations_and_messages_come_in_pages(ada: Person) -> None:
     assert [item["role"] for item in page["items"] + rest["items"]] == ["user", "assistant"] * 2
 
 
-def test_an_answer_outlives_the_document_it_cites(ada: Person) -> None:
+def test_an_answer_survives_the_deletion_of_its_cited_document(ada: Person) -> None:
     """LIB-8"""
     document_id = ada.add_bytes("a.txt", b"The boiler burns wood chips in winter.")["id"]
     ada.follow(document_id)
@@ -223,7 +223,7 @@ def test_an_answer_outlives_the_document_it_cites(ada: Person) -> None:
 # Scope
 
 
-def test_the_documents_asked_for_are_all_that_is_searched(reader: Reader) -> None:
+def test_only_the_given_documents_are_searched(reader: Reader) -> None:
     """CHAT-3"""
     heating = reader.ids["heating.md"]
     answer = reader.person.ask("When was the heat pump installed beside the turbine?", document_ids=[heating, heating])
@@ -234,7 +234,7 @@ def test_the_documents_asked_for_are_all_that_is_searched(reader: Reader) -> Non
     }
 
 
-def test_a_conversation_about_a_notebook_stays_there(server: LocalServer, ada: Person) -> None:
+def test_a_conversation_keeps_its_notebook_as_scope(server: LocalServer, ada: Person) -> None:
     """CHAT-3"""
     notebook = library.add_notebook(server.services.database, ada.user)
     inside = ada.add_bytes("in.txt", b"The boiler burns wood chips.", notebook_id=notebook)["id"]
@@ -258,9 +258,7 @@ def test_a_conversation_about_a_notebook_stays_there(server: LocalServer, ada: P
     ids=["conversation", "document", "notebook", "note"],
 )
 @pytest.mark.parametrize("streamed", [False, True], ids=["json", "stream"])
-def test_asking_of_something_unknown_is_not_found_and_saves_nothing(
-    ada: Person, fields: Json, what: str, streamed: bool
-) -> None:
+def test_an_unknown_scope_is_not_found_and_saves_nothing(ada: Person, fields: Json, what: str, streamed: bool) -> None:
     """SEC-3"""
     answer = ada.http.post("/api/rag/chat", json={"query": SPEED, "stream": streamed} | fields)
     assert problem_of(answer) == (404, "not_found")
@@ -305,13 +303,13 @@ def test_asking_of_something_unknown_is_not_found_and_saves_nothing(
         "many-ids",
     ],
 )
-def test_what_is_no_question_is_refused_and_saves_nothing(ada: Person, body: bytes) -> None:
+def test_an_invalid_question_is_refused_and_saves_nothing(ada: Person, body: bytes) -> None:
     answer = ada.http.post("/api/rag/chat", content=body, headers={"Content-Type": "application/json"})
     assert problem_of(answer) == (400, "invalid_input")
     assert ada.get("/conversations")["items"] == []
 
 
-def test_a_body_without_its_type_is_refused_with_the_way_out(ada: Person) -> None:
+def test_a_body_without_content_type_is_refused_with_advice(ada: Person) -> None:
     answer = ada.http.post("/api/rag/chat", content=b'{"query": "a"}', headers={"Content-Type": "text/plain"})
     assert problem_of(answer) == (400, "invalid_input")
     assert "Content-Type: application/json" in answer.json()["detail"]
@@ -328,7 +326,7 @@ def test_a_body_of_more_than_a_megabyte_is_refused(ada: Person, pieces: int) -> 
 @pytest.mark.parametrize(
     "query", ["a\x00b \ud800", "'; drop table rag.documents; --", "\u202e?\u0000", "🦄" * 1000, "%s %(x)s {}"]
 )
-def test_odd_questions_are_answered_like_others(ada: Person, query: str) -> None:
+def test_unusual_questions_are_answered_like_others(ada: Person, query: str) -> None:
     answer = ada.http.post(
         "/api/rag/chat", content=json.dumps({"query": query}), headers={"Content-Type": "application/json"}
     )
@@ -339,7 +337,7 @@ def test_odd_questions_are_answered_like_others(ada: Person, query: str) -> None
 # Search
 
 
-def test_search_gives_passages_and_on_request_how_they_were_ranked(reader: Reader) -> None:
+def test_search_returns_passages_and_with_debug_their_ranks(reader: Reader) -> None:
     """RET-11"""
     plain = reader.person.get("/search", q=SPEED, limit=1)
     assert (plain["query"], plain["lang"], plain["scope"]) == (SPEED, "en", {"kind": "library"})
@@ -366,5 +364,5 @@ def test_search_gives_passages_and_on_request_how_they_were_ranked(reader: Reade
     ],
     ids=["nothing", "blank", "long", "none", "many", "no-id", "document", "notebook", "note"],
 )
-def test_what_cannot_be_searched_is_refused(ada: Person, params: Json, status: int) -> None:
+def test_an_invalid_search_is_refused(ada: Person, params: Json, status: int) -> None:
     assert problem_of(ada.http.get("/api/rag/search", params=params))[0] == status

@@ -1,4 +1,4 @@
-"""Asking with a language model over HTTP: what is streamed when, and what becomes of a question if it fails."""
+"""Questions with a language model over HTTP: when text is streamed, and what is saved when the model fails."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ import psycopg
 import pytest
 
 from functions.web import sse
-from tests.fakes.model_server import FakeModelServer, Reply, answer, answer_json, pieces
-from tests.local_server import Json, LocalServer, Person, problem_of, run_local_server, wait_until
+from tests.support.fakes.model_server import FakeModelServer, Reply, answer, answer_json, pieces
+from tests.support.local_server import Json, LocalServer, Person, problem_of, run_local_server, wait_until
 
 FACTS = "The boiler burns wood chips. It was built by Marta Olsen in 1931. The chimney is forty metres tall."
 QUESTION = "What does the boiler burn?"
@@ -30,13 +30,13 @@ def library(thinking: LocalServer, server: LocalServer) -> Iterator[Person]:
     with thinking.person("asker") as person:
         document_id = person.add_bytes("boiler.txt", FACTS.encode())["id"]
         assert person.follow(document_id)["status"] == "indexed"
-        person.ask(QUESTION)  # the first one waits for imports
+        person.ask(QUESTION)  # the first question waits for imports
         yield person
 
 
 @pytest.fixture
 def asker(library: Person, model: FakeModelServer) -> Person:
-    """Somebody whose next question finds the model in its right mind."""
+    """A user whose next question meets a model without scripted faults."""
     model.requests.clear()
     model.closed_early.clear()
     assert not model._replies
@@ -67,7 +67,7 @@ def streaming(person: Person, query: str = QUESTION, **fields: Any) -> Iterator[
 
 
 def read_timed(response: httpx.Response) -> Timed:
-    """Every network read with the seconds since the first."""
+    """Every network read, with the seconds since the first one."""
     started = time.monotonic()
     return [(time.monotonic() - started, text) for text in response.iter_text()]
 
@@ -98,13 +98,13 @@ def test_text_arrives_while_the_model_is_still_writing(asker: Person, model: Fak
     assert "".join(event.get("text", "") for event in events) == LONG
 
 
-def test_the_conversation_is_known_before_the_first_word(asker: Person) -> None:
+def test_the_conversation_id_is_sent_before_the_first_word(asker: Person) -> None:
     events = stream_all(asker)
     assert list(events[0]) == ["meta"]
     assert events[0]["meta"]["conversation_id"] == events[-1]["conversation_id"] == last_conversation(asker)
 
 
-def test_a_slow_model_is_bridged_with_pings(
+def test_pings_are_sent_while_the_model_is_slow(
     asker: Person, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CHAT-2"""
@@ -116,7 +116,7 @@ def test_a_slow_model_is_bridged_with_pings(
     assert events_of(text)[-1]["mode"] == "model"
 
 
-def test_no_connection_is_held_while_the_model_writes(
+def test_no_database_connection_is_held_while_the_model_writes(
     server: LocalServer, asker: Person, model: FakeModelServer
 ) -> None:
     model.script(Reply(pieces(answer_json((LONG, [])), 20), delay=0.1))
@@ -140,10 +140,10 @@ def test_no_connection_is_held_while_the_model_writes(
     assert states[:-1] == [{"idle"}] * (len(states) - 1)
 
 
-# What the model says
+# Answers of the model
 
 
-def test_a_good_answer_is_cited_and_saved_with_what_it_cost(asker: Person, model: FakeModelServer) -> None:
+def test_an_answer_is_cited_and_saved_with_its_tokens(asker: Person, model: FakeModelServer) -> None:
     """CHAT-4, CHAT-5"""
     given = asker.ask(QUESTION)
     assert given["answer"] == "The boiler burns wood chips. [1]"
@@ -183,7 +183,7 @@ def test_invented_ids_and_quotes_never_reach_the_answer(asker: Person, model: Fa
     ],
     ids=["plain-text", "cut-json", "fenced-json"],
 )
-def test_an_answer_that_is_not_the_json_asked_for_is_still_cited(
+def test_an_answer_that_is_not_the_requested_json_is_still_cited(
     asker: Person, model: FakeModelServer, text: str
 ) -> None:
     """CHAT-5"""
@@ -193,7 +193,7 @@ def test_an_answer_that_is_not_the_json_asked_for_is_still_cited(
     assert [source["quote"] for source in given["sources"]] == ["The boiler burns wood chips."]
 
 
-def test_a_model_that_says_nothing_is_replaced_by_quotation(asker: Person, model: FakeModelServer) -> None:
+def test_an_empty_answer_is_replaced_by_quotations(asker: Person, model: FakeModelServer) -> None:
     """CHAT-6"""
     model.script(Reply(["{}"]))
     given = asker.ask(QUESTION)
@@ -201,7 +201,7 @@ def test_a_model_that_says_nothing_is_replaced_by_quotation(asker: Person, model
     assert "wood chips" in given["answer"]
 
 
-def test_earlier_turns_go_to_the_model_with_the_follow_up(asker: Person, model: FakeModelServer) -> None:
+def test_a_follow_up_is_sent_to_the_model_with_the_earlier_turns(asker: Person, model: FakeModelServer) -> None:
     """CHAT-7"""
     first = asker.ask(QUESTION)
     asker.ask("Who built the boiler?", conversation_id=first["conversation_id"])
@@ -212,7 +212,7 @@ def test_earlier_turns_go_to_the_model_with_the_follow_up(asker: Person, model: 
 def test_questions_without_an_answer_are_not_part_of_the_history(asker: Person, model: FakeModelServer) -> None:
     """CHAT-7"""
     conversation = asker.ask(QUESTION)["conversation_id"]
-    model.script(Reply(status=401), Reply(status=401))  # asked for a query, then for the answer
+    model.script(Reply(status=401), Reply(status=401))  # one request for a query, then one for the answer
     asker.http.post("/api/rag/chat", json={"query": "How tall is the chimney?", "conversation_id": conversation})
     assert asker.ask(OFF_TOPIC, conversation_id=conversation)["mode"] == "guard"
     asker.ask("Who built the boiler?", conversation_id=conversation)
@@ -223,7 +223,7 @@ def test_questions_without_an_answer_are_not_part_of_the_history(asker: Person, 
 # When the model fails
 
 
-def test_a_limited_model_is_asked_again_after_the_time_it_names(asker: Person, model: FakeModelServer) -> None:
+def test_a_rate_limited_model_is_asked_again_after_its_retry_after(asker: Person, model: FakeModelServer) -> None:
     """ING-8"""
     started = time.monotonic()
     model.script(Reply(status=429, headers={"Retry-After": "1"}))
@@ -232,7 +232,9 @@ def test_a_limited_model_is_asked_again_after_the_time_it_names(asker: Person, m
     assert len(model.chats) == 2
 
 
-def test_a_model_that_stays_limited_is_a_429_with_whole_seconds_to_wait(asker: Person, model: FakeModelServer) -> None:
+def test_a_model_that_stays_rate_limited_is_a_429_with_retry_after_in_whole_seconds(
+    asker: Person, model: FakeModelServer
+) -> None:
     model.script(Reply(status=429, headers={"Retry-After": "99.5"}))
     response = asker.http.post("/api/rag/chat", json={"query": QUESTION})
     assert problem_of(response) == (429, "model_rate_limited")
@@ -250,7 +252,7 @@ def test_a_model_that_stays_limited_is_a_429_with_whole_seconds_to_wait(asker: P
     ids=["key", "no-model", "fault", "proxy"],
 )
 @pytest.mark.parametrize("streamed", [False, True], ids=["json", "stream"])
-def test_a_failing_model_is_named_and_the_question_is_kept(
+def test_a_failing_model_is_reported_and_the_question_is_kept(
     asker: Person, model: FakeModelServer, reply: Reply, problem: tuple[int, str], streamed: bool
 ) -> None:
     """CHAT-2, SEC-6"""
@@ -268,7 +270,7 @@ def test_a_failing_model_is_named_and_the_question_is_kept(
     assert [(message["role"], message["content"]) for message in kept] == [("user", QUESTION)]
 
 
-def test_a_model_that_is_not_there_is_said_so(server: LocalServer, library: Person) -> None:
+def test_an_unreachable_model_is_reported(server: LocalServer, library: Person) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         nobody = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
     config = server.services.config
@@ -283,7 +285,7 @@ def test_a_model_that_is_not_there_is_said_so(server: LocalServer, library: Pers
 
 
 @pytest.mark.parametrize("ending", ["cut", "silent", "error"])
-def test_a_connection_that_breaks_in_the_middle_is_an_event_and_what_came_is_kept(
+def test_a_broken_connection_is_an_error_event_and_the_text_so_far_is_kept(
     asker: Person, model: FakeModelServer, ending: Any
 ) -> None:
     """CHAT-2"""
@@ -298,14 +300,16 @@ def test_a_connection_that_breaks_in_the_middle_is_an_event_and_what_came_is_kep
     assert kept["content"].startswith(text)
 
 
-def test_an_answer_cut_at_the_token_limit_is_marked(asker: Person, model: FakeModelServer) -> None:
+def test_an_answer_cut_at_the_token_limit_is_interrupted(asker: Person, model: FakeModelServer) -> None:
     model.script(Reply(pieces(answer_json((LONG, [])))[:12], ending="length"))
     given = asker.ask(QUESTION)
     assert given["status"] == "interrupted"
     assert messages(asker, given["conversation_id"])[1]["status"] == "interrupted"
 
 
-def test_a_reader_who_leaves_stops_the_model_and_keeps_what_came(asker: Person, model: FakeModelServer) -> None:
+def test_a_client_that_disconnects_stops_the_model_and_the_text_so_far_is_kept(
+    asker: Person, model: FakeModelServer
+) -> None:
     """CHAT-2"""
     model.script(Reply(pieces(answer_json((LONG * 20, [])), 8), delay=0.02))
     with streaming(asker) as response:
@@ -322,7 +326,7 @@ def test_a_reader_who_leaves_stops_the_model_and_keeps_what_came(asker: Person, 
     assert 10 < len(kept["content"]) < len(LONG * 10)
 
 
-def test_a_conversation_deleted_while_it_is_answered_stays_deleted(asker: Person, model: FakeModelServer) -> None:
+def test_a_conversation_deleted_during_an_answer_stays_deleted(asker: Person, model: FakeModelServer) -> None:
     model.script(Reply(pieces(answer_json((LONG, [])), 12), delay=0.03))
     with streaming(asker) as response:
         chunks = response.iter_text()
@@ -333,8 +337,8 @@ def test_a_conversation_deleted_while_it_is_answered_stays_deleted(asker: Person
     assert problem_of(asker.http.get(f"/api/rag/conversations/{conversation}/messages")) == (404, "not_found")
 
 
-def test_of_two_questions_at_once_each_keeps_its_answer(asker: Person, model: FakeModelServer) -> None:
-    """CHAT-11: whichever is answered first, in the history, the list, the export and the next prompt."""
+def test_two_concurrent_questions_each_keep_their_answer(asker: Person, model: FakeModelServer) -> None:
+    """CHAT-11: in the history, the list, the export and the next prompt, whichever is answered first."""
     conversation = asker.ask(QUESTION)["conversation_id"]
     model.script(Reply(pieces(answer_json(("Slow words of wood chips.", [])), 4), delay=0.15))
     with streaming(asker, "What exactly does the boiler of the house burn?", conversation_id=conversation) as slow:

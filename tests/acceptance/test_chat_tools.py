@@ -1,4 +1,4 @@
-"""A chat model that looks further by itself: what it finds is cited and saved, inside what the question is asked of."""
+"""A chat model that calls tools: what they find is cited and saved, and stays within the scope of the question."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.model_server import Call, FakeModelServer, Reply, answer, pieces
-from tests.local_server import Json, LocalServer, Person
+from tests.support.fakes.model_server import Call, FakeModelServer, Reply, answer, pieces
+from tests.support.local_server import Json, LocalServer, Person
 
 BOILER = "The boiler burns wood chips. The chimney is forty metres tall."
 LEASE = "The lease of the house in Bergen ends in March 2031."
 NOTE = "The spare key of the boiler room hangs behind the clock."
 FOREIGN = "The neighbour's zeppelin is moored behind the barn."
 QUESTION = "What does the boiler burn?"
-LOOK = Call("document_search", {"query": "When does the lease of the house end?"})
-ENDS = "The lease ends in March 2031."
+SEARCH_CALL = Call("document_search", {"query": "When does the lease of the house end?"})
+LEASE_END = "The lease ends in March 2031."
 QUOTE = "lease of the house in Bergen ends in March 2031"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def narrow(server: LocalServer, thinking: LocalServer) -> Iterator[None]:
-    """One passage is given with the question, so that everything else is found by a tool or not at all."""
+    """Gives the model one passage only, so that it can find everything else by tools alone."""
     with thinking.person("admin", admin=True) as admin:
         admin.http.patch("/api/rag/settings", json={"context_passages": 1})
         yield
         admin.http.patch("/api/rag/settings", json={"context_passages": 8})
-    server.services.forget_policy()  # which may have been read meanwhile, and would be kept for seconds
+    server.services.forget_policy()  # the settings may have been read meanwhile and are cached for seconds
 
 
 @pytest.fixture(scope="module")
@@ -57,22 +57,24 @@ def asker(owned: dict[str, Any], model: FakeModelServer) -> Person:
     return person
 
 
-def told(model: FakeModelServer) -> list[str]:
-    """What the tools said to the model."""
+def tool_results(model: FakeModelServer) -> list[str]:
+    """The results of the tools that the model was sent."""
     return [str(m["content"]) for m in model.chats[-1]["messages"] if m["role"] == "tool"]
 
 
 def lease_answer(owned: dict[str, Any]) -> Reply:
-    return answer((ENDS, [f"{owned['lease']}:0"], [QUOTE]))
+    return answer((LEASE_END, [f"{owned['lease']}:0"], [QUOTE]))
 
 
-def test_what_a_tool_found_is_cited_and_saved(asker: Person, owned: dict[str, Any], model: FakeModelServer) -> None:
+def test_a_passage_found_by_a_tool_is_cited_and_saved(
+    asker: Person, owned: dict[str, Any], model: FakeModelServer
+) -> None:
     """CHAT-9, CHAT-5"""
-    model.script(Reply(["Let me look."], calls=[LOOK]), lease_answer(owned))
+    model.script(Reply(["Let me look."], calls=[SEARCH_CALL]), lease_answer(owned))
     given = asker.ask(QUESTION)
-    assert LEASE in told(model)[0]
+    assert LEASE in tool_results(model)[0]
     assert LEASE not in str(model.chats[0])
-    assert (given["answer"], given["status"], given["mode"]) == (f"{ENDS} [1]", "complete", "model")
+    assert (given["answer"], given["status"], given["mode"]) == (f"{LEASE_END} [1]", "complete", "model")
     (source,) = given["sources"]
     assert (source["file_name"], source["quote"], source["check"]) == ("lease.txt", QUOTE, "exact")
     assert LEASE[source["start_offset"] : source["end_offset"]] == QUOTE
@@ -82,21 +84,23 @@ def test_what_a_tool_found_is_cited_and_saved(asker: Person, owned: dict[str, An
     assert [{key: kept[key] for key in source} for kept in saved["sources"]] == [source]
 
 
-def test_an_answer_after_a_tool_streams_once(asker: Person, owned: dict[str, Any], model: FakeModelServer) -> None:
+def test_an_answer_after_a_tool_call_is_streamed_once(
+    asker: Person, owned: dict[str, Any], model: FakeModelServer
+) -> None:
     """CHAT-2, CHAT-9"""
     long = "I shall look for the lease, since the passages that I was given speak of the boiler and its chimney. " * 3
-    model.script(Reply(pieces(long), calls=[LOOK]), lease_answer(owned))
+    model.script(Reply(pieces(long), calls=[SEARCH_CALL]), lease_answer(owned))
     with asker.http.stream("POST", "/api/rag/chat", json={"query": QUESTION, "stream": True}) as response:
         lines = "".join(response.iter_text()).split("\n\n")
     events = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
     text = "".join(event.get("text", "") for event in events if not event.get("done"))
     assert text.startswith(f"{long.strip()}\n\n")
-    assert text.endswith(ENDS)
-    assert text.count(ENDS) == 1
+    assert text.endswith(LEASE_END)
+    assert text.count(LEASE_END) == 1
     assert events[-1]["sources"][-1]["file_name"] == "lease.txt"
 
 
-def test_a_note_that_was_read_is_cited(asker: Person, owned: dict[str, Any], model: FakeModelServer) -> None:
+def test_a_note_read_by_a_tool_is_cited(asker: Person, owned: dict[str, Any], model: FakeModelServer) -> None:
     """CHAT-9, RET-7"""
     model.script(
         Reply(calls=[Call("note_search", {"query": "key"})]),
@@ -108,7 +112,7 @@ def test_a_note_that_was_read_is_cited(asker: Person, owned: dict[str, Any], mod
     assert "tools" not in model.chats[-1]
 
 
-def test_an_administrator_may_switch_it_off(
+def test_an_administrator_can_switch_tools_off(
     asker: Person, admin: Person, thinking: LocalServer, model: FakeModelServer
 ) -> None:
     """CHAT-9, SET-3"""
@@ -125,8 +129,8 @@ def test_an_administrator_may_switch_it_off(
 @pytest.mark.parametrize(
     ("call", "scope"),
     [
-        (LOOK, "document_ids"),
-        (LOOK, "notebook_id"),
+        (SEARCH_CALL, "document_ids"),
+        (SEARCH_CALL, "notebook_id"),
         (Call("document_search", {"query": "lease", "document_ids": ["lease"]}), "document_ids"),
         (Call("document_search", {"query": "lease", "document_ids": ["lease"]}), "notebook_id"),
         (Call("note_search", {"query": "key"}), "document_ids"),
@@ -135,7 +139,7 @@ def test_an_administrator_may_switch_it_off(
         (Call("note_read", {"note_id": "note"}), "notebook_id"),
     ],
 )
-def test_tools_do_not_reach_beyond_what_the_question_is_asked_of(
+def test_tools_stay_within_the_scope_of_the_question(
     asker: Person, owned: dict[str, Any], model: FakeModelServer, call: Call, scope: str
 ) -> None:
     """CHAT-3, CHAT-9"""
@@ -146,8 +150,8 @@ def test_tools_do_not_reach_beyond_what_the_question_is_asked_of(
     place: Json = {"document_ids": [owned["boiler"]]} if scope == "document_ids" else {scope: owned["notebook_id"]}
     model.script(Reply(calls=[Call(call.name, arguments)]), lease_answer(owned))
     given = asker.ask(QUESTION, **place)
-    assert "2031" not in told(model)[0]
-    assert "clock" not in told(model)[0]
+    assert "2031" not in tool_results(model)[0]
+    assert "clock" not in tool_results(model)[0]
     assert "lease.txt" not in {source["file_name"] for source in given["sources"]}
 
 
@@ -160,7 +164,7 @@ def test_tools_do_not_reach_beyond_what_the_question_is_asked_of(
         Call("note_read", {"note_id": "secret"}),
     ],
 )
-def test_tools_never_reach_what_belongs_to_somebody_else(
+def test_tools_never_return_another_users_content(
     asker: Person, owned: dict[str, Any], model: FakeModelServer, call: Call
 ) -> None:
     """SEC-2, SEC-3, CHAT-9"""
@@ -170,7 +174,7 @@ def test_tools_never_reach_what_belongs_to_somebody_else(
     }
     model.script(Reply(calls=[Call(call.name, arguments)]), answer((FOREIGN, [f"{owned['foreign']}:0"])))
     given = asker.ask(QUESTION)
-    assert "moored" not in told(model)[0]
+    assert "moored" not in tool_results(model)[0]
     assert given["sources"] == []
 
 
@@ -182,11 +186,11 @@ def test_tools_never_reach_what_belongs_to_somebody_else(
         [Call("document_search", {"query": "\x00"})],
         [Call("document_search", {"query": "x" * 4000, "filters": {"author": "\\m(.*"}})],
         [Call("note_read", {"note_id": "00000000-0000-4000-8000-000000000000", "offset": 10**30})],
-        [LOOK] * 40,
+        [SEARCH_CALL] * 40,
     ],
     ids=["invented", "broken", "unstorable", "hostile", "nowhere", "many"],
 )
-def test_odd_calls_cost_a_round_and_not_the_answer(
+def test_invalid_calls_use_up_a_round_but_the_answer_comes(
     asker: Person, owned: dict[str, Any], model: FakeModelServer, calls: list[Call]
 ) -> None:
     """CHAT-9"""
@@ -194,4 +198,4 @@ def test_odd_calls_cost_a_round_and_not_the_answer(
     model.script(Reply(calls=made), answer(("The boiler burns wood chips.", [f"{owned['boiler']}:0"])))
     given = asker.ask(QUESTION)
     assert (given["status"], given["sources"][0]["file_name"]) == ("complete", "boiler.txt")
-    assert all(told(model))
+    assert all(tool_results(model))

@@ -1,4 +1,4 @@
-"""What earlier answers say of their sources once these were read again, replaced, put away or deleted."""
+"""The state of the sources of earlier answers after the sources were reindexed, replaced, trashed or deleted."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from functions.adapters.postgres import cited_sources, conversations
-from tests import documents
-from tests.acceptance import writing
-from tests.local_server import Json, LocalServer, Person, problem_of, wait_until
+from functions.adapters.postgres import cited_sources, messages
+from tests.acceptance.support import writing
+from tests.support import documents
+from tests.support.local_server import Json, LocalServer, Person, problem_of, wait_until
 
 FACT = "The boiler burns wood chips in winter."
 QUESTION = "What does the boiler burn in winter?"
 
 
 def sources_of(person: Person, asked: Json) -> list[Json]:
-    """The sources of the last answer, as the conversation is read now."""
+    """The sources of the last answer as the conversation shows them now."""
     sources: list[Json] = person.get(f"/conversations/{asked['conversation_id']}/messages")["items"][-1]["sources"]
     return sources
 
@@ -27,7 +27,7 @@ def source_of(person: Person, asked: Json) -> Json:
     return source
 
 
-def news_of(person: Person, asked: Json) -> tuple[Any, ...]:
+def state_of(person: Person, asked: Json) -> tuple[Any, ...]:
     source = source_of(person, asked)
     return source["state"], source["superseded_by"], source["place"]
 
@@ -39,7 +39,7 @@ def page_text(person: Person, source: Json) -> str:
 
 
 def upload(person: Person, content: str, name: str = "boiler.txt", **fields: Any) -> tuple[Json, str]:
-    """The ticket, with which other bytes can be stored in the same place, and the document's id."""
+    """The upload ticket, which can store other bytes at the same path, and the document's id."""
     ticket = person.announce(name, content.encode(), **fields).json()
     assert person.put(ticket, content.encode()).is_success
     document = person.follow(person.post(f"/documents/{ticket['document']['id']}/finalize")["id"])
@@ -48,7 +48,7 @@ def upload(person: Person, content: str, name: str = "boiler.txt", **fields: Any
 
 
 def store_again(person: Person, ticket: Json, content: str) -> None:
-    """Other text in the place of the old, until it is indexed."""
+    """Overwrites the text and waits until the new text is indexed."""
     document_id = ticket["document"]["id"]
     before = person.get(f"/documents/{document_id}")["indexed_at"]
     assert person.put(ticket, content.encode()).is_success
@@ -57,7 +57,7 @@ def store_again(person: Person, ticket: Json, content: str) -> None:
 
 
 class CountingConnection:
-    """Counts the statements that are sent over a connection."""
+    """Counts the statements sent over a connection."""
 
     def __init__(self, connection: Any) -> None:
         self.connection, self.count = connection, 0
@@ -74,25 +74,25 @@ def test_the_states_of_a_page_of_messages_take_one_statement(server: LocalServer
     for _ in range(3):
         ada.ask(QUESTION, conversation_id=conversation_id)
     with server.services.database.as_user(ada.user) as connection:
-        messages, _ = conversations.list_messages(connection, conversation_id, 50, None)
+        rows, _ = messages.list_messages(connection, conversation_id, 50, None)
         counting: Any = CountingConnection(connection)
-        described = cited_sources.describe(counting, messages)
+        described = cited_sources.describe(counting, rows)
     assert [source["state"] for message in described for source in message["sources"]] == ["current"] * 4
     assert counting.count == 1
 
 
-# Read again
+# Reindexed
 
 
-def test_a_source_that_is_read_again_stands_where_it_stood(ada: Person) -> None:
+def test_a_source_reindexed_without_a_change_is_unchanged(ada: Person) -> None:
     """LIB-7, LIB-8"""
     _, document_id = upload(ada, FACT)
     asked = ada.ask(QUESTION)
-    assert news_of(ada, asked) == ("current", None, "unchanged")
+    assert state_of(ada, asked) == ("current", None, "unchanged")
     before = ada.get(f"/documents/{document_id}")["indexed_at"]
     ada.post(f"/documents/{document_id}/reindex")
     wait_until(lambda: ada.get(f"/documents/{document_id}")["indexed_at"] != before)
-    assert news_of(ada, asked) == ("current", None, "unchanged")
+    assert state_of(ada, asked) == ("current", None, "unchanged")
 
 
 @pytest.mark.parametrize(
@@ -106,12 +106,12 @@ def test_a_source_that_is_read_again_stands_where_it_stood(ada: Person) -> None:
     ],
     ids=["moved", "other-line-ends"],
 )
-def test_words_that_stand_elsewhere_now_are_found_again(ada: Person, text: str, words: str) -> None:
+def test_a_quote_that_moved_is_found_at_its_new_place(ada: Person, text: str, words: str) -> None:
     """LIB-8, CHAT-5"""
     ticket, _ = upload(ada, FACT)
     asked = ada.ask(QUESTION)
     store_again(ada, ticket, text)
-    assert news_of(ada, asked) == ("current", None, "moved")
+    assert state_of(ada, asked) == ("current", None, "moved")
     source = source_of(ada, asked)
     assert page_text(ada, source)[source["start_offset"] : source["end_offset"]] == source["quote"] == words
 
@@ -121,18 +121,18 @@ LONG = "Another line of words that says nothing.\n" * 1_500
 
 
 @pytest.mark.parametrize("words", [FACT, FACT.replace("wood chips", "wood\nchips")], ids=["same", "other-line-ends"])
-def test_words_that_moved_by_many_pages_are_found_again(ada: Person, words: str) -> None:
+def test_a_quote_that_moved_by_many_pages_is_found(ada: Person, words: str) -> None:
     """LIB-8, CHAT-5"""
     ticket, _ = upload(ada, FACT)
     asked = ada.ask(QUESTION)
     store_again(ada, ticket, LONG + words)
-    assert news_of(ada, asked) == ("current", None, "moved")
+    assert state_of(ada, asked) == ("current", None, "moved")
     source = source_of(ada, asked)
     assert source["page_start"] > 2
     assert page_text(ada, source)[source["start_offset"] : source["end_offset"]] == source["quote"] == words
 
 
-def test_a_short_quotation_is_not_taken_for_the_same_words_far_away(server: LocalServer, ada: Person) -> None:
+def test_a_short_quote_is_not_matched_far_from_its_old_place(server: LocalServer, ada: Person) -> None:
     """LIB-8"""
     ticket, _ = upload(ada, FACT)
     asked = ada.ask(QUESTION)
@@ -142,15 +142,15 @@ def test_a_short_quotation_is_not_taken_for_the_same_words_far_away(server: Loca
             (asked["message_id"],),
         )
     store_again(ada, ticket, f"{LONG} wood chips")
-    assert news_of(ada, asked) == ("current", None, "lost")
+    assert state_of(ada, asked) == ("current", None, "lost")
 
 
-def test_words_that_stand_there_no_longer_are_marked_and_kept(ada: Person) -> None:
+def test_a_quote_whose_words_are_gone_is_marked_lost_and_kept(ada: Person) -> None:
     """LIB-8"""
     ticket, _ = upload(ada, FACT)
     asked = ada.ask(QUESTION)
     store_again(ada, ticket, "The boiler burns peat bricks in summer.")
-    assert news_of(ada, asked) == ("current", None, "lost")
+    assert state_of(ada, asked) == ("current", None, "lost")
     (cited,) = asked["sources"]
     assert source_of(ada, asked) == cited | {"state": "current", "superseded_by": None, "place": "lost"}
     exported = ada.http.get(f"/api/rag/conversations/{asked['conversation_id']}/export").text
@@ -160,12 +160,12 @@ def test_words_that_stand_there_no_longer_are_marked_and_kept(ada: Person) -> No
 # Replaced
 
 
-def test_a_superseded_source_names_the_new_version_and_still_opens(ada: Person, tmp_path: Path) -> None:
+def test_a_superseded_source_names_its_new_version_and_can_still_be_read(ada: Person, tmp_path: Path) -> None:
     """LIB-5, LIB-8, LIB-9"""
     ada.add(documents.make_pdf(tmp_path / "boiler.pdf", FACT))
     asked = ada.ask(QUESTION)
     newer = ada.add(documents.make_pdf(tmp_path / "boiler.pdf", "The boiler burns peat bricks in winter."))
-    assert news_of(ada, asked) == ("superseded", newer["id"], "unchanged")
+    assert state_of(ada, asked) == ("superseded", newer["id"], "unchanged")
     source = source_of(ada, asked)
     place = {"start": source["start_offset"], "end": source["end_offset"]}
     assert page_text(ada, source)[place["start"] : place["end"]] == source["quote"] == FACT
@@ -173,7 +173,7 @@ def test_a_superseded_source_names_the_new_version_and_still_opens(ada: Person, 
     assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
 
 
-# Gone
+# Deleted
 
 
 def test_a_deleted_source_stays_readable_from_the_answer(ada: Person) -> None:
@@ -203,11 +203,11 @@ def test_a_note_in_the_trash_and_its_attachments_count_as_deleted_until_restored
     of_note, of_document = ada.ask("How tall is the chimney?", note_id=note_id), ada.ask(QUESTION, note_id=note_id)
     both = [of_note, of_document]
     assert [{s["source"] for s in asked["sources"]} for asked in both] == [{"note"}, {"document"}]
-    assert [news_of(ada, asked) for asked in both] == [("current", None, "unchanged")] * 2
+    assert [state_of(ada, asked) for asked in both] == [("current", None, "unchanged")] * 2
     ada.post(f"/notes/{note_id}/trash")
-    assert [news_of(ada, asked) for asked in both] == [("deleted", None, None)] * 2
+    assert [state_of(ada, asked) for asked in both] == [("deleted", None, None)] * 2
     ada.post(f"/notes/{note_id}/restore")
-    assert [news_of(ada, asked) for asked in both] == [("current", None, "unchanged")] * 2
+    assert [state_of(ada, asked) for asked in both] == [("current", None, "unchanged")] * 2
 
 
 @pytest.mark.parametrize(
@@ -215,13 +215,13 @@ def test_a_note_in_the_trash_and_its_attachments_count_as_deleted_until_restored
     [(f"Before. {FACT}", "moved"), (LONG + FACT, "moved"), ("Peat.", "lost"), ("", "lost")],
     ids=["moved", "far", "other", "empty"],
 )
-def test_a_note_that_was_changed_says_whether_its_words_still_stand(ada: Person, content: str, place: str) -> None:
+def test_a_changed_note_says_whether_its_quote_is_still_there(ada: Person, content: str, place: str) -> None:
     """LIB-8"""
     note_id = writing.write(ada, FACT)["id"]
     asked = ada.ask(QUESTION)
     ada.http.patch(f"/api/rag/notes/{note_id}", json={"content": content}).raise_for_status()
     assert ada.get(f"/notes/{note_id}", wait=20)["status"] == ("indexed" if content else "empty")
-    assert news_of(ada, asked) == ("current", None, place)
+    assert state_of(ada, asked) == ("current", None, place)
     if place == "moved":
         source = source_of(ada, asked)
         assert page_text(ada, source)[source["start_offset"] : source["end_offset"]] == FACT

@@ -1,4 +1,4 @@
-"""OpenAI's own client, chatting with a library: answers, streams, scopes, histories, errors."""
+"""OpenAI's own client against a library: answers, streams, scopes, histories, errors."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
 from functions.runtime import asking
 from functions.web import sse
-from tests.fakes.model_server import FakeModelServer, Reply, answer, answer_json, pieces
-from tests.local_server import Json, LocalServer, Person
+from tests.support.fakes.model_server import FakeModelServer, Reply, answer, answer_json, pieces
+from tests.support.local_server import Json, LocalServer, Person
 
 FACTS = "The boiler burns wood chips. It was built by Marta Olsen in 1931. The chimney is forty metres tall."
 QUESTION = "What does the boiler burn?"
@@ -27,7 +27,7 @@ SOURCES = f"\n\n**Sources**\n\n1. **boiler.txt**, part 1 (exact)\n\n   > {ANSWER
 
 
 class Chatter:
-    """Somebody with OpenAI's client and nothing else."""
+    """A user who has only OpenAI's client."""
 
     def __init__(self, person: Person) -> None:
         self.person = person
@@ -47,7 +47,7 @@ class Chatter:
             return list(stream)
 
     def post(self, body: Any) -> httpx.Response:
-        """Without the client, which would not send everything."""
+        """Posts without the client, which refuses to send some bodies."""
         return self.person.http.post("/v1/chat/completions", json=body)
 
 
@@ -55,12 +55,12 @@ def open_client(person: Person, token: str) -> openai.OpenAI:
     return openai.OpenAI(base_url=f"{person.server.base_url}/v1", api_key=token, max_retries=0)
 
 
-def said(text: str) -> Json:
+def assistant_message(text: str) -> Json:
     return {"role": "assistant", "content": text}
 
 
-def ours(completion: Any) -> Json:
-    """Our own field of an answer."""
+def ibid_field(completion: Any) -> Json:
+    """The field `ibid` of an answer."""
     return dict(completion.ibid)
 
 
@@ -68,12 +68,12 @@ def text_of(completion: ChatCompletion) -> str:
     return completion.choices[0].message.content or ""
 
 
-def joined(chunks: list[ChatCompletionChunk]) -> str:
+def join_texts(chunks: list[ChatCompletionChunk]) -> str:
     return "".join(choice.delta.content or "" for chunk in chunks for choice in chunk.choices)
 
 
 def turns(model: FakeModelServer) -> list[tuple[str, str]]:
-    """What the model was told before the question, but for the rules."""
+    """The messages to the model between the rules and the question."""
     return [(message["role"], message["content"]) for message in model.chats[-1]["messages"][1:-1]]
 
 
@@ -87,13 +87,13 @@ def library(thinking: LocalServer, server: LocalServer) -> Iterator[Chatter]:
         assert person.follow(person.add_bytes("boiler.txt", FACTS.encode())["id"])["status"] == "indexed"
         chatter = Chatter(person)
         with chatter.client:
-            chatter.complete(QUESTION)  # the first one waits for imports
+            chatter.complete(QUESTION)  # the first question waits for imports
             yield chatter
 
 
 @pytest.fixture
 def chatter(library: Chatter, model: FakeModelServer) -> Chatter:
-    """Somebody whose next question finds the model in its right mind."""
+    """A user whose next question meets a model without scripted faults."""
     model.requests.clear()
     model.closed_early.clear()
     assert not model._replies
@@ -102,7 +102,7 @@ def chatter(library: Chatter, model: FakeModelServer) -> Chatter:
 
 @pytest.fixture
 def quoter(ada: Person) -> Iterator[Chatter]:
-    """Somebody on a server without a model, with nothing in the library."""
+    """A user with an empty library on a server without a model."""
     chatter = Chatter(ada)
     with chatter.client:
         yield chatter
@@ -111,7 +111,7 @@ def quoter(ada: Person) -> Iterator[Chatter]:
 # The models
 
 
-def test_the_library_is_the_one_model(chatter: Chatter) -> None:
+def test_the_list_of_models_is_the_library_alone(chatter: Chatter) -> None:
     """CHAT-10"""
     (listed,) = chatter.client.models.list().data
     assert listed == chatter.client.models.retrieve("ibid")
@@ -121,7 +121,7 @@ def test_the_library_is_the_one_model(chatter: Chatter) -> None:
 # Whole answers
 
 
-def test_an_answer_is_a_completion_with_marks_and_the_list_of_its_sources(chatter: Chatter) -> None:
+def test_an_answer_is_a_completion_with_marks_and_a_list_of_sources(chatter: Chatter) -> None:
     """CHAT-10"""
     given = chatter.complete(QUESTION)
     (choice,) = given.choices
@@ -132,9 +132,9 @@ def test_an_answer_is_a_completion_with_marks_and_the_list_of_its_sources(chatte
     assert abs(given.created - time.time()) < 60
 
 
-def test_what_the_protocol_has_no_place_for_stands_under_our_name(chatter: Chatter) -> None:
+def test_fields_that_openais_protocol_lacks_are_under_ibid(chatter: Chatter) -> None:
     """CHAT-5"""
-    found = ours(chatter.complete(QUESTION))
+    found = ibid_field(chatter.complete(QUESTION))
     (section,), (source,) = found["sections"], found["sources"]
     assert {key: found[key] for key in found.keys() - {"sections", "sources"}} == {
         "scope": {"kind": "library"},
@@ -161,36 +161,40 @@ def test_the_usage_is_what_the_model_server_counted(chatter: Chatter, model: Fak
     assert usage.total_tokens == usage.prompt_tokens + usage.completion_tokens
 
 
-def test_without_a_model_the_answer_is_quoted_and_costs_nothing(quoter: Chatter) -> None:
+def test_an_answer_without_a_model_is_quoted_and_uses_no_tokens(quoter: Chatter) -> None:
     """CHAT-6"""
     assert quoter.person.follow(quoter.person.add_bytes("boiler.txt", ANSWER.encode())["id"])["status"] == "indexed"
     given = quoter.complete(QUESTION)
-    assert (text_of(given), ours(given)["mode"]) == (f"{ANSWER} [1]{SOURCES}", "extractive")
+    assert (text_of(given), ibid_field(given)["mode"]) == (f"{ANSWER} [1]{SOURCES}", "extractive")
     assert given.usage is not None
     assert (given.usage.prompt_tokens, given.usage.completion_tokens, given.usage.total_tokens) == (0, 0, 0)
-    assert joined(quoter.stream(QUESTION)) == ANSWER + SOURCES
+    assert join_texts(quoter.stream(QUESTION)) == ANSWER + SOURCES
 
 
-def test_a_question_that_the_library_does_not_answer_stops_at_the_guard(
+def test_a_question_that_the_library_cannot_answer_is_refused_by_the_guard(
     chatter: Chatter, model: FakeModelServer
 ) -> None:
     """RET-8"""
     given = chatter.complete(OFF_TOPIC)
-    assert (given.choices[0].finish_reason, ours(given)["mode"], ours(given)["status"]) == ("stop", "guard", "guarded")
-    assert ours(given)["sources"] == []
-    assert joined(chatter.stream(OFF_TOPIC)) == text_of(given)
+    assert (given.choices[0].finish_reason, ibid_field(given)["mode"], ibid_field(given)["status"]) == (
+        "stop",
+        "guard",
+        "guarded",
+    )
+    assert ibid_field(given)["sources"] == []
+    assert join_texts(chatter.stream(OFF_TOPIC)) == text_of(given)
     assert model.chats == []
 
 
-def test_an_answer_cut_at_the_token_limit_says_so(chatter: Chatter, model: FakeModelServer) -> None:
+def test_an_answer_cut_at_the_token_limit_has_finish_reason_length(chatter: Chatter, model: FakeModelServer) -> None:
     model.script(*[Reply(pieces(answer_json((LONG, [])))[:12], ending="length")] * 2)
     given, chunks = chatter.complete(QUESTION), chatter.stream(QUESTION)
-    assert (given.choices[0].finish_reason, ours(given)["status"]) == ("length", "interrupted")
-    assert (chunks[-1].choices[0].finish_reason, ours(chunks[-1])["status"]) == ("length", "interrupted")
+    assert (given.choices[0].finish_reason, ibid_field(given)["status"]) == ("length", "interrupted")
+    assert (chunks[-1].choices[0].finish_reason, ibid_field(chunks[-1])["status"]) == ("length", "interrupted")
     assert "*This answer was interrupted before it was complete.*" in text_of(given)
 
 
-def test_fields_that_mean_nothing_to_a_library_are_ignored(chatter: Chatter) -> None:
+def test_parameters_without_a_meaning_for_a_library_are_ignored(chatter: Chatter) -> None:
     tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
     given = chatter.complete(
         QUESTION,
@@ -208,7 +212,7 @@ def test_fields_that_mean_nothing_to_a_library_are_ignored(chatter: Chatter) -> 
     assert text_of(given).startswith(ANSWER)
 
 
-def test_the_question_may_come_in_parts(chatter: Chatter, model: FakeModelServer) -> None:
+def test_a_question_may_be_sent_as_content_parts(chatter: Chatter, model: FakeModelServer) -> None:
     parts = [{"type": "text", "text": "What does"}, {"type": "text", "text": "the boiler burn?"}]
     assert text_of(chatter.complete({"role": "user", "content": parts})).startswith(ANSWER)
     assert model.chats[-1]["messages"][-1]["content"].endswith("Question: What does\nthe boiler burn?")
@@ -226,21 +230,21 @@ def test_text_arrives_while_the_model_is_still_writing(chatter: Chatter, model: 
     texts = [at for at, chunk in timed if chunk.choices[0].delta.content]
     assert len(texts) >= 10
     assert texts[-1] - texts[0] > 0.03 * len(written) / 2
-    assert joined([chunk for _, chunk in timed]).startswith(f"{LONG}\n\n**Sources**\n\n1. **boiler.txt**, part 1")
+    assert join_texts([chunk for _, chunk in timed]).startswith(f"{LONG}\n\n**Sources**\n\n1. **boiler.txt**, part 1")
 
 
-def test_a_stream_begins_with_the_role_and_ends_with_a_reason_and_the_sources(chatter: Chatter) -> None:
+def test_a_stream_begins_with_the_role_and_ends_with_the_sources_and_finish_reason(chatter: Chatter) -> None:
     """CHAT-10"""
     first, *middle, last = chatter.stream(QUESTION)
     assert (first.choices[0].delta.role, first.choices[0].delta.content) == ("assistant", "")
-    assert joined([first, *middle, last]) == ANSWER + SOURCES
+    assert join_texts([first, *middle, last]) == ANSWER + SOURCES
     assert [chunk.choices[0].finish_reason for chunk in (first, *middle)] == [None] * (1 + len(middle))
     assert (last.choices[0].finish_reason, last.choices[0].delta.content) == ("stop", None)
-    assert ours(last)["sources"][0]["quote"] == ANSWER
+    assert ibid_field(last)["sources"][0]["quote"] == ANSWER
     assert len({(chunk.id, chunk.created, chunk.model, chunk.object) for chunk in (first, *middle, last)}) == 1
 
 
-def test_the_usage_of_a_stream_comes_last_where_it_is_asked_for(chatter: Chatter, model: FakeModelServer) -> None:
+def test_the_usage_of_a_stream_is_sent_last_on_request(chatter: Chatter, model: FakeModelServer) -> None:
     *others, last = chatter.stream(QUESTION, stream_options={"include_usage": True})
     assert [chunk.usage for chunk in others] == [None] * len(others)
     assert others[-1].choices[0].finish_reason == "stop"
@@ -249,7 +253,7 @@ def test_the_usage_of_a_stream_comes_last_where_it_is_asked_for(chatter: Chatter
     assert last.usage.total_tokens == last.usage.prompt_tokens + last.usage.completion_tokens > 0
 
 
-def test_a_slow_model_is_bridged_with_comments_that_clients_skip(
+def test_comments_that_clients_skip_are_sent_while_the_model_is_slow(
     chatter: Chatter, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sse, "PING_SECONDS", 0.1)
@@ -258,11 +262,11 @@ def test_a_slow_model_is_bridged_with_comments_that_clients_skip(
     assert raw.headers["content-type"].startswith("text/event-stream")
     assert raw.text.count(": ping\n\n") >= 3
     assert raw.text.endswith("data: [DONE]\n\n")
-    assert joined(chatter.stream(QUESTION)).startswith(LONG)
+    assert join_texts(chatter.stream(QUESTION)).startswith(LONG)
 
 
 @pytest.mark.parametrize("ending", ["cut", "silent", "error"])
-def test_a_stream_that_breaks_is_an_error_of_the_client(chatter: Chatter, model: FakeModelServer, ending: Any) -> None:
+def test_a_broken_stream_raises_an_error_in_the_client(chatter: Chatter, model: FakeModelServer, ending: Any) -> None:
     """CHAT-2"""
     model.script(Reply(pieces(answer_json((LONG, [])))[:12], ending=ending))
     seen: list[ChatCompletionChunk] = []
@@ -271,12 +275,10 @@ def test_a_stream_that_breaks_is_an_error_of_the_client(chatter: Chatter, model:
     assert broken.value.code == "model_unavailable"
     assert broken.value.type == "server_error"
     with chatter.create(QUESTION, stream=True) as again:
-        assert joined(list(again)) == ANSWER + SOURCES
+        assert join_texts(list(again)) == ANSWER + SOURCES
 
 
-def test_what_came_before_a_break_was_sent_and_no_reason_to_stop_is_given(
-    chatter: Chatter, model: FakeModelServer
-) -> None:
+def test_a_broken_stream_has_its_text_so_far_and_no_finish_reason(chatter: Chatter, model: FakeModelServer) -> None:
     model.script(Reply(pieces(answer_json((LONG, [])))[:12], ending="cut"))
     *chunks, error, done, rest = chatter.post(question_body(stream=True)).text.split("\n\n")
     written = [json.loads(chunk.removeprefix("data: ")) for chunk in chunks]
@@ -288,7 +290,7 @@ def test_what_came_before_a_break_was_sent_and_no_reason_to_stop_is_given(
     assert (done, rest) == ("data: [DONE]", "")
 
 
-def test_a_reader_who_leaves_stops_the_model(chatter: Chatter, model: FakeModelServer) -> None:
+def test_a_client_that_disconnects_stops_the_model(chatter: Chatter, model: FakeModelServer) -> None:
     """CHAT-2"""
     model.script(Reply(pieces(answer_json((LONG * 20, [])), 8), delay=0.02))
     with chatter.create(QUESTION, stream=True) as stream:
@@ -298,23 +300,23 @@ def test_a_reader_who_leaves_stops_the_model(chatter: Chatter, model: FakeModelS
     assert model.closed_early.wait(5)
 
 
-# What was said before
+# History
 
 
-def test_the_earlier_turns_that_are_sent_go_to_the_model(chatter: Chatter, model: FakeModelServer) -> None:
+def test_earlier_turns_in_the_request_are_sent_to_the_model(chatter: Chatter, model: FakeModelServer) -> None:
     """CHAT-7"""
     first = text_of(chatter.complete(QUESTION))
     system = {"role": "system", "content": "You are a pirate."}
-    chatter.complete(system, QUESTION, said(first), "Who built the boiler?")
+    chatter.complete(system, QUESTION, assistant_message(first), "Who built the boiler?")
     assert turns(model) == [("user", QUESTION), ("assistant", ANSWER)]
     assert "pirate" not in json.dumps(model.chats[-1])
 
 
-def test_a_follow_up_is_searched_as_it_is_meant(chatter: Chatter, model: FakeModelServer) -> None:
+def test_a_follow_up_is_searched_as_rewritten(chatter: Chatter, model: FakeModelServer) -> None:
     """CHAT-7"""
     model.script("Who built the boiler?")
-    given = chatter.complete(QUESTION, said(f"{ANSWER} [1]{SOURCES}"), "And who made it?")
-    assert (ours(given)["search_query"], ours(given)["mode"]) == ("Who built the boiler?", "model")
+    given = chatter.complete(QUESTION, assistant_message(f"{ANSWER} [1]{SOURCES}"), "And who made it?")
+    assert (ibid_field(given)["search_query"], ibid_field(given)["mode"]) == ("Who built the boiler?", "model")
     rewriting, answering = model.chats
     assert "boiler.txt" not in json.dumps(rewriting)
     assert answering["messages"][-1]["content"].endswith("Question: And who made it?")
@@ -325,33 +327,33 @@ def test_greetings_tools_and_unanswered_questions_are_left_out(chatter: Chatter,
     call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
     chatter.complete(
-        said("How can I help?"),
+        assistant_message("How can I help?"),
         "Hello?",
         QUESTION,
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "1", "content": "42"},
-        said("Wood chips."),
-        said("From Norway."),
+        assistant_message("Wood chips."),
+        assistant_message("From Norway."),
         {"role": "user", "content": [picture]},
         "Who built the boiler?",
     )
     assert turns(model) == [("user", QUESTION), ("assistant", "Wood chips.\n\nFrom Norway.")]
 
 
-def test_no_more_turns_are_given_than_the_settings_say(
+def test_the_number_of_turns_sent_to_the_model_is_a_setting(
     chatter: Chatter, model: FakeModelServer, thinking: LocalServer
 ) -> None:
     """CHAT-7"""
     count = thinking.services.policy().settings.context_turns
-    earlier = [said for at in range(count + 2) for said in (f"Question {at}?", said_at(at))]
+    earlier = [said for at in range(count + 2) for said in (f"Question {at}?", assistant_message_at(at))]
     chatter.complete(*earlier, QUESTION)
     assert [text for _, text in turns(model)] == [
         text for at in range(2, count + 2) for text in (f"Question {at}?", f"Answer {at}.")
     ]
 
 
-def said_at(at: int) -> Json:
-    return said(f"Answer {at}.")
+def assistant_message_at(at: int) -> Json:
+    return assistant_message(f"Answer {at}.")
 
 
 def test_nothing_is_saved(chatter: Chatter, model: FakeModelServer) -> None:
@@ -363,10 +365,10 @@ def test_nothing_is_saved(chatter: Chatter, model: FakeModelServer) -> None:
     assert chatter.person.get("/conversations") == {"items": [], "next_cursor": None}
 
 
-# What is asked
+# Scopes
 
 
-def test_a_question_is_asked_of_what_it_names(chatter: Chatter) -> None:
+def test_a_question_searches_the_scope_it_names(chatter: Chatter) -> None:
     """CHAT-3"""
     person = chatter.person
     notebook = person.post("/notebooks", title="Heating")["id"]
@@ -378,16 +380,16 @@ def test_a_question_is_asked_of_what_it_names(chatter: Chatter) -> None:
     ]
     try:
         for asked, scope in scopes:
-            found = ours(chatter.complete(QUESTION, ibid=asked))
+            found = ibid_field(chatter.complete(QUESTION, ibid=asked))
             assert found["scope"] == scope | {key: asked[key] for key in asked.keys() & {"filters"}}
             assert [source["document_id"] for source in found["sources"]] == [peat]
-        assert ours(chatter.complete(QUESTION, ibid={"filters": {"file_type": "pdf"}}))["mode"] == "guard"
+        assert ibid_field(chatter.complete(QUESTION, ibid={"filters": {"file_type": "pdf"}}))["mode"] == "guard"
     finally:
         person.http.delete(f"/api/rag/documents/{peat}")
 
 
 @pytest.mark.parametrize("name", ["document_ids", "notebook_id", "note_id"])
-def test_what_belongs_to_somebody_else_is_not_there(chatter: Chatter, bob: Person, name: str) -> None:
+def test_another_users_content_is_not_found(chatter: Chatter, bob: Person, name: str) -> None:
     """SEC-3"""
     own = {
         "document_ids": [chatter.person.get("/documents")["items"][0]["id"]],
@@ -409,7 +411,7 @@ def test_a_second_user_finds_nothing(thinking: LocalServer, chatter: Chatter, mo
         stranger = Chatter(person)
         with stranger.client:
             given = stranger.complete(QUESTION)
-    assert (ours(given)["mode"], ours(given)["sources"]) == ("guard", [])
+    assert (ibid_field(given)["mode"], ibid_field(given)["sources"]) == ("guard", [])
     assert "boiler" not in text_of(given)
     assert model.chats == []
 
@@ -441,7 +443,7 @@ IMAGE = [{"type": "text", "text": QUESTION}, {"type": "image_url", "image_url": 
     ("fields", "param", "words"),
     [
         ({"messages": []}, "messages", "there is none"),
-        ({"messages": [said("Hello.")]}, "messages", "there is none"),
+        ({"messages": [assistant_message("Hello.")]}, "messages", "there is none"),
         ({"messages": [{"role": "user", "content": " "}]}, "messages", "empty"),
         ({"messages": [{"role": "user", "content": "a" * 4001}]}, "messages", "4000"),
         ({"messages": [{"role": "user", "content": IMAGE}]}, "messages", "text alone; leave out: image_url"),
@@ -458,7 +460,7 @@ IMAGE = [{"type": "text", "text": QUESTION}, {"type": "image_url", "image_url": 
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_request_that_cannot_be_answered_is_refused_in_words(
+def test_an_unanswerable_request_is_refused_with_a_sentence(
     chatter: Chatter, fields: Json, param: str, words: str
 ) -> None:
     """SEC-6"""
@@ -480,7 +482,7 @@ def test_a_request_that_cannot_be_answered_is_refused_in_words(
     ],
     ids=["cut", "not-text", "large", "method", "address"],
 )
-def test_what_no_route_has_looked_at_is_refused_in_the_same_form(
+def test_an_error_before_routing_has_openais_form_too(
     chatter: Chatter, method: str, path: str, content: bytes, expected: tuple[int, str]
 ) -> None:
     headers = {"content-type": "application/json"}
@@ -490,7 +492,7 @@ def test_what_no_route_has_looked_at_is_refused_in_the_same_form(
     assert set(error) == {"message", "type", "param", "code"}
 
 
-def test_a_fault_of_ours_is_told_without_details(chatter: Chatter, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_reported_without_details(chatter: Chatter, monkeypatch: pytest.MonkeyPatch) -> None:
     """SEC-6"""
     monkeypatch.setattr(asking, "ask", lambda *_: 1 / 0)
     with pytest.raises(openai.InternalServerError) as failed:
@@ -508,7 +510,7 @@ def test_a_fault_of_ours_is_told_without_details(chatter: Chatter, monkeypatch: 
     ],
     ids=["key", "fault", "limit"],
 )
-def test_a_failing_model_server_is_named(
+def test_a_failing_model_server_is_reported(
     chatter: Chatter, model: FakeModelServer, reply: Reply, kind: type[openai.APIStatusError], code: str
 ) -> None:
     model.script(reply)
@@ -522,18 +524,18 @@ def test_a_failing_model_server_is_named(
     assert broken.value.code == code
 
 
-def test_a_limited_model_says_how_long_to_wait(chatter: Chatter, model: FakeModelServer) -> None:
+def test_a_rate_limited_model_sets_retry_after(chatter: Chatter, model: FakeModelServer) -> None:
     """OpenAI's clients read the header and ask again."""
     model.script(Reply(status=429, headers={"Retry-After": "99.5"}))
     assert chatter.post(question_body()).headers["retry-after"] == "100"
 
 
-def test_an_error_of_our_own_protocol_stays_a_problem(chatter: Chatter) -> None:
+def test_an_error_of_our_own_protocol_is_a_problem_document(chatter: Chatter) -> None:
     refused = chatter.person.http.post("/api/rag/chat", json={})
     assert refused.headers["content-type"] == "application/problem+json"
 
 
-def test_invented_sources_never_reach_the_list(chatter: Chatter, model: FakeModelServer) -> None:
+def test_invented_sources_are_never_listed(chatter: Chatter, model: FakeModelServer) -> None:
     """CHAT-5"""
     model.script(answer((ANSWER, ["00000000-0000-4000-8000-000000000000:7"], ["It burns pure gold."])))
-    assert joined(chatter.stream(QUESTION)) == ANSWER + SOURCES
+    assert join_texts(chatter.stream(QUESTION)) == ANSWER + SOURCES

@@ -1,6 +1,6 @@
-"""The robustness corpus through a server and a worker of its own; `make corpus` runs it whole, which takes minutes.
+"""Part of the robustness corpus through its own server and worker; `make corpus` runs all of it, which takes minutes.
 
-Here each pair of an expectation and a kind of file is there once: 36 files of 244, always the same.
+Each pair of an expectation and a kind of file occurs once here: always the same 36 files of 244.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import pytest
 
 from tests.corpus import manifest
 from tests.corpus.run import Result, run_corpus
-from tests.requirements import need_corpus, need_tesseract
+from tests.support.requirements import need_corpus, need_tesseract
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Workers and databases are killed at any moment; what comes out is what would have come out anyway, byte for byte."""
+"""Workers and databases are killed at random moments; the result equals that of an uninterrupted run, byte for byte."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ import pytest
 from functions import sweeper
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models, ports
-from functions.local import embedded_postgres, migrate
-from functions.local import worker as local_worker
-from tests import database as database_servers
-from tests.acceptance import prose, workplace
-from tests.acceptance.workplace import Workplace, open_workplace, wait_for
+from functions.local.database import embedded_postgres, migrate
+from functions.local.server import worker as local_worker
+from tests.acceptance.support import prose, workplace
+from tests.acceptance.support.workplace import Workplace, open_workplace, wait_for
+from tests.support import database as database_servers
 
 KILLS = 50
-KEEPERS = 2
+SUPERVISORS = 2
 LONGEST_START, LONGEST_WORK = 1.0, 1.6
 NOTE = ("A note on valleys", prose.write_markdown("valleys", 6))
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Documents that take from one batch to eight, of three formats."""
+    """Documents in three formats that take one to eight batches."""
     folder = tmp_path_factory.mktemp("files")
     for pages in (3, 17, 30, 64):
         prose.make_book(folder / f"book of {pages}.pdf", pages)
@@ -50,15 +50,15 @@ Contents = dict[str, dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
-def undisturbed(
+def uninterrupted(
     clusters: database_servers.Clusters, postgres_major: int, files: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Contents]:
-    """What a worker makes of the files that nothing happens to, in a database of its own."""
+    """The contents that an uninterrupted worker stores for the files, in its own database."""
     cluster = clusters.get(postgres_major)
     dsn = cluster.clone()
-    with open_workplace(dsn, tmp_path_factory.mktemp("undisturbed")) as place:
+    with open_workplace(dsn, tmp_path_factory.mktemp("uninterrupted")) as place:
         user = add_everything(place, files)
-        place.work_off()
+        place.run_due_jobs()
         assert set(place.statuses(user).values()) == {"indexed"}
         yield place.contents(user)
     cluster.drop(dsn)
@@ -77,8 +77,8 @@ def add_everything(place: Workplace, files: Path) -> models.User:
     return user
 
 
-class Keeper:
-    """Starts a worker, kills it at a moment of chance, and starts the next one, as a supervisor would."""
+class Supervisor:
+    """Starts a worker, kills it at a random moment, and starts the next one."""
 
     def __init__(self, place: Workplace, user: models.User, seed: int) -> None:
         self._place, self._user, self._random = place, user, random.Random(seed)
@@ -91,7 +91,7 @@ class Keeper:
             process = self._place.start_worker()
             if self._random.random() < 0.2:
                 time.sleep(self._random.uniform(0.05, LONGEST_START))
-            else:  # early moments more often than late ones
+            else:  # kill early more often than late
                 wait_for(partial(self._is_at_work, process.pid), 10)
                 time.sleep(LONGEST_WORK * self._random.random() ** 2)
             self.killed_at_work += self._is_at_work(process.pid)
@@ -102,14 +102,16 @@ class Keeper:
         return self._place.count(f"status = 'running' and holder like '%:{pid}'") > 0
 
 
-def test_fifty_kills_at_any_moment_change_nothing_of_the_result(
-    place: Workplace, files: Path, undisturbed: Contents
+def test_fifty_kills_at_random_moments_do_not_change_the_result(
+    place: Workplace, files: Path, uninterrupted: Contents
 ) -> None:
     """ING-7, ING-10, LIB-2"""
-    place.set("max_attempts", 20)  # a dead worker counts, and here hardly one lives to save what it has done
+    place.set(
+        "max_attempts", 20
+    )  # a dead worker uses up an attempt, and here hardly any lives long enough to save a batch
     user = add_everything(place, files)
-    keepers = [Keeper(place, user, seed) for seed in range(KEEPERS)]
-    threads = [threading.Thread(target=keeper.run, args=(KILLS // KEEPERS,)) for keeper in keepers]
+    keepers = [Supervisor(place, user, seed) for seed in range(SUPERVISORS)]
+    threads = [threading.Thread(target=keeper.run, args=(KILLS // SUPERVISORS,)) for keeper in keepers]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -122,18 +124,16 @@ def test_fifty_kills_at_any_moment_change_nothing_of_the_result(
         worker.wait(15)
     assert sum(keeper.killed_at_work for keeper in keepers) > KILLS / 2
     assert set(place.statuses(user).values()) == {"indexed"}
-    assert place.contents(user) == undisturbed
-    assert place.left_over() == {}
+    assert place.contents(user) == uninterrupted
+    assert place.find_leftovers() == {}
 
 
 # The database
 
 
-def test_a_database_that_is_killed_again_and_again_costs_nothing_but_time(
-    files: Path, undisturbed: Contents, tmp_path: Path
-) -> None:
+def test_repeated_kills_of_the_database_cost_only_time(files: Path, uninterrupted: Contents, tmp_path: Path) -> None:
     """ING-10"""
-    # Not pytest's folder: under root that one is closed to the server's user. Commits are kept: only fsync is off.
+    # Not pytest's folder: root's is closed to the server's user. Only fsync is off, so commits survive a kill.
     with (
         tempfile.TemporaryDirectory(prefix="ibid-test-") as folder,
         embedded_postgres.start(Path(folder).resolve(), settings={"fsync": "off"}) as server,
@@ -153,12 +153,12 @@ def test_a_database_that_is_killed_again_and_again_costs_nothing_but_time(
                 stopping.set()
                 thread.join()
             assert set(place.statuses(user).values()) == {"indexed"}
-            assert place.contents(user) == undisturbed
-            assert place.left_over() == {}
+            assert place.contents(user) == uninterrupted
+            assert place.find_leftovers() == {}
 
 
 def work_through_failures(place: Workplace, stopping: threading.Event) -> None:
-    """The loop of a worker process, whose leases end soon."""
+    """The loop of a worker process, with short leases."""
     while not stopping.is_set():
         with suppress(errors.IbidError):
             replace(place.services.make_worker(), lease_seconds=1).ingest_next()
@@ -178,11 +178,11 @@ def is_idle_again(place: Workplace) -> bool:
     return False
 
 
-# A worker that was thought dead
+# A worker that was presumed dead
 
 
 class Interrupted:
-    """An embedder that, when it is asked for the second time, first lets something else happen."""
+    """An embedder that calls `meanwhile` before its second batch."""
 
     def __init__(self, embedder: ports.Embedder, meanwhile: Callable[[], object]) -> None:
         self._embedder, self._meanwhile, self._calls = embedder, meanwhile, 0
@@ -197,7 +197,7 @@ class Interrupted:
 
 
 def take_over(place: Workplace, seconds: float) -> None:
-    """The lease ends, and another worker with so much time takes the job."""
+    """Expires the lease and lets another worker with this much time take the job."""
     with place.services.database.as_worker() as connection:
         connection.execute("update rag.ingest_jobs set lease_expires_at = now() where status = 'running'")
     other = place.services.make_worker(seconds)
@@ -205,8 +205,8 @@ def take_over(place: Workplace, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("seconds", [3600.0, 0.0], ids=["which-ends-it", "which-only-claims-it"])
-def test_a_slow_worker_whose_job_was_taken_over_writes_nothing_more(
-    place: Workplace, files: Path, undisturbed: Contents, tmp_path: Path, seconds: float
+def test_a_slow_worker_whose_job_was_taken_over_saves_nothing(
+    place: Workplace, files: Path, uninterrupted: Contents, tmp_path: Path, seconds: float
 ) -> None:
     """ING-10"""
     (tmp_path / "one").mkdir()
@@ -220,17 +220,15 @@ def test_a_slow_worker_whose_job_was_taken_over_writes_nothing_more(
     assert outcome.status == "superseded"
     with place.services.database.as_worker() as connection:
         connection.execute("update rag.ingest_jobs set run_after = now() where status = 'queued'")
-    place.work_off()
-    assert place.contents(user) == {"book of 17.pdf": undisturbed["book of 17.pdf"]}
-    assert place.left_over() == {}
+    place.run_due_jobs()
+    assert place.contents(user) == {"book of 17.pdf": uninterrupted["book of 17.pdf"]}
+    assert place.find_leftovers() == {}
 
 
-# A document that kills
+# A document that kills its worker
 
 
-def test_a_document_that_kills_every_worker_is_given_up_and_the_others_are_not(
-    place: Workplace, tmp_path: Path
-) -> None:
+def test_only_the_document_that_kills_every_worker_is_given_up(place: Workplace, tmp_path: Path) -> None:
     """ING-11, OPS-2"""
     for name in ("deadly.md", "harmless.md"):
         (tmp_path / "both").mkdir(exist_ok=True)
@@ -244,13 +242,13 @@ def test_a_document_that_kills_every_worker_is_given_up_and_the_others_are_not(
         die_with(place, str(row["id"]))
         local_worker.release_lost_jobs(place.services)
         sweeper.sweep(place.services)
-    place.work_off()
+    place.run_due_jobs()
     assert place.statuses(user) == {"deadly.md": "failed: worker_lost", "harmless.md": "indexed"}
-    assert place.left_over() == {}
+    assert place.find_leftovers() == {}
 
 
 def die_with(place: Workplace, document_id: str) -> None:
-    """A process takes the job of a document, if it is due, and is gone."""
+    """A process claims the job of a document if it is due, and dies."""
     process = subprocess.Popen([sys.executable, "-c", ""])
     process.wait()
     host = place.services.holder.rpartition(":")[0]

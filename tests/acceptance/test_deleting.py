@@ -1,8 +1,8 @@
-"""A document is worked through again while it answers, and deleted in whatever state it is."""
+"""A document can be searched while it is reindexed, and can be deleted in any state."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,14 +10,14 @@ import pytest
 
 from functions.adapters.postgres import documents as stored_documents
 from functions.core import errors
-from tests import documents
-from tests.acceptance import inside
-from tests.local_server import Json, LocalServer, Person, problem_of
+from tests.acceptance.support import inside
+from tests.support import documents
+from tests.support.local_server import Json, LocalServer, Person, problem_of
 
-# Working through it again
+# Reindexing
 
 
-def test_a_document_answers_while_it_is_worked_through_again(server: LocalServer, ada: Person, tmp_path: Path) -> None:
+def test_a_document_can_be_searched_while_it_is_reindexed(server: LocalServer, ada: Person, tmp_path: Path) -> None:
     """LIB-7"""
     document_id = ada.add(inside.MAKERS["md"](tmp_path))["id"]
     with server.worker.paused():
@@ -30,7 +30,7 @@ def test_a_document_answers_while_it_is_worked_through_again(server: LocalServer
     assert len(ada.get("/search", q="boiler wood")["hits"]) == 1
 
 
-def test_asking_twice_for_the_same_work_queues_it_once(server: LocalServer, ada: Person, tmp_path: Path) -> None:
+def test_a_reindex_requested_twice_is_queued_once(server: LocalServer, ada: Person, tmp_path: Path) -> None:
     document_id = ada.add(inside.MAKERS["md"](tmp_path))["id"]
     with server.worker.paused():
         for _ in range(3):
@@ -38,7 +38,7 @@ def test_asking_twice_for_the_same_work_queues_it_once(server: LocalServer, ada:
         assert inside.count_jobs(server, ada) == 2
 
 
-def test_a_failed_document_can_be_tried_again(server: LocalServer, ada: Person, tmp_path: Path) -> None:
+def test_a_failed_document_can_be_retried(server: LocalServer, ada: Person, tmp_path: Path) -> None:
     """WEB-2"""
     document = ada.add(inside.MAKERS["txt"](tmp_path))
     path = server.services.config.home / "storage" / "documents" / ada.id / document["id"] / "original.txt"
@@ -50,7 +50,7 @@ def test_a_failed_document_can_be_tried_again(server: LocalServer, ada: Person, 
 
 
 @pytest.mark.parametrize("what", ["retry", "reindex"])
-def test_nothing_can_be_worked_through_before_its_bytes_are_there(ada: Person, what: str) -> None:
+def test_a_document_without_bytes_cannot_be_reindexed(ada: Person, what: str) -> None:
     document_id = ada.announce("a.txt").json()["document"]["id"]
     assert problem_of(ada.http.post(f"/api/rag/documents/{document_id}/{what}")) == (409, "conflict")
 
@@ -114,7 +114,7 @@ NOTHING = {"pages": 0, "chunks": 0, "vectors": 0}
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_deleting_in_any_status_leaves_nothing_and_says_what_went(
+def test_deleting_in_any_status_leaves_nothing_and_returns_a_receipt(
     server: LocalServer, ada: Person, status: str, make: Callable[[LocalServer, Person], str], receipt: Json
 ) -> None:
     """LIB-8"""
@@ -129,7 +129,7 @@ def test_deleting_in_any_status_leaves_nothing_and_says_what_went(
     assert inside.count_jobs(server, ada) == 0
 
 
-def test_a_document_deleted_in_the_middle_of_its_ingestion_stays_deleted(
+def test_a_document_deleted_during_its_ingestion_stays_deleted(
     server: LocalServer, ada: Person, tmp_path: Path
 ) -> None:
     """LIB-8"""
@@ -137,7 +137,7 @@ def test_a_document_deleted_in_the_middle_of_its_ingestion_stays_deleted(
         document_id = ada.add_bytes("a.pdf", documents.make_pdf(tmp_path / "a.pdf", *inside.PAGES * 5).read_bytes())[
             "id"
         ]
-        batches = iter([lambda: None, lambda: delete(ada, document_id)])
+        batches: Iterator[Callable[[], object]] = iter([lambda: None, lambda: delete(ada, document_id)])
 
         def start_batch() -> float:
             next(batches)()
@@ -150,7 +150,7 @@ def test_a_document_deleted_in_the_middle_of_its_ingestion_stays_deleted(
     assert (inside.count_jobs(server, ada), inside.stored_files(server, ada)) == (0, [])
 
 
-def test_bytes_that_come_after_the_deletion_are_refused_and_not_kept(server: LocalServer, ada: Person) -> None:
+def test_bytes_uploaded_after_the_deletion_are_refused_and_not_kept(server: LocalServer, ada: Person) -> None:
     """LIB-8"""
     ticket = ada.announce("a.txt").json()
     delete(ada, ticket["document"]["id"])

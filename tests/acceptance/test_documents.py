@@ -1,4 +1,4 @@
-"""A document as a client sees it: followed, read, shown, listed."""
+"""A document as a client sees it: its status, text, page images, and lists."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from uuid import uuid4
 import pytest
 from PIL import Image
 
-from tests import documents
-from tests.acceptance import inside
-from tests.library import HurriedStore
-from tests.local_server import LocalServer, Person, problem_of
+from tests.acceptance.support import inside
+from tests.support import documents
+from tests.support.library import HurriedStore
+from tests.support.local_server import LocalServer, Person, problem_of
 
 
-def highlighted(image: bytes) -> int:
-    """How many pixels are as yellow as a text marker."""
-    picture = Image.open(io.BytesIO(image)).convert("RGB")
-    return sum(n for n, (red, _, blue) in picture.getcolors(1 << 24) or () if red > 200 and blue < 120)
+def count_highlighted_pixels(image: bytes) -> int:
+    """The number of pixels as yellow as a text marker."""
+    colours: Any = Image.open(io.BytesIO(image)).convert("RGB").getcolors(1 << 24) or ()
+    return sum(n for n, (red, _, blue) in colours if red > 200 and blue < 120)
 
 
-# Following
+# Status
 
 
-def test_a_document_says_how_far_it_is(server: LocalServer, ada: Person, tmp_path: Path) -> None:
+def test_a_document_shows_the_progress_of_its_ingestion(server: LocalServer, ada: Person, tmp_path: Path) -> None:
     """LIB-6"""
     with server.worker.paused():
         document = ada.add_bytes("a.pdf", documents.make_pdf(tmp_path / "a.pdf", *inside.PAGES * 5).read_bytes())
@@ -44,7 +44,7 @@ def test_a_document_says_how_far_it_is(server: LocalServer, ada: Person, tmp_pat
     assert ada.follow(document["id"])["page_count"] == 10
 
 
-def test_a_long_poll_answers_when_something_changes(server: LocalServer, ada: Person) -> None:
+def test_a_long_poll_returns_when_the_document_changes(server: LocalServer, ada: Person) -> None:
     """LIB-6"""
     with server.worker.paused():
         document = ada.add_bytes("a.txt", b"The boiler burns wood.")
@@ -58,7 +58,7 @@ def test_a_long_poll_answers_when_something_changes(server: LocalServer, ada: Pe
     assert 0.3 < waited < 5
 
 
-def test_a_long_poll_returns_at_once_when_it_comes_late_and_gives_up_in_time(ada: Person) -> None:
+def test_a_long_poll_returns_at_once_after_a_change_and_at_its_limit_without_one(ada: Person) -> None:
     document = ada.announce("a.txt").json()["document"]
     started = time.monotonic()
     assert ada.get(f"/documents/{document['id']}", wait=20, since="2020-01-01T00:00:00Z") == document
@@ -67,7 +67,7 @@ def test_a_long_poll_returns_at_once_when_it_comes_late_and_gives_up_in_time(ada
     assert 1 <= time.monotonic() - started < 4
 
 
-def test_waiting_longer_than_a_gateway_allows_is_refused(ada: Person) -> None:
+def test_a_wait_longer_than_the_gateway_allows_is_refused(ada: Person) -> None:
     document = ada.announce("a.txt").json()["document"]
     assert problem_of(ada.http.get(f"/api/rag/documents/{document['id']}?wait=60")) == (400, "invalid_input")
 
@@ -77,22 +77,22 @@ def test_waiting_longer_than_a_gateway_allows_is_refused(ada: Person) -> None:
 
 @pytest.fixture(scope="module")
 def report(server: LocalServer, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Somebody with an indexed PDF of two pages, for tests that only look."""
+    """A user with an indexed PDF of two pages, for tests that only read it."""
     with server.person("reader") as person:
         yield person, person.add(inside.MAKERS["pdf"](tmp_path_factory.mktemp("report")))["id"]
 
 
-def test_the_text_is_given_by_page(report: tuple[Person, str]) -> None:
+def test_the_text_is_returned_by_page(report: tuple[Person, str]) -> None:
     """LIB-9"""
     person, document_id = report
-    facts = {"warnings": [], "ocr_confidence": None}
+    facts: dict[str, Any] = {"warnings": [], "ocr_confidence": None}
     pages = [{"page": number, "text": text, **facts} for number, text in enumerate(inside.PAGES, 1)]
     whole = {"document_id": document_id, "page_count": 2, "pages": pages}
     assert person.get(f"/documents/{document_id}/text") == whole
     assert person.get(f"/documents/{document_id}/text", page=2) == whole | {"pages": pages[1:]}
 
 
-def test_a_page_is_shown_with_the_passage_marked(report: tuple[Person, str]) -> None:
+def test_a_page_image_highlights_the_passage(report: tuple[Person, str]) -> None:
     """LIB-9, WEB-4"""
     person, document_id = report
     address = f"/api/rag/documents/{document_id}/pages/1.png"
@@ -100,8 +100,8 @@ def test_a_page_is_shown_with_the_passage_marked(report: tuple[Person, str]) -> 
         person.http.get(address, params=params) for params in ({}, {"start": 4, "end": 11}, {"scale": 0.5})
     )
     assert {answer.headers["content-type"] for answer in (plain, marked, small)} == {"image/png"}
-    assert highlighted(plain.content) == 0
-    assert highlighted(marked.content) > 300
+    assert count_highlighted_pixels(plain.content) == 0
+    assert count_highlighted_pixels(marked.content) > 300
     assert Image.open(io.BytesIO(small.content)).size == (306, 396)
 
 
@@ -122,12 +122,12 @@ def test_a_page_is_shown_with_the_passage_marked(report: tuple[Person, str]) -> 
         ("text?page=0", 400),
     ],
 )
-def test_pages_and_passages_that_do_not_exist_are_said_so(report: tuple[Person, str], path: str, status: int) -> None:
+def test_pages_and_passages_that_do_not_exist_are_not_found(report: tuple[Person, str], path: str, status: int) -> None:
     person, document_id = report
     assert problem_of(person.http.get(f"/api/rag/documents/{document_id}/{path}"))[0] == status
 
 
-def test_only_pdf_pages_are_pictures(ada: Person, tmp_path: Path) -> None:
+def test_only_pdf_pages_have_images(ada: Person, tmp_path: Path) -> None:
     document_id = ada.add(inside.MAKERS["docx"](tmp_path))["id"]
     answer = ada.http.get(f"/api/rag/documents/{document_id}/pages/1.png")
     assert problem_of(answer) == (404, "not_found")
@@ -135,7 +135,7 @@ def test_only_pdf_pages_are_pictures(ada: Person, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file_type", inside.MAKERS)
-def test_a_download_gives_the_very_bytes_under_the_name(ada: Person, tmp_path: Path, file_type: str) -> None:
+def test_a_download_has_the_uploaded_bytes_and_file_name(ada: Person, tmp_path: Path, file_type: str) -> None:
     """LIB-9"""
     path = inside.MAKERS[file_type](tmp_path)
     document_id = ada.add(path)["id"]
@@ -146,7 +146,7 @@ def test_a_download_gives_the_very_bytes_under_the_name(ada: Person, tmp_path: P
     assert download["expires_in"] == 300
 
 
-def test_a_document_without_bytes_has_no_text_picture_or_download(ada: Person) -> None:
+def test_a_document_without_bytes_has_no_text_image_or_download(ada: Person) -> None:
     document_id = ada.announce("a.pdf").json()["document"]["id"]
     assert ada.get(f"/documents/{document_id}/text") == {"document_id": document_id, "page_count": None, "pages": []}
     assert problem_of(ada.http.get(f"/api/rag/documents/{document_id}/pages/1.png")) == (404, "not_found")
@@ -155,9 +155,7 @@ def test_a_document_without_bytes_has_no_text_picture_or_download(ada: Person) -
 
 @pytest.mark.parametrize("value", ["1", "null", "' or 1=1 --", "x" * 300, "%00", "../../etc/passwd"])
 @pytest.mark.parametrize("what", ["documents/{}", "documents/{}/text", "conversations/{}/messages"])
-def test_what_is_no_id_is_answered_like_an_id_that_does_not_exist(
-    report: tuple[Person, str], what: str, value: str
-) -> None:
+def test_a_malformed_id_is_answered_like_an_unknown_id(report: tuple[Person, str], what: str, value: str) -> None:
     """SEC-3"""
     answer = report[0].http.get("/api/rag/" + what.format(value))
     assert problem_of(answer) == (404, "not_found")
@@ -176,7 +174,7 @@ def test_every_spelling_of_an_id_names_the_same_document(ada: Person, spell: Cal
 # Lists
 
 
-def test_a_list_is_newest_first_and_filters(ada: Person, tmp_path: Path) -> None:
+def test_the_list_is_newest_first_and_can_be_filtered(ada: Person, tmp_path: Path) -> None:
     """LIB-6"""
     indexed = ada.add(inside.make_text(tmp_path / "Boiler.md"))["id"]
     failed = ada.add(inside.write(tmp_path / "blank.txt", b" "))["id"]
@@ -192,7 +190,7 @@ def test_a_list_is_newest_first_and_filters(ada: Person, tmp_path: Path) -> None
     assert problem_of(ada.http.get("/api/rag/documents?status=lost")) == (400, "invalid_input")
 
 
-def test_a_list_comes_in_pages_that_lose_and_repeat_nothing(ada: Person) -> None:
+def test_paging_loses_and_repeats_nothing(ada: Person) -> None:
     made = [ada.announce(f"{n}.txt").json()["document"]["id"] for n in range(5)]
     seen: list[str] = []
     cursor = None

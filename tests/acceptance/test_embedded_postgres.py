@@ -1,4 +1,4 @@
-"""The embedded database through what happens to it on people's machines: odd paths, killed processes, other users."""
+"""The embedded database under the conditions of real machines: odd paths, killed processes, other users."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ import psycopg
 import pytest
 
 from functions.core import errors
-from functions.local import embedded_postgres, system_account
-from tests import requirements
+from functions.local.database import embedded_postgres, system_account
+from tests.support import requirements
 
-FAST = {"fsync": "off"}  # and no more: what was committed must survive the killing of a process
-HOLD = """
+FAST = {"fsync": "off"}  # only fsync is off: commits must survive the kill of a process
+HOLD_SERVER = """
 import sys
 from pathlib import Path
 from functions.local import embedded_postgres
@@ -31,23 +31,23 @@ with embedded_postgres.start(Path(sys.argv[1]), settings=embedded_postgres.FAST_
     print(server.pid, server.dsn, flush=True)
     sys.stdin.read()
 """
-STRANGER = 65533
+OTHER_UID = 65533
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """Not pytest's own: under root that one is closed to the server's user, and would be opened to others."""
+    """Not pytest's folder: root's is closed to the server's user, and the server would open it to others."""
     with tempfile.TemporaryDirectory(prefix="ibid test ") as name:
         yield Path(name).resolve()
 
 
 @pytest.fixture
 def hold(folder: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
-    """Starts another process that uses the server until its standard input is closed."""
+    """Starts other processes that use the server until their standard input is closed."""
     with ExitStack() as stack:
 
         def start() -> subprocess.Popen[str]:
-            command = [sys.executable, "-W", "error", "-c", HOLD, str(folder)]
+            command = [sys.executable, "-W", "error", "-c", HOLD_SERVER, str(folder)]
             process = stack.enter_context(
                 subprocess.Popen(
                     command, cwd=requirements.REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -59,8 +59,8 @@ def hold(folder: Path) -> Iterator[Callable[[], subprocess.Popen[str]]]:
         yield start
 
 
-def said(process: subprocess.Popen[str]) -> tuple[int, str]:
-    """What a holding process prints when it has its server: pid and DSN."""
+def read_announcement(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """The pid and DSN that a holding process prints when its server runs."""
     assert process.stdout is not None
     pid, dsn = process.stdout.readline().split()
     return int(pid), dsn
@@ -74,7 +74,7 @@ def ask(dsn: str, question: str = "select 1") -> object:
 
 
 def socket_of(dsn: str) -> Path:
-    return Path(psycopg.conninfo.conninfo_to_dict(dsn)["host"]) / ".s.PGSQL.5432"
+    return Path(str(psycopg.conninfo.conninfo_to_dict(dsn)["host"])) / ".s.PGSQL.5432"
 
 
 def is_gone(pid: int, patience: float = 10) -> bool:
@@ -92,14 +92,14 @@ def kill_server(pid: int) -> None:
 
 
 @pytest.mark.parametrize("major", [18, 16])
-def test_runs_the_version_asked_for_and_has_pgvector(folder: Path, major: int) -> None:
+def test_it_runs_the_requested_version_with_pgvector(folder: Path, major: int) -> None:
     with embedded_postgres.start(folder, major=major, settings=FAST) as server:
         assert str(ask(server.dsn, "show server_version")).startswith(f"{major}.")
         ask(server.dsn, "create extension vector")
         assert ask(server.dsn, "select '[3,4]'::vector <-> '[0,0]'") == 5.0
 
 
-def test_has_settings_for_a_laptop(folder: Path) -> None:
+def test_it_has_settings_for_a_laptop(folder: Path) -> None:
     with embedded_postgres.start(folder) as server:
         names = ("fsync", "jit", "listen_addresses", "max_connections", "server_encoding")
         assert {name: ask(server.dsn, f"show {name}") for name in names} == {
@@ -115,19 +115,19 @@ def test_has_settings_for_a_laptop(folder: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["two words", 'it\'s $HOME "quoted" `x`; &', "été", "x" * 200], ids=["space", "shell", "accents", "long"]
 )
-def test_takes_any_path(folder: Path, name: str) -> None:
+def test_it_accepts_any_path(folder: Path, name: str) -> None:
     with embedded_postgres.start(folder / name, settings=FAST) as server:
         assert ask(server.dsn) == 1
 
 
-def test_ignores_postgres_variables_of_the_shell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_ignores_postgres_variables_of_the_shell(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"PGPORT": "5999", "PGDATA": "/nowhere", "PGDATABASE": "nothing", "PGUSER": "nobody"}.items():
         monkeypatch.setenv(name, value)
     with embedded_postgres.start(folder, settings=FAST) as server:
         assert ask(server.dsn) == 1
 
 
-def test_keeps_its_data(folder: Path) -> None:
+def test_it_keeps_its_data(folder: Path) -> None:
     with embedded_postgres.start(folder, settings=FAST) as server:
         ask(server.dsn, "create table kept as select 7 as n")
         first = server.pid
@@ -137,7 +137,7 @@ def test_keeps_its_data(folder: Path) -> None:
         assert ask(server.dsn, "select n from kept") == 7
 
 
-def test_stops_with_its_last_user_only(folder: Path) -> None:
+def test_it_stops_with_its_last_user(folder: Path) -> None:
     one = embedded_postgres.start(folder, settings=FAST)
     two = embedded_postgres.start(folder, settings=FAST)
     one.stop()
@@ -147,9 +147,11 @@ def test_stops_with_its_last_user_only(folder: Path) -> None:
     assert two.pid is None
 
 
-def test_survives_the_killing_of_its_owner(folder: Path, hold: Callable[[], subprocess.Popen[str]]) -> None:
+def test_it_survives_a_killed_owner_and_stops_with_the_next(
+    folder: Path, hold: Callable[[], subprocess.Popen[str]]
+) -> None:
     owner = hold()
-    pid, dsn = said(owner)
+    pid, dsn = read_announcement(owner)
     ask(dsn, "create table kept as select 7 as n")
     owner.kill()
     owner.wait()
@@ -158,11 +160,11 @@ def test_survives_the_killing_of_its_owner(folder: Path, hold: Callable[[], subp
     assert is_gone(pid), "a dead process must not keep the server alive"
 
 
-def test_goes_on_while_another_process_uses_it(folder: Path, hold: Callable[[], subprocess.Popen[str]]) -> None:
+def test_it_runs_on_while_another_process_uses_it(folder: Path, hold: Callable[[], subprocess.Popen[str]]) -> None:
     user = hold()
-    pid, dsn = said(user)
+    pid, dsn = read_announcement(user)
     killed = hold()
-    assert said(killed)[0] == pid
+    assert read_announcement(killed)[0] == pid
     killed.kill()
     killed.wait()
     embedded_postgres.start(folder, settings=FAST).stop()
@@ -181,7 +183,7 @@ def test_a_forked_child_does_not_stop_it(folder: Path) -> None:
         assert ask(server.dsn) == 1
 
 
-def test_recovers_when_the_server_was_killed(folder: Path) -> None:
+def test_it_recovers_after_a_kill_of_the_server(folder: Path) -> None:
     first = embedded_postgres.start(folder, settings=FAST)
     ask(first.dsn, "create table kept as select 7 as n")
     assert first.pid is not None
@@ -191,7 +193,7 @@ def test_recovers_when_the_server_was_killed(folder: Path) -> None:
     first.stop()
 
 
-def test_a_later_process_with_the_same_number_is_not_taken_for_the_server(folder: Path) -> None:
+def test_a_later_process_with_the_same_pid_is_not_mistaken_for_the_server(folder: Path) -> None:
     first = embedded_postgres.start(folder, settings=FAST)
     assert first.pid is not None
     kill_server(first.pid)
@@ -209,21 +211,21 @@ def test_a_later_process_with_the_same_number_is_not_taken_for_the_server(folder
 
 
 @pytest.mark.parametrize("rest", ["", "123"], ids=["empty", "half"])
-def test_a_half_written_pid_file_is_no_obstacle(folder: Path, rest: str) -> None:
+def test_it_starts_with_a_half_written_pid_file(folder: Path, rest: str) -> None:
     embedded_postgres.start(folder, settings=FAST).stop()
     (folder / "data" / "postmaster.pid").write_text(rest)
     with embedded_postgres.start(folder, settings=FAST) as server:
         assert ask(server.dsn) == 1
 
 
-def test_an_interrupted_creation_is_begun_anew(folder: Path) -> None:
+def test_an_interrupted_creation_is_restarted(folder: Path) -> None:
     (folder / "data.new" / "base").mkdir(parents=True)
     (folder / "data.new" / "PG_VERSION").write_text("18\n")
     with embedded_postgres.start(folder, settings=FAST) as server:
         assert ask(server.dsn) == 1
 
 
-def test_comes_back_when_its_socket_was_cleaned_away(folder: Path) -> None:
+def test_it_restarts_when_its_socket_was_removed(folder: Path) -> None:
     first = embedded_postgres.start(folder, settings=FAST)
     shutil.rmtree(socket_of(first.dsn).parent)
     with embedded_postgres.start(folder, settings=FAST) as server:
@@ -231,9 +233,9 @@ def test_comes_back_when_its_socket_was_cleaned_away(folder: Path) -> None:
         first.stop()
 
 
-def test_processes_that_start_at_once_share_one_server(hold: Callable[[], subprocess.Popen[str]]) -> None:
+def test_processes_that_start_at_the_same_time_share_one_server(hold: Callable[[], subprocess.Popen[str]]) -> None:
     holders = [hold() for _ in range(4)]
-    pids = {said(holder)[0] for holder in holders}
+    pids = {read_announcement(holder)[0] for holder in holders}
     assert len(pids) == 1
     for holder in holders:
         holder.communicate("")
@@ -241,13 +243,13 @@ def test_processes_that_start_at_once_share_one_server(hold: Callable[[], subpro
     assert is_gone(pids.pop())
 
 
-def test_refuses_the_data_of_another_version(folder: Path) -> None:
+def test_it_refuses_the_data_of_another_version(folder: Path) -> None:
     embedded_postgres.start(folder, major=16, settings=FAST).stop()
     with pytest.raises(errors.DatabaseUnavailableError, match="made by Postgres 16; Postgres 18 cannot open it"):
         embedded_postgres.start(folder)
 
 
-def test_says_why_it_did_not_start(folder: Path) -> None:
+def test_it_reports_why_it_did_not_start(folder: Path) -> None:
     with pytest.raises(errors.DatabaseUnavailableError, match='invalid value for parameter "shared_buffers"'):
         embedded_postgres.start(folder, settings={**FAST, "shared_buffers": "a lot"})
 
@@ -267,8 +269,8 @@ def need_python_for_others() -> list[str]:
     for python in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
         command = ["env", f"PYTHONPATH={packages}", python, "-W", "error"]
         try:
-            code = "import psutil, psycopg, functions.local.embedded_postgres"
-            run_as(STRANGER, [*command, "-c", code]).check_returncode()
+            code = "import psutil, psycopg, functions.local.database.embedded_postgres"
+            run_as(OTHER_UID, [*command, "-c", code]).check_returncode()
         except (OSError, subprocess.CalledProcessError):
             continue
         return command
@@ -291,13 +293,13 @@ def run_as(uid: int, command: list[str], home: Path = Path("/")) -> subprocess.C
 def test_other_users_cannot_connect(folder: Path) -> None:
     python = need_python_for_others()
     with embedded_postgres.start(folder, settings=FAST) as server:
-        done = run_as(STRANGER, [*python, "-c", f"import psycopg; psycopg.connect({server.dsn!r})"])
+        done = run_as(OTHER_UID, [*python, "-c", f"import psycopg; psycopg.connect({server.dsn!r})"])
     assert "Permission denied" in done.stderr
 
 
 @pytest.mark.parametrize("major", [18, 16])
-def test_runs_for_an_ordinary_user(folder: Path, major: int) -> None:
-    """On a machine where root has used it before: no file of root's may be in the way."""
+def test_it_runs_for_an_ordinary_user(folder: Path, major: int) -> None:
+    """On a machine where root has used it before: files that root left must not get in the way."""
     python = need_python_for_others()
     embedded_postgres.start(folder / "root", settings=FAST, major=major).stop()
     nobody = pwd.getpwnam("nobody").pw_uid
@@ -315,9 +317,9 @@ def test_runs_for_an_ordinary_user(folder: Path, major: int) -> None:
     assert (done.stdout, done.stderr) == ("(42,)\n", "")
 
 
-def test_says_so_when_the_data_is_another_users(folder: Path) -> None:
+def test_it_reports_data_that_belongs_to_another_user(folder: Path) -> None:
     python = need_python_for_others()
     embedded_postgres.start(folder, settings=FAST).stop()
     folder.chmod(0o755)
     code = "import sys, pathlib; from functions.local import embedded_postgres as e; e.start(pathlib.Path(sys.argv[1]))"
-    assert "belongs to another system user" in run_as(STRANGER, [*python, "-c", code, str(folder)]).stderr
+    assert "belongs to another system user" in run_as(OTHER_UID, [*python, "-c", code, str(folder)]).stderr

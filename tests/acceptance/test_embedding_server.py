@@ -1,15 +1,16 @@
-"""Documents indexed by an embedding server over HTTP: limits, faults, and what search does meanwhile."""
+"""Documents indexed by an embedding server over HTTP: rate limits, faults, and search during an outage."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests import database as database_servers
-from tests.fakes.model_server import FakeModelServer, Reply
-from tests.local_server import LocalServer, Person, run_local_server, wait_until
+from tests.support import database as database_servers
+from tests.support.fakes.model_server import FakeModelServer, Reply
+from tests.support.local_server import LocalServer, Person, run_local_server, wait_until
 
 TEXT = b"The ferry to the island leaves at seven. The bakery opens at nine. Dogs travel free of charge."
 DIMENSIONS = 64
@@ -24,7 +25,7 @@ def model() -> Iterator[FakeModelServer]:
 @pytest.fixture
 def remote(cluster: database_servers.TestCluster, model: FakeModelServer, tmp_path: Path) -> Iterator[LocalServer]:
     """A service whose embeddings come from the model server."""
-    settings = {
+    settings: dict[str, Any] = {
         "embedding_model": "fake-embedding",
         "embedding_dimensions": DIMENSIONS,
         "openai_base_url": model.base_url,
@@ -41,7 +42,7 @@ def eve(remote: LocalServer) -> Iterator[Person]:
         yield person
 
 
-def test_a_document_is_indexed_and_asked_through_the_server(eve: Person, model: FakeModelServer) -> None:
+def test_documents_and_questions_are_embedded_by_the_server(eve: Person, model: FakeModelServer) -> None:
     """ING-8, FIX-7"""
     document = eve.follow(eve.add_bytes("island.txt", TEXT)["id"])
     hits = eve.get("/search", q="When does the ferry leave?", debug=True)["hits"]
@@ -49,16 +50,16 @@ def test_a_document_is_indexed_and_asked_through_the_server(eve: Person, model: 
     assert (hits[0]["arms"]["vector_rank"], hits[0]["arms"]["fts_rank"]) == (1, 1)
     health = wait_until(lambda: eve.get(f"/documents/{document['id']}")["health"]["self_retrieval"])
     assert health == {"sentences": 3, "found": 3, "score": 1.0}
-    assert len(model.embeddings) == 3  # the passage, the question, the document's own sentences at once
+    assert len(model.embeddings) == 3  # the passage, the question, and the document's own sentences in one request
 
 
-def test_a_rate_limit_delays_and_loses_nothing(eve: Person, model: FakeModelServer) -> None:
+def test_a_rate_limit_delays_the_document_and_loses_nothing(eve: Person, model: FakeModelServer) -> None:
     """ING-8"""
     model.script(Reply(status=429, headers={"Retry-After": "0"}), Reply(status=429, headers={"Retry-After": "0"}))
     assert eve.follow(eve.add_bytes("island.txt", TEXT)["id"])["status"] == "indexed"
 
 
-def test_a_wrong_key_fails_the_document_with_what_to_do(eve: Person, model: FakeModelServer) -> None:
+def test_a_wrong_key_fails_the_document_with_advice(eve: Person, model: FakeModelServer) -> None:
     """ING-11"""
     model.script(*[Reply(status=401)] * 10)
     document = eve.follow(eve.add_bytes("island.txt", TEXT)["id"])
@@ -66,7 +67,7 @@ def test_a_wrong_key_fails_the_document_with_what_to_do(eve: Person, model: Fake
     assert "administrator" in document["error"]
 
 
-def test_while_the_server_is_down_questions_are_answered_by_words(eve: Person, model: FakeModelServer) -> None:
+def test_during_an_outage_questions_are_answered_by_full_text_search(eve: Person, model: FakeModelServer) -> None:
     """RET-2"""
     eve.follow(eve.add_bytes("island.txt", TEXT)["id"])
     model.script(*[Reply(status=401)] * 10)
@@ -74,7 +75,7 @@ def test_while_the_server_is_down_questions_are_answered_by_words(eve: Person, m
     assert (len(found["hits"]), found["debug"]["degraded"]) == (1, ["fake-embedding"])
 
 
-def test_a_server_that_is_down_makes_the_document_wait_and_not_fail(eve: Person, model: FakeModelServer) -> None:
+def test_during_an_outage_a_document_waits_and_does_not_fail(eve: Person, model: FakeModelServer) -> None:
     """ING-11"""
     model.script(*[Reply(status=429, headers={"Retry-After": "1000"})])
     document = eve.add_bytes("island.txt", TEXT)

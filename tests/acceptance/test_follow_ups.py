@@ -1,4 +1,4 @@
-"""Questions that lean on the ones before them: what is searched in their place, and what the answer is written to."""
+"""Follow-up questions: the query that is searched in their place, and the question that the model answers."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from functions.core import follow_ups
-from tests import database as database_servers
-from tests.fakes.model_server import FakeModelServer, Reply, pieces
-from tests.local_server import Json, LocalServer, Person, run_local_server
+from functions.core.answering import follow_ups
+from tests.support import database as database_servers
+from tests.support.fakes.model_server import FakeModelServer, Reply, pieces
+from tests.support.local_server import Json, LocalServer, Person, run_local_server
 
 LYON = "The Lyon boiler burns wood chips. It was built by Marta Olsen."
 PARIS = "The Paris boiler burns peat bricks. It was built by Jules Verne."
@@ -27,7 +27,7 @@ def thinking(
     tmp_path_factory: pytest.TempPathFactory,
     model: FakeModelServer,
 ) -> Iterator[LocalServer]:
-    """A server that answers with the model, on a database of its own, whose settings it may change."""
+    """A server that answers with the model, on its own database, whose settings the tests may change."""
     cluster = clusters.get(postgres_major)
     dsn = cluster.clone()
     home = tmp_path_factory.mktemp("home")
@@ -46,7 +46,7 @@ def library(thinking: LocalServer) -> Iterator[Person]:
 
 @pytest.fixture
 def asker(library: Person, model: FakeModelServer) -> Person:
-    """Somebody whose next question finds the model in its right mind."""
+    """A user whose next question meets a model without scripted faults."""
     model.requests.clear()
     assert not model._replies
     return library
@@ -54,7 +54,7 @@ def asker(library: Person, model: FakeModelServer) -> Person:
 
 @pytest.fixture
 def conversation(asker: Person, model: FakeModelServer) -> str:
-    """One that has begun with the boiler of Lyon."""
+    """A conversation whose first question was about the boiler of Lyon."""
     conversation_id = str(asker.ask(FIRST)["conversation_id"])
     model.requests.clear()
     return conversation_id
@@ -68,7 +68,7 @@ def files(answer: Json) -> set[str]:
     return {source["file_name"] for source in answer["sources"]}
 
 
-def test_a_follow_up_is_searched_as_the_model_understands_it(
+def test_a_follow_up_is_searched_as_the_model_rewrites_it(
     asker: Person, model: FakeModelServer, conversation: str
 ) -> None:
     """CHAT-7"""
@@ -82,7 +82,7 @@ def test_a_follow_up_is_searched_as_the_model_understands_it(
     assert answered["search_query"] == QUERY
 
 
-def test_the_request_for_a_query_is_short(asker: Person, model: FakeModelServer, conversation: str) -> None:
+def test_the_request_for_a_rewriting_is_short(asker: Person, model: FakeModelServer, conversation: str) -> None:
     """CHAT-7"""
     model.script(QUERY)
     answer = ask(asker, conversation)
@@ -94,7 +94,9 @@ def test_the_request_for_a_query_is_short(asker: Person, model: FakeModelServer,
     assert answer["usage"]["prompt_tokens"] == words
 
 
-def test_a_streamed_follow_up_says_what_was_searched(asker: Person, model: FakeModelServer, conversation: str) -> None:
+def test_a_streamed_follow_up_reports_the_searched_query(
+    asker: Person, model: FakeModelServer, conversation: str
+) -> None:
     """CHAT-2, CHAT-7"""
     model.script(Reply(pieces(QUERY)))
     body = {"query": FOLLOW_UP, "conversation_id": conversation, "stream": True}
@@ -103,7 +105,7 @@ def test_a_streamed_follow_up_says_what_was_searched(asker: Person, model: FakeM
     assert (events[-1]["done"], events[-1]["search_query"], files(events[-1])) == (True, QUERY, {"paris.txt"})
 
 
-def test_the_next_follow_up_goes_on_from_what_was_understood(
+def test_the_next_follow_up_builds_on_the_last_rewriting(
     asker: Person, model: FakeModelServer, conversation: str
 ) -> None:
     """CHAT-7"""
@@ -118,7 +120,7 @@ def test_the_next_follow_up_goes_on_from_what_was_understood(
     assert (answer["search_query"], files(answer)) == ("Who built the Paris boiler?", {"paris.txt"})
 
 
-def test_the_guard_looks_at_the_evidence_for_the_query(
+def test_the_guard_judges_the_evidence_for_the_rewritten_query(
     asker: Person, model: FakeModelServer, conversation: str
 ) -> None:
     """RET-8, CHAT-7"""
@@ -129,7 +131,7 @@ def test_the_guard_looks_at_the_evidence_for_the_query(
     assert ask(asker, conversation, vague)["mode"] == "model"
 
 
-def test_a_complete_question_is_searched_as_it_is(asker: Person, model: FakeModelServer, conversation: str) -> None:
+def test_a_complete_question_is_searched_unchanged(asker: Person, model: FakeModelServer, conversation: str) -> None:
     """CHAT-7"""
     answer = ask(asker, conversation, "Which fuel does the boiler of the Paris plant burn all winter?")
     assert (answer["search_query"], files(answer), len(model.chats)) == (None, {"paris.txt"}, 1)
@@ -146,7 +148,7 @@ def test_a_complete_question_is_searched_as_it_is(asker: Person, model: FakeMode
     ],
     ids=["fault", "limited", "refused", "cut", "chatter"],
 )
-def test_without_a_usable_query_the_question_is_searched_itself(
+def test_without_a_usable_rewriting_the_question_itself_is_searched(
     asker: Person, model: FakeModelServer, conversation: str, reply: Reply
 ) -> None:
     """CHAT-7"""
@@ -155,7 +157,7 @@ def test_without_a_usable_query_the_question_is_searched_itself(
     assert (answer["search_query"], files(answer), len(model.chats)) == (None, {"paris.txt"}, 2)
 
 
-def test_a_slow_query_is_not_waited_for(
+def test_a_slow_rewriting_is_abandoned(
     asker: Person, model: FakeModelServer, conversation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CHAT-7"""
@@ -177,7 +179,7 @@ def test_rewriting_can_be_switched_off(asker: Person, model: FakeModelServer, co
     assert (answer["search_query"], len(model.chats)) == (None, 1)
 
 
-def test_without_a_model_a_year_alone_takes_the_place_of_the_last_one(server: LocalServer, ada: Person) -> None:
+def test_without_a_model_a_bare_year_replaces_the_last_year(server: LocalServer, ada: Person) -> None:
     """CHAT-6, CHAT-7"""
     facts = "In 2018 the boiler burned 12 tons of wood. In 2019 the boiler burned 15 tons of wood."
     ada.follow(ada.add_bytes("boiler.txt", facts.encode())["id"])

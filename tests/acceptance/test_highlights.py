@@ -1,4 +1,4 @@
-"""What an answer quotes stands on its page, word for word, and is marked where it is printed.
+"""The quotation of an answer is on its page, word for word, and is highlighted where it is printed.
 
 Pages are printed word by word, so that the rectangle of every word is known: as wide as its characters, as high as its
 font from descender to ascender. Sentences are quoted as a model writes them (on one line, without the hyphens of line
@@ -25,9 +25,13 @@ from reportlab.pdfbase import pdfmetrics
 from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen import canvas
 
-from functions.core import chunking, citations, models, page_images, pdf_extraction
-from functions.core.answer_text import WrittenSection
-from tests.documents import LETTER
+from functions.core import models
+from functions.core.citations.cite import cite_sections
+from functions.core.citations.sections import WrittenSection
+from functions.core.extraction.pdf import page_images
+from functions.core.extraction.pdf.reader import PdfPages
+from functions.core.ingestion.chunking import chunker, page_layout, passages
+from tests.support.documents import LETTER
 
 Rectangle = tuple[float, float, float, float]
 
@@ -48,7 +52,7 @@ pdfmetrics.registerFont(TTFont(VERA, str(Path(reportlab.__file__).parent / "font
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How a page is printed; `turn` is that of its text, `rotation` that of the page it is seen on."""
+    """How a page is printed: `turn` rotates its text, `rotation` the page itself."""
 
     font: str = "Times-Roman"
     size: float = 10.0
@@ -89,7 +93,7 @@ LAYOUTS = {
 
 @dataclass(slots=True)
 class Word:
-    """A printed word: what it says, and the rectangles of its parts with the number of the line each is in."""
+    """A printed word: its text, and the rectangle and line number of each of its parts."""
 
     text: str
     parts: list[tuple[int, Rectangle]] = field(default_factory=list)
@@ -97,7 +101,7 @@ class Word:
 
 @dataclass(slots=True)
 class Printer:
-    """Prints sentences from the top of a page and knows where their words are."""
+    """Prints sentences from the top of a page and records where their words are."""
 
     pdf: canvas.Canvas
     layout: Layout
@@ -107,7 +111,7 @@ class Printer:
 
     @property
     def frame(self) -> tuple[float, float]:
-        """Width and height of the page as its text stands on it."""
+        """Width and height of the page in the direction of its text."""
         return LETTER if self.layout.turn in (0, 180) else (LETTER[1], LETTER[0])
 
     @property
@@ -124,7 +128,7 @@ class Printer:
         rows = int((self.frame[1] - 2 * MARGIN) / (1.3 * self.layout.size))
         rows = min(rows, -(-len(self.lines) // self.layout.columns))
         del self.lines[rows * self.layout.columns :]
-        order = range(len(self.lines))
+        order: Sequence[int] = range(len(self.lines))
         if self.layout.across:
             order = sorted(order, key=lambda number: (number % rows, number // rows))
         left, bottom, right, top = self.layout.crop
@@ -172,12 +176,12 @@ class Printer:
             if self.layout.by_word:
                 self.pdf.drawString(x, y, text)
             end = x + self.width(text)
-            word.parts.append((number, see((x, y + descent, end, y + ascent), self.layout)))
+            word.parts.append((number, to_page_fractions((x, y + descent, end, y + ascent), self.layout)))
             x = end + self.width(" ") + space
 
 
-def see(box: Rectangle, layout: Layout) -> Rectangle:
-    """A box of the text's own frame (left, bottom, right, top) in fractions of the page seen (left, top, …)."""
+def to_page_fractions(box: Rectangle, layout: Layout) -> Rectangle:
+    """Turns a box of the text's frame (left, bottom, right, top) into fractions of the visible page (left, top, …)."""
     width, height = LETTER
     corners = [(box[0], box[1]), (box[2], box[3])]
     place = {
@@ -200,9 +204,9 @@ def write_sentence(chance: random.Random) -> list[Word]:
 
 
 def print_page(path: Path, layout: Layout, chance: random.Random) -> list[list[Word]]:
-    """A page full of paragraphs; returns the sentences that are on it from first to last word."""
+    """Fills a page with paragraphs; returns the sentences that are complete on it."""
     paragraphs = [[write_sentence(chance) for _ in range(4)] for _ in range(8)]
-    size = LETTER[::-1] if layout.rotation in (90, 270) else LETTER  # reportlab turns it with the page
+    size = LETTER[::-1] if layout.rotation in (90, 270) else LETTER  # reportlab rotates it with the page
     pdf = canvas.Canvas(str(path), pagesize=size, invariant=1)
     Printer(pdf, layout).print([list(itertools.chain(*sentences)) for sentences in paragraphs])
     pdf.showPage()
@@ -212,12 +216,12 @@ def print_page(path: Path, layout: Layout, chance: random.Random) -> list[list[W
 
 def find_hits(page: models.Page) -> list[models.SearchHit]:
     """The passages of a page as a search would find them."""
-    chunks, _ = chunking.chunk_page(
+    chunks, _ = chunker.chunk_page(
         page,
-        settings=chunking.ChunkSettings(),
+        settings=passages.ChunkSettings(),
         count_tokens=lambda text: len(text.split()),
         title=None,
-        carry=chunking.Carry(),
+        carry=page_layout.Carry(),
         first_index=0,
         lang="en",
     )
@@ -244,14 +248,14 @@ def find_hits(page: models.Page) -> list[models.SearchHit]:
 
 
 def cite(sentence: Sequence[Word], hits: Sequence[models.SearchHit]) -> models.Citation:
-    """The one citation of an answer that says and quotes this sentence."""
+    """The only citation of an answer that states and quotes this sentence."""
     text = " ".join(word.text for word in sentence)
-    _, (citation,) = citations.cite([WrittenSection(text, (), (text,))], hits)
+    _, (citation,) = cite_sections([WrittenSection(text, (), (text,))], hits)
     return citation
 
 
 def join_lines(words: Sequence[Word]) -> list[Rectangle]:
-    """The rectangles of these words, those of a line in one."""
+    """The rectangles of these words, joined line by line."""
     lines: dict[int, Rectangle] = {}
     for number, box in itertools.chain(*(word.parts for word in words)):
         old = lines.get(number, box)
@@ -260,7 +264,7 @@ def join_lines(words: Sequence[Word]) -> list[Rectangle]:
 
 
 def measure_iou(found: Sequence[Rectangle], truth: Sequence[Rectangle]) -> float:
-    """The area that both cover to the area that either covers; overlaps within one of them count once."""
+    """The area that both cover divided by the area that either covers; overlaps within one of them count once."""
     xs = sorted({side for box in (*found, *truth) for side in (box[0], box[2])})
     ys = sorted({side for box in (*found, *truth) for side in (box[1], box[3])})
     both = either = 0.0
@@ -287,14 +291,16 @@ def find_tokens(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def measure_page(path: Path, layout: Layout, chance: random.Random) -> list[float]:
-    """The IoU of each word of some quotations, or of its quotation if that is less."""
+    """For each word of some quotations: its IoU or that of its quotation, whichever is less."""
     sentences = print_page(path, layout, chance)
-    with pdf_extraction.PdfPages(path, max_pages=1) as document:
+    with PdfPages(path, max_pages=1) as document:
         (page,) = document.pages()
     hits = find_hits(page)
     shares = []
     chance.shuffle(sentences)
-    sentences.sort(key=lambda words: -sum(len(word.parts) > 1 for word in words))  # those with words cut by line ends
+    sentences.sort(
+        key=lambda words: -sum(len(word.parts) > 1 for word in words)
+    )  # sentences with words cut by line ends
     for sentence in sentences[:QUOTES_OF_A_PAGE]:
         citation = cite(sentence, hits)
         start, end = citation.start_offset, citation.end_offset
@@ -317,7 +323,7 @@ def share_of_words(shares: Sequence[float]) -> float:
     return sum(share >= LEAST_IOU for share in shares) / len(shares)
 
 
-def test_words_are_marked_where_they_are_printed(measured: dict[str, list[float]]) -> None:
+def test_words_are_highlighted_where_they_are_printed(measured: dict[str, list[float]]) -> None:
     """WEB-4, CHAT-5"""
     shares = list(itertools.chain(*measured.values()))
     print(f"\nIoU >= {LEAST_IOU} for {share_of_words(shares):.4f} of {len(shares)} words")
@@ -328,6 +334,6 @@ def test_words_are_marked_where_they_are_printed(measured: dict[str, list[float]
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_no_layout_is_marked_badly(measured: dict[str, list[float]], name: str) -> None:
+def test_no_layout_is_highlighted_badly(measured: dict[str, list[float]], name: str) -> None:
     """WEB-4"""
     assert share_of_words(measured[name]) >= 0.95

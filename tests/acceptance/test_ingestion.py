@@ -1,4 +1,4 @@
-"""What a crash, a time limit or a lost lease does to a document: nothing, in the end."""
+"""A crash, a time limit or a lost lease does not change the ingested document."""
 
 from __future__ import annotations
 
@@ -6,22 +6,23 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from functions.adapters.local_embedder import LocalEmbedder
+from functions.adapters.laptop.embedder import LocalEmbedder
 from functions.adapters.postgres import documents
 from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models, ports
-from functions.core.ingestion import Outcome, Worker
+from functions.core.ingestion.jobs import Outcome
+from functions.core.ingestion.worker import Worker
 from functions.core.settings import Settings
-from functions.runtime.wiring import LOCAL_SERVER
-from tests import library
-from tests.documents import make_pdf
-from tests.library import ADA
+from functions.runtime.policy import LOCAL_SERVER
+from tests.support import library
+from tests.support.documents import make_pdf
+from tests.support.library import ADA
 
 PAGES = 20
 
@@ -32,16 +33,21 @@ class Folder:
     def __init__(self, file: Path) -> None:
         self.file = file
 
+    @classmethod
+    def of(cls, file: Path) -> ports.ObjectStore:
+        """The store as a worker takes it; workers call no other method."""
+        return cast(ports.ObjectStore, cls(file))
+
     def download(self, path: str, target: Path) -> None:
         shutil.copy(self.file, target)
 
 
 class Crash(BaseException):
-    """What no `except Exception` catches, like a killed process."""
+    """No `except Exception` catches it, so it ends the worker like a kill."""
 
 
 class CrashingEmbedder:
-    """The local model, until it has been asked `calls` times."""
+    """The local model, which raises `error` after `calls` calls."""
 
     def __init__(self, embedder: ports.Embedder, calls: int, error: BaseException) -> None:
         self._embedder, self._left, self._error = embedder, calls, error
@@ -75,7 +81,7 @@ def worker(db: Database, embedder: LocalEmbedder, tmp_path: Path) -> Worker:
     ]
     file = make_pdf(tmp_path / "cities.pdf", *pages)
     server = stored_settings.ensure_default_server(db, LOCAL_SERVER)
-    return Worker(JobStore(db), Folder(file), server, embedder, Settings(), lease_seconds=1)
+    return Worker(JobStore(db), Folder.of(file), server, embedder, Settings(), lease_seconds=1)
 
 
 def add_document(db: Database, dsn: str) -> str:
@@ -94,14 +100,14 @@ def read_chunks(db: Database, document_id: str) -> list[dict[str, Any]]:
         ).fetchall()
 
 
-def undisturbed(db: Database, dsn: str, worker: Worker) -> list[dict[str, Any]]:
+def uninterrupted(db: Database, dsn: str, worker: Worker) -> list[dict[str, Any]]:
     document_id = add_document(db, dsn)
     assert worker.ingest_next() == Outcome(1, document_id, "done")
     return take_chunks(db, document_id)
 
 
 def take_chunks(db: Database, document_id: str) -> list[dict[str, Any]]:
-    """The chunks of a document that is deleted then, so that the same bytes are new again."""
+    """Returns the chunks of a document and deletes it, so that the same bytes are no duplicate afterwards."""
     chunks = read_chunks(db, document_id)
     with db.as_user(ADA) as connection:
         documents.delete_document(connection, document_id)
@@ -116,9 +122,9 @@ def work_until_done(worker: Worker) -> str:
     raise AssertionError("never done")
 
 
-def test_a_crash_in_any_batch_changes_nothing_of_the_result(db: Database, database: str, worker: Worker) -> None:
+def test_a_crash_in_any_batch_does_not_change_the_result(db: Database, database: str, worker: Worker) -> None:
     """ING-10"""
-    expected = undisturbed(db, database, worker)
+    expected = uninterrupted(db, database, worker)
     for calls in range(3):
         document_id = add_document(db, database)
         crashing = CrashingEmbedder(worker.embedder, calls, Crash())
@@ -128,9 +134,9 @@ def test_a_crash_in_any_batch_changes_nothing_of_the_result(db: Database, databa
         assert take_chunks(db, document_id) == expected
 
 
-def test_a_run_that_is_short_of_time_hands_on(db: Database, database: str, worker: Worker) -> None:
+def test_a_run_short_of_time_queues_the_job_again(db: Database, database: str, worker: Worker) -> None:
     """ING-10"""
-    expected = undisturbed(db, database, worker)
+    expected = uninterrupted(db, database, worker)
     document_id = add_document(db, database)
     store = library.HurriedStore(db)
     hurried = replace(worker, store=store, remaining_seconds=lambda: store.remaining_seconds)
@@ -140,16 +146,14 @@ def test_a_run_that_is_short_of_time_hands_on(db: Database, database: str, worke
     assert read_chunks(db, document_id) == expected
 
 
-def test_a_run_that_gets_nowhere_is_an_attempt(db: Database, database: str, worker: Worker) -> None:
+def test_a_run_without_progress_counts_as_an_attempt(db: Database, database: str, worker: Worker) -> None:
     """ING-10"""
     document_id = add_document(db, database)
     outcome = replace(worker, remaining_seconds=lambda: 0.0).ingest_next()
     assert outcome == Outcome(1, document_id, "queued", code="time_budget")
 
 
-def test_a_model_that_limits_requests_costs_a_retry_and_not_the_document(
-    db: Database, database: str, worker: Worker
-) -> None:
+def test_a_rate_limited_model_costs_a_retry_and_not_the_document(db: Database, database: str, worker: Worker) -> None:
     """ING-11"""
     document_id = add_document(db, database)
     limited = CrashingEmbedder(worker.embedder, 1, errors.ModelRateLimitedError(retry_after=0.4))
@@ -174,22 +178,22 @@ def test_deleting_the_document_stops_its_worker(db: Database, database: str, wor
     assert worker.ingest_next() is None
 
 
-def test_the_whole_document_is_in_the_result(db: Database, database: str, worker: Worker) -> None:
+def test_the_result_holds_the_whole_document(db: Database, database: str, worker: Worker) -> None:
     """ING-1, ING-7"""
-    chunks = undisturbed(db, database, worker)
+    chunks = uninterrupted(db, database, worker)
     assert [f"Name{n}" in " ".join(c["text"] for c in chunks if c["page_start"] == n + 1) for n in range(PAGES)] == [
         True
     ] * PAGES
     assert [c["chunk_index"] for c in chunks] == list(range(len(chunks)))
 
 
-def test_a_page_with_no_text_is_named_in_the_health_report(
+def test_a_page_without_text_is_named_in_the_health_report(
     db: Database, database: str, worker: Worker, tmp_path: Path
 ) -> None:
     """LIB-10"""
     file = make_pdf(tmp_path / "gap.pdf", "The first page has words.", "", "The third page has words.")
     document_id = add_document(db, database)
-    assert replace(worker, objects=Folder(file)).ingest_next() == Outcome(1, document_id, "done")
+    assert replace(worker, objects=Folder.of(file)).ingest_next() == Outcome(1, document_id, "done")
     with db.as_user(ADA) as connection:
         health = documents.find(connection, document_id)["health"]
     assert health == {
@@ -207,7 +211,7 @@ def test_a_page_with_no_text_is_named_in_the_health_report(
     }
 
 
-def test_the_model_of_a_document_is_kept_with_it(db: Database, database: str, worker: Worker) -> None:
+def test_a_document_records_its_embedding_model(db: Database, database: str, worker: Worker) -> None:
     """SET-2"""
     document_id = add_document(db, database)
     worker.ingest_next()

@@ -1,4 +1,4 @@
-"""A second user sees nothing of the first, on any route; nobody gets in without a good token."""
+"""No route shows a second user anything of the first, and every route needs a valid token."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ import httpx
 import jwt
 import pytest
 
-from tests import documents
-from tests.local_server import Json, LocalServer, Person, problem_of
+from tests.support import documents
+from tests.support.local_server import Json, LocalServer, Person, problem_of
 
 SECRET_WORDS = "The zeppelin Quastenflosser crossed the Barents Sea in silence."
 SECRET_NOTE = "The captain of the zeppelin wrote poems."
 QUESTION = "What crossed the Barents Sea in silence?"
 
-# Every route of the service is in one of these lists; a new one fails `test_every_route_is_in_one_list` until it is.
+# Every route is in one of these lists; until a new one is, `test_every_route_is_in_exactly_one_list` fails.
 PUBLIC = {
     "GET /",
-    "GET /static/{name}",
+    "GET /static/{name:path}",
     "GET /health",
     "GET /ready",
-    "GET /metrics",  # for this machine, or whoever knows METRICS_TOKEN: see test_metrics_endpoint.py
+    "GET /metrics",  # for local clients, or with METRICS_TOKEN: see test_metrics_endpoint.py
     "GET /api/rag/sign-in",
     "POST /api/local/token",
-    "GET /api/cron/retention",  # has a secret of its own
-    # Signed for one object and one purpose, as a storage elsewhere does it: see test_documents.py.
+    "GET /api/cron/retention",  # has its own secret
+    # Signed for one object and one purpose, as Supabase Storage does: see test_documents.py.
     "PUT /storage/v1/object/upload/sign/{bucket}/{path:path}",
     "GET /storage/v1/object/sign/{bucket}/{path:path}",
 }
-# Routes that name something of somebody's in their address, with a body that would be good.
+# Routes whose path names something that a user owns, with a valid body.
 FOREIGN: dict[str, Json | None] = {
     "GET /api/rag/documents/{document_id}": None,
     "DELETE /api/rag/documents/{document_id}": None,
@@ -64,7 +64,7 @@ FOREIGN: dict[str, Json | None] = {
     "GET /api/rag/conversations/{conversation_id}/export": None,
     "POST /api/rag/conversations/{conversation_id}/messages/{message_id}/note": {},
 }
-# Routes that answer from what the caller has; `test_the_second_user_finds_nothing` looks at each.
+# Routes that answer from the caller's own data; `test_the_second_user_finds_nothing` calls each.
 OWN = {
     "GET /api/rag/documents",
     "POST /api/rag/documents",
@@ -78,7 +78,7 @@ OWN = {
     "POST /v1/chat/completions",
     "POST /mcp",
 }
-# Routes about nobody's things: the same for all, but for signed-in people only.
+# Routes without user data: the same for all, but only for signed-in users.
 SHARED = {
     "GET /api/rag/me",
     "GET /api/rag/settings",
@@ -91,7 +91,7 @@ ADMIN = {"PATCH /api/rag/settings"}
 
 @dataclass(frozen=True)
 class Owned:
-    """Everything the first user has, by the names that routes and bodies use."""
+    """The ids of everything that the first user owns, under the names that routes and bodies use."""
 
     person: Person
     document_id: str
@@ -120,7 +120,7 @@ def owned(server: LocalServer, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def operations(server: LocalServer) -> set[str]:
-    """METHOD and path of every route, also of those outside the API's description."""
+    """METHOD and path of every route, including those left out of the API's description."""
     routers = [getattr(route, "original_router", None) for route in server.app.routes]
     routes = [route for router in routers if router is not None for route in router.routes]
     routes += [route for route, router in zip(server.app.routes, routers, strict=True) if router is None]
@@ -134,7 +134,7 @@ def call(http: httpx.Client, operation: str, body: Json | None = None, **ids: An
 
 
 def refusal_of(response: httpx.Response) -> tuple[int, str]:
-    """Status and code of a refusal, which OpenAI's protocol has in a form of its own."""
+    """Status and code of a refusal; OpenAI's protocol has its own form of error."""
     if not response.url.path.startswith("/v1/"):
         return problem_of(response)
     assert set(response.json()["error"]) == {"message", "type", "param", "code"}
@@ -145,7 +145,7 @@ def without_id(response: httpx.Response) -> Json:
     return {key: value for key, value in response.json().items() if key != "request_id"}
 
 
-def test_every_route_is_in_one_list(server: LocalServer) -> None:
+def test_every_route_is_in_exactly_one_list(server: LocalServer) -> None:
     """SEC-3"""
     found = operations(server)
     assert {f"{m.upper()} {p}" for p, ms in server.app.openapi()["paths"].items() for m in ms} <= {
@@ -156,12 +156,12 @@ def test_every_route_is_in_one_list(server: LocalServer) -> None:
     assert len(found) == sum(map(len, lists))
 
 
-# Other people's things
+# Another user's content
 
 
 @pytest.mark.parametrize("who", ["bob", "admin"])
 @pytest.mark.parametrize("operation", FOREIGN)
-def test_what_belongs_to_somebody_else_is_answered_like_what_is_not_there(
+def test_another_users_id_is_answered_like_an_unknown_id(
     request: pytest.FixtureRequest, owned: Owned, operation: str, who: str
 ) -> None:
     """SEC-3"""
@@ -174,7 +174,7 @@ def test_what_belongs_to_somebody_else_is_answered_like_what_is_not_there(
 
 
 @pytest.mark.parametrize("name", ["conversation_id", "document_ids", "notebook_id", "note_id"])
-def test_nothing_can_be_asked_of_somebody_elses_things(bob: Person, owned: Owned, name: str) -> None:
+def test_no_question_can_be_scoped_to_another_users_content(bob: Person, owned: Owned, name: str) -> None:
     """SEC-3"""
     foreign: Any = [owned.document_id] if name == "document_ids" else getattr(owned, name)
     unknown: Any = [str(uuid4())] if name == "document_ids" else str(uuid4())
@@ -187,20 +187,20 @@ def test_nothing_can_be_asked_of_somebody_elses_things(bob: Person, owned: Owned
 
 
 @pytest.mark.parametrize("name", ["document_id", "notebook_id", "note_id"])
-def test_nothing_can_be_searched_in_somebody_elses_things(bob: Person, owned: Owned, name: str) -> None:
+def test_no_search_can_be_scoped_to_another_users_content(bob: Person, owned: Owned, name: str) -> None:
     """SEC-3"""
     answer = bob.http.get("/api/rag/search", params={"q": QUESTION, name: getattr(owned, name)})
     assert problem_of(answer) == (404, "not_found")
 
 
 @pytest.mark.parametrize("name", ["notebook_id", "note_id"])
-def test_nothing_can_be_put_into_somebody_elses_things(bob: Person, owned: Owned, name: str) -> None:
+def test_nothing_can_be_added_to_another_users_content(bob: Person, owned: Owned, name: str) -> None:
     """SEC-3"""
     assert problem_of(bob.announce("a.txt", **{name: getattr(owned, name)})) == (404, "not_found")
     assert bob.get("/documents")["items"] == []
 
 
-def test_nothing_of_somebody_elses_can_be_put_into_a_conversation(bob: Person, owned: Owned) -> None:
+def test_another_users_documents_cannot_be_attached_to_a_conversation(bob: Person, owned: Owned) -> None:
     """SEC-3"""
     own = bob.ask(QUESTION)
     address = f"/api/rag/conversations/{own['conversation_id']}"
@@ -220,7 +220,7 @@ def test_nothing_of_somebody_elses_can_be_put_into_a_conversation(bob: Person, o
     assert bob.get("/notes")["items"] == []
 
 
-def test_no_note_can_be_put_into_somebody_elses_notebook(bob: Person, owned: Owned) -> None:
+def test_no_note_can_be_moved_into_another_users_notebook(bob: Person, owned: Owned) -> None:
     """SEC-3"""
     foreign, unknown = ({"notebook_id": value, "title": "mine"} for value in (owned.notebook_id, str(uuid4())))
     own = bob.post("/notes", title="own")
@@ -246,7 +246,7 @@ def test_the_second_user_finds_nothing(request: pytest.FixtureRequest, owned: Ow
     answer = stranger.ask(QUESTION)
     assert (answer["mode"], answer["sources"]) == ("guard", [])
     assert "zeppelin" not in answer["answer"]
-    body = {"model": "ibid", "messages": [{"role": "user", "content": QUESTION}]}
+    body: Json = {"model": "ibid", "messages": [{"role": "user", "content": QUESTION}]}
     completion = stranger.http.post("/v1/chat/completions", json=body).json()
     assert (completion["ibid"]["mode"], completion["ibid"]["sources"]) == ("guard", [])
     assert "zeppelin" not in completion["choices"][0]["message"]["content"]
@@ -267,7 +267,7 @@ def digest_of(owned: Owned) -> str:
     return str(row["sha256"])
 
 
-def test_the_first_user_has_everything_after_all_that(owned: Owned, bob: Person) -> None:
+def test_the_first_users_content_is_unchanged_by_the_second_user(owned: Owned, bob: Person) -> None:
     for operation, body in FOREIGN.items():
         call(bob.http, operation, body, **owned.ids)
     assert [item["status"] for item in owned.person.get("/documents")["items"]] == ["indexed"]
@@ -282,11 +282,11 @@ def test_the_first_user_has_everything_after_all_that(owned: Owned, bob: Person)
 
 
 def forge(server: LocalServer, *, secret: bytes | None = None, algorithm: str = "HS256", **claims: Any) -> str:
-    """A token that would be good but for what is said here; a claim of None is left out."""
+    """A token that is valid except for the given changes; a claim of None is left out."""
     now = int(time.time())
     good = {"iss": "ibid-local", "aud": "authenticated", "role": "authenticated", "sub": str(uuid4()), "exp": now + 600}
     body = {key: value for key, value in (good | claims).items() if value is not None}
-    key = None if algorithm == "none" else secret or server.services.local_secret
+    key: str | bytes = "" if algorithm == "none" else secret or server.services.local_secret
     return jwt.encode(body, key, algorithm=algorithm)
 
 
@@ -307,19 +307,19 @@ BAD: dict[str, Json] = {
 }
 
 
-def closed(server: LocalServer) -> list[str]:
+def list_protected_routes(server: LocalServer) -> list[str]:
     return sorted(operations(server) - PUBLIC)
 
 
 def statuses(server: LocalServer, headers: dict[str, str]) -> dict[str, tuple[int, str]]:
-    """What every route that is not public answers to somebody with these headers."""
-    ids = {f"{what}_id": str(uuid4()) for what in ("document", "conversation", "message", "notebook", "note")}
+    """What every route that is not public answers to a request with these headers."""
+    ids: Json = {f"{what}_id": str(uuid4()) for what in ("document", "conversation", "message", "notebook", "note")}
     with server.open_client(**headers) as http:
-        return {operation: refusal_of(call(http, operation, **ids)) for operation in closed(server)}
+        return {operation: refusal_of(call(http, operation, **ids)) for operation in list_protected_routes(server)}
 
 
-def test_a_good_token_gets_in(server: LocalServer) -> None:
-    """So that the refusals below are for the reason they name."""
+def test_a_valid_token_is_accepted(server: LocalServer) -> None:
+    """Without this, the refusals below could have other reasons than those they name."""
     headers = {"Authorization": f"Bearer {forge(server)}"}
     assert server.http.get("/api/rag/me", headers=headers).status_code == 200
 
@@ -337,19 +337,19 @@ def test_a_good_token_gets_in(server: LocalServer) -> None:
     ],
     ids=["none", "empty", "no-token", "basic", "long", "junk", "cookie"],
 )
-def test_no_route_but_the_public_ones_opens_without_a_token(server: LocalServer, headers: dict[str, str]) -> None:
+def test_every_route_but_the_public_ones_needs_a_token(server: LocalServer, headers: dict[str, str]) -> None:
     """SEC-1"""
-    assert statuses(server, headers) == dict.fromkeys(closed(server), (401, "not_signed_in"))
+    assert statuses(server, headers) == dict.fromkeys(list_protected_routes(server), (401, "not_signed_in"))
 
 
 @pytest.mark.parametrize("claims", BAD.values(), ids=BAD)
-def test_no_route_opens_with_a_bad_token(server: LocalServer, claims: Json) -> None:
+def test_no_route_accepts_an_invalid_token(server: LocalServer, claims: Json) -> None:
     """SEC-1"""
     headers = {"Authorization": f"Bearer {forge(server, **claims)}"}
-    assert statuses(server, headers) == dict.fromkeys(closed(server), (401, "not_signed_in"))
+    assert statuses(server, headers) == dict.fromkeys(list_protected_routes(server), (401, "not_signed_in"))
 
 
-def test_a_token_in_the_address_is_no_token(server: LocalServer) -> None:
+def test_a_token_in_the_address_is_ignored(server: LocalServer) -> None:
     answer = server.http.get("/api/rag/me", params={"token": forge(server)})
     assert problem_of(answer) == (401, "not_signed_in")
     assert answer.headers["www-authenticate"] == "Bearer"
@@ -360,16 +360,36 @@ def test_the_public_routes_need_no_token(server: LocalServer) -> None:
     assert opened == {"/": 200, "/static/app.js": 200, "/health": 200, "/ready": 200}
 
 
-@pytest.mark.parametrize("name", ["..%2fapp.py", "%2e%2e/app.py", ".", "%00", "a" * 300, "no.js", "app.js%00.png"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "",
+        ".",
+        "%2e",
+        "..%2fapp.py",
+        "%2e%2e/app.py",
+        "..%5capp.py",
+        "shared/%2e%2e/%2e%2e/app.py",
+        "%2fetc%2fpasswd",
+        "%00",
+        "a" * 300,
+        "no.js",
+        "app.js%00.png",
+        "app.js/",
+        "shared",
+        "shared/",
+    ],
+)
 def test_static_files_are_those_of_the_page_and_no_others(server: LocalServer, name: str) -> None:
-    answer = server.http.get("/static/{name}")
+    """SEC-1"""
+    answer = server.http.get(f"/static/{name}", follow_redirects=True)
     assert problem_of(answer) == (404, "not_found")
 
 
 # The local sign-in
 
 
-def test_the_page_on_this_machine_signs_the_local_user_in(server: LocalServer) -> None:
+def test_the_page_on_this_machine_signs_in_the_local_user(server: LocalServer) -> None:
     """FIX-6"""
     origin = {"Origin": server.base_url}
     answer = server.http.post("/api/local/token", headers=origin).json()
@@ -388,7 +408,7 @@ def test_the_page_on_this_machine_signs_the_local_user_in(server: LocalServer) -
     ],
     ids=["foreign-page", "sandboxed-page", "rebound-name", "look-alike"],
 )
-def test_a_foreign_page_cannot_sign_the_local_user_in(server: LocalServer, headers: dict[str, str]) -> None:
+def test_a_page_of_another_origin_cannot_sign_in_the_local_user(server: LocalServer, headers: dict[str, str]) -> None:
     """SEC-1"""
     answer = server.http.post("/api/local/token", headers=headers)
     assert problem_of(answer) == (404, "not_found")

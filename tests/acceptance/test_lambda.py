@@ -1,4 +1,4 @@
-"""What is deployed, run as Lambda runs it: each artifact by the real runtime client, over a queue that redelivers."""
+"""The deployed artifacts, run as Lambda runs them: by the real runtime client, with a queue that redelivers."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ import pytest
 from moto.server import ThreadedMotoServer
 from PIL import Image, ImageDraw, ImageFont
 
-from functions.local import artifacts, ocr_layer
-from tests import database as database_servers
-from tests import documents, service
-from tests.fakes import runtime_api, storage_server
-from tests.fakes.model_server import FakeModelServer, Reply, answer_json, pieces
+from functions.local.packaging import artifacts, ocr_layer
 from tests.handlers import events
 from tests.handlers.events import Json
-from tests.lambda_platform import Function, Platform, set_of
-from tests.requirements import missing, need_tesseract
+from tests.support import database as database_servers
+from tests.support import documents, service
+from tests.support.fakes import runtime_api, storage_refusals, storage_server
+from tests.support.fakes.model_server import FakeModelServer, Reply, answer_json, pieces
+from tests.support.lambda_platform import Function, Platform, set_of
+from tests.support.requirements import missing, need_tesseract
 
 JWT_SECRET = "a secret that a project still signs its tokens with"
 CRON_SECRET, WEBHOOK_SECRET = "cron-secret-of-the-tests", "webhook-secret-of-the-tests"
+METRICS_TOKEN = "metrics-token-of-the-tests"
 MAX_RECEIVES = 3
 POISON = "nobody can read this"
 QUESTION = "What does the boiler of the lighthouse burn?"
@@ -45,7 +46,7 @@ TEXT = "The boiler of the lighthouse burns driftwood."
 
 @dataclass
 class Cloud:
-    """An installation: functions, each started when first used, and the services around them."""
+    """An installation: its functions, each started at its first use, and the services around them."""
 
     platform: Platform
     dsn: str
@@ -69,11 +70,11 @@ class Cloud:
         return {"authorization": f"Bearer {jwt.encode(claims | issuer, JWT_SECRET, 'HS256')}"}
 
     def send(self, name: str, method: str, path: str, body: Any = None, **options: Any) -> events.Answer:
-        """A request of a signed-in user, which the gateway sends to the function `name`."""
+        """A request by a signed-in user, which the gateway sends to the function `name`."""
         return self[name].send(method, path, body, headers=self.headers, **options)
 
     def upload(self, file_name: str, content: bytes) -> Json:
-        """A file on its way: announced, stored, and told to the queue by the storage's webhook."""
+        """Uploads a file: announces it, stores it, and lets the storage's webhook queue it."""
         body = {"file_name": file_name, "size": len(content)}
         announced = self.send("documents", "POST", "/api/rag/documents", body).json
         upload, document = announced["upload"], announced["document"]
@@ -87,7 +88,7 @@ class Cloud:
         return dict(document)
 
     def read_object(self, document_id: str) -> Json:
-        """The row that the storage has written, as a webhook holds it."""
+        """The row that the storage has written, as its webhook sends it."""
         with psycopg.connect(self.dsn) as connection:
             rows = connection.execute(
                 "select to_jsonb(o) from storage.objects o where name like %s", (f"%{document_id}%",)
@@ -96,9 +97,9 @@ class Cloud:
         return dict(row)
 
     def deliver(self) -> list[str]:
-        """One delivery, as Lambda polls the queue: what the function does not name as failed is deleted.
+        """Delivers one batch as Lambda polls the queue: messages that the function does not report are deleted.
 
-        Returns the bodies of what was not.
+        Returns the bodies of the failed messages.
         """
         sample = events.load("sqs")["Records"][0]
         received = self.queue.receive_message(QueueUrl=self.queue_url, MaxNumberOfMessages=10).get("Messages", [])
@@ -123,7 +124,7 @@ class Cloud:
 
 @pytest.fixture(scope="module")
 def queues() -> Iterator[tuple[Any, str, str, str]]:
-    """A client of SQS and the addresses of the server, the ingest queue and its dead letters."""
+    """A client of SQS, and the addresses of the server, the ingest queue and its dead-letter queue."""
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -156,7 +157,7 @@ def cloud(
         variables = {
             "DATABASE_URL": dsn,
             "SUPABASE_URL": storage.url,
-            "SUPABASE_SECRET_KEY": storage_server.KEY,
+            "SUPABASE_SECRET_KEY": storage_refusals.KEY,
             "SUPABASE_JWT_SECRET": JWT_SECRET,
             "OPENAI_API_KEY": "none",
             "OPENAI_BASE_URL": model.base_url,
@@ -164,6 +165,7 @@ def cloud(
             "EMBEDDING_MODEL": "fake",
             "EMBEDDING_DIMENSIONS": str(model.dimensions),
             "CRON_SECRET": CRON_SECRET,
+            "METRICS_TOKEN": METRICS_TOKEN,
             "WEBHOOK_SECRET": WEBHOOK_SECRET,
             "INGEST_QUEUE_URL": queue_url,
             "AWS_ENDPOINT_URL_SQS": endpoint,
@@ -185,7 +187,7 @@ def answer_slowly(body: Json) -> Reply:
 
 @pytest.fixture(scope="module")
 def document(cloud: Cloud, tmp_path_factory: pytest.TempPathFactory) -> Json:
-    """A PDF that came in beside a message that nobody can read, and is indexed all the same."""
+    """A PDF that arrived in a batch with an unreadable message and was indexed."""
     content = documents.make_pdf(tmp_path_factory.mktemp("files") / "boiler.pdf", TEXT).read_bytes()
     document = cloud.upload("boiler.pdf", content)
     cloud.queue.send_message(QueueUrl=cloud.queue_url, MessageBody=POISON)
@@ -203,7 +205,7 @@ def conversation(cloud: Cloud, document: Json) -> str:
 # The queue
 
 
-def test_scans_are_read_with_the_layer(cloud: Cloud, tmp_path: Path) -> None:
+def test_scans_are_read_with_the_ocr_layer(cloud: Cloud, tmp_path: Path) -> None:
     """ING-2"""
     picture = Image.new("L", (1700, 500), 255)
     ImageDraw.Draw(picture).text((100, 200), "The keeper lights it at dusk.", 0, ImageFont.load_default(64))
@@ -214,7 +216,7 @@ def test_scans_are_read_with_the_layer(cloud: Cloud, tmp_path: Path) -> None:
     assert [page["text"].strip() for page in text["pages"]] == ["The keeper lights it at dusk."]
 
 
-def test_a_poisoned_message_comes_again_alone_and_ends_among_the_dead_letters(cloud: Cloud, document: Json) -> None:
+def test_only_the_poisoned_message_is_redelivered_and_ends_as_a_dead_letter(cloud: Cloud, document: Json) -> None:
     """ING-10"""
     found = cloud.send("documents", "GET", f"/api/rag/documents/{document['id']}").json
     assert (found["status"], found["chunk_count"]) == ("indexed", 1)
@@ -224,7 +226,7 @@ def test_a_poisoned_message_comes_again_alone_and_ends_among_the_dead_letters(cl
     assert cloud.count(cloud.queue_url) == 0
 
 
-def test_a_stranger_cannot_start_a_worker(cloud: Cloud) -> None:
+def test_a_webhook_without_the_secret_starts_no_worker(cloud: Cloud) -> None:
     """SEC-5"""
     webhook = events.load("storage_insert")
     answer = cloud["storageEvent"].send("POST", "/api/hooks/storage", webhook, headers={"x-webhook-secret": "guess"})
@@ -234,7 +236,13 @@ def test_a_stranger_cannot_start_a_worker(cloud: Cloud) -> None:
 # Requests
 
 
-def test_pages_are_drawn_and_files_downloaded(cloud: Cloud, document: Json) -> None:
+def test_the_database_figures_are_shown_at_metrics(cloud: Cloud, document: Json) -> None:
+    """OPS-3"""
+    answer = cloud["page"].send("GET", "/metrics", headers={"authorization": f"Bearer {METRICS_TOKEN}"})
+    assert "\nai_index_jobs_due 0.0\n" in answer.content.decode()
+
+
+def test_pages_are_rendered_and_files_downloaded(cloud: Cloud, document: Json) -> None:
     picture = cloud.send("documents", "GET", f"/api/rag/documents/{document['id']}/pages/1.png", query="start=0&end=9")
     assert (picture.status, picture.content[:4]) == (200, b"\x89PNG")
     download = cloud.send("documents", "GET", f"/api/rag/documents/{document['id']}/download")
@@ -275,7 +283,7 @@ def test_assistants_call_tools(cloud: Cloud, document: Json) -> None:
     assert TEXT in answer.content.decode()
 
 
-def test_notebooks_take_what_is_deleted_with_them_from_the_storage(cloud: Cloud) -> None:
+def test_deleting_a_notebook_removes_its_files_from_the_storage(cloud: Cloud) -> None:
     notebook = cloud.send("notebooks", "POST", "/api/rag/notebooks", {"title": "Lighthouse"}).json
     document = cloud.upload("keeper.txt", b"The keeper of the lighthouse is Ada.")
     assert cloud.deliver() == []
@@ -289,15 +297,15 @@ def test_settings_are_read(cloud: Cloud) -> None:
     assert cloud.send("settings", "GET", "/api/rag/settings").json["retention_days"] == 30
 
 
-def test_the_page_is_served_and_everything_is_ready(cloud: Cloud) -> None:
+def test_the_page_is_served_and_readiness_is_ok(cloud: Cloud) -> None:
     assert b"<html" in cloud["page"].send("GET", "/").content
     assert cloud["page"].send("GET", "/ready").json["status"] == "ok"
 
 
-def test_without_an_embedding_server_words_are_searched_and_readiness_says_what_to_set(
+def test_without_an_embedding_server_full_text_is_searched_and_readiness_names_the_variable(
     cloud: Cloud, clusters: database_servers.Clusters, postgres_major: int, tmp_path: Path
 ) -> None:
-    """OPS-4: the model of a laptop is not deployed."""
+    """OPS-4: the local model of a laptop is not deployed."""
     cluster = clusters.get(postgres_major)
     dsn = cluster.clone()
     unset = {name: value for name, value in cloud.platform.variables.items() if not name.startswith("EMBEDDING_")}
@@ -316,7 +324,7 @@ def test_without_an_embedding_server_words_are_searched_and_readiness_says_what_
 # Schedules
 
 
-def test_schedules_run(cloud: Cloud) -> None:
+def test_scheduled_functions_run(cloud: Cloud) -> None:
     """OPS-1, OPS-2, RET-3"""
     assert cloud["sweeper"].invoke(events.load("schedule"))["due"] == []
     assert cloud["retention"].invoke(events.load("schedule")) == {"deleted": 0}
@@ -334,7 +342,9 @@ def streaming_url(cloud: Cloud) -> Iterator[str]:
         yield url
 
 
-def test_answers_stream_piece_by_piece_behind_the_web_adapter(cloud: Cloud, document: Json, streaming_url: str) -> None:
+def test_answers_are_streamed_piece_by_piece_behind_the_web_adapter(
+    cloud: Cloud, document: Json, streaming_url: str
+) -> None:
     """CHAT-2"""
     body = json.dumps({"query": QUESTION, "stream": True}).encode()
     headers = cloud.headers | {"content-type": "application/json"}
@@ -350,19 +360,19 @@ def test_answers_stream_piece_by_piece_behind_the_web_adapter(cloud: Cloud, docu
 
 
 @pytest.mark.parametrize(("path", "code"), [("/api/rag/chat", ["code"]), ("/v1/chat/completions", ["error", "code"])])
-def test_the_streaming_function_answers_nobody_without_a_token(streaming_url: str, path: str, code: list[str]) -> None:
-    """CHAT-2: its address has no authorizer of its own."""
+def test_the_streaming_function_needs_a_token(streaming_url: str, path: str, code: list[str]) -> None:
+    """CHAT-2: the Function URL has no authorizer."""
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(urllib.request.Request(f"{streaming_url}{path}", b"{}", method="POST"))
     with refused.value as answer:
         assert (answer.code, reduce(getitem, code, json.load(answer))) == (401, "not_signed_in")
 
 
-# What they may not do
+# File access
 
 
-def test_no_function_wrote_anywhere_but_to_its_scratch_which_it_cleared(cloud: Cloud) -> None:
-    """What is compiled already is not compiled again, and what is read is not left behind."""
+def test_functions_write_only_to_scratch_and_clear_it(cloud: Cloud) -> None:
+    """No bytecode is written beside the artifact, and no file that a function read is left behind."""
     for name in service.functions():
         root = cloud.platform.task_root(set_of(name))
         with zipfile.ZipFile(cloud.platform.artifact(set_of(name))) as artifact:

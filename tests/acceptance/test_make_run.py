@@ -1,4 +1,4 @@
-"""A stranger's first minutes: a fresh clone, `make run`, a file, a question; as root and as an ordinary user."""
+"""The first minutes of a newcomer: a fresh clone, `make run`, a file, a question; as root and as an ordinary user."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from tests import documents
-from tests.requirements import REPOSITORY, need_leave_to_install, need_program, need_root
+from tests.support import documents
+from tests.support.requirements import REPOSITORY, need_permission_to_install, need_program, need_root
 
 FIRST_START_SECONDS = 180
 SECOND_START_SECONDS = 10
@@ -27,14 +27,14 @@ SECOND_START_SECONDS = 10
 
 @dataclass(frozen=True)
 class Clone:
-    """A clone of the repository on a path with a space, and the environment of the user it belongs to."""
+    """A clone of the repository on a path with a space, and the environment of its user."""
 
     folder: Path
     user: pwd.struct_passwd | None
     environment: dict[str, str]
 
     def start(self, command: list[str], *, alone: bool = False) -> subprocess.Popen[str]:
-        """Runs as the user; `alone` in a network namespace of its own, where not even loopback is up."""
+        """Runs a command as the user; with `alone`, in its own network namespace, where not even loopback is up."""
         prefix = ["unshare", "-n", "--"] if alone else []
         if self.user:
             prefix += ["setpriv", f"--reuid={self.user.pw_uid}", f"--regid={self.user.pw_gid}", "--clear-groups"]
@@ -55,11 +55,14 @@ class Clone:
         return process.returncode, output
 
 
-@pytest.fixture(scope="module", params=["as the tester", "as an ordinary user"])
+USERS = ["as the tester", "as an ordinary user"]
+
+
+@pytest.fixture(scope="module", params=USERS)
 def clone(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clone]:
-    need_leave_to_install()
+    need_permission_to_install()
     need_program("make")
-    folder = Path("/tmp") / f"ibid clone {os.getpid()} {request.param_index}"
+    folder = Path("/tmp") / f"ibid clone {os.getpid()} {USERS.index(request.param)}"
     subprocess.run(["git", "clone", "-q", str(REPOSITORY), str(folder)], check=True)
     home = folder / "home of the user"
     home.mkdir()
@@ -84,7 +87,7 @@ def free_port() -> int:
 
 @contextmanager
 def serving(clone: Clone, within: float) -> Iterator[float]:
-    """`make run` until its page answers; gives the seconds that took."""
+    """Runs `make run`; yields the seconds until its page answered."""
     started = time.monotonic()
     process = clone.start(["make", "run"])
     try:
@@ -106,7 +109,7 @@ def answers(clone: Clone) -> bool:
         return False
 
 
-def test_a_fresh_clone_serves_and_the_second_start_is_quick(clone: Clone) -> None:
+def test_a_fresh_clone_serves_and_its_second_start_is_quick(clone: Clone) -> None:
     """FIX-5"""
     with serving(clone, FIRST_START_SECONDS) as first:
         code, output = clone.run(["make", "run"])
@@ -116,7 +119,7 @@ def test_a_fresh_clone_serves_and_the_second_start_is_quick(clone: Clone) -> Non
         print(f"first start {first:.1f} s, second start {second:.1f} s")
 
 
-def test_with_no_network_a_file_is_read_and_a_question_answered(clone: Clone) -> None:
+def test_without_a_network_a_file_is_ingested_and_a_question_answered(clone: Clone) -> None:
     """FIX-5, FIX-6"""
     need_root("take the network away")
     documents.make_pdf(

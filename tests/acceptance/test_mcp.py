@@ -1,4 +1,4 @@
-"""The library as tools for AI assistants: the SDK's own client against the running server, of either age."""
+"""The library as tools for AI assistants: the SDK's own client against the server, in the old and the new protocol."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ import pytest
 from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 
-from functions.core import tool_results, tools
-from tests.local_server import Json, LocalServer, Person, problem_of
+from functions.core.answering import tool_results, tools
+from tests.support.local_server import Json, LocalServer, Person, problem_of
 
 T = TypeVar("T")
 Mode = Literal["auto", "legacy"]
@@ -29,7 +29,7 @@ FOREIGN = "The boiler of the neighbour burns peat."
 
 
 class Assistant:
-    """An MCP client with one person's token."""
+    """An MCP client with one user's token."""
 
     def __init__(self, person: Person, mode: Mode = "auto") -> None:
         self.person = person
@@ -64,7 +64,7 @@ class Assistant:
 
 @pytest.fixture(scope="module")
 def owned(server: LocalServer) -> Iterator[dict[str, Any]]:
-    """Somebody with two documents and two notes, one of each in a notebook."""
+    """A user with two documents and two notes, one of each in a notebook."""
     with server.person("Vera") as vera:
         notebook_id = vera.post("/notebooks", title="House")["id"]
         boiler = vera.add_bytes("boiler.txt", BOILER.encode())
@@ -87,7 +87,7 @@ def owned(server: LocalServer) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture(params=["auto", "legacy"])
 def vera(owned: dict[str, Any], request: pytest.FixtureRequest) -> Assistant:
-    """Without a handshake, as of 2026-07-28, and with the one before it."""
+    """A client without a handshake, as of protocol 2026-07-28, and one with the earlier handshake."""
     return Assistant(owned["person"], request.param)
 
 
@@ -108,7 +108,7 @@ def test_the_tools_are_listed_with_their_schemas(vera: Assistant) -> None:
     assert all(tool.annotations and tool.annotations.read_only_hint for tool in listed)
 
 
-def test_a_search_gives_passages_to_read_and_to_compute_with(vera: Assistant, owned: dict[str, Any]) -> None:
+def test_a_search_returns_passages_as_text_and_as_data(vera: Assistant, owned: dict[str, Any]) -> None:
     """CHAT-9"""
     result = vera.call("document_search", query="What does the boiler burn?")
     passage = result.structured_content["passages"][0]
@@ -157,7 +157,8 @@ def test_a_note_search_finds_notes_only(vera: Assistant, owned: dict[str, Any]) 
 
 def test_a_note_is_read_to_its_end(vera: Assistant, owned: dict[str, Any]) -> None:
     """CHAT-9"""
-    text, offset = "", 0
+    text = ""
+    offset: int | None = 0
     while offset is not None:
         part = vera.call("note_read", note_id=owned["long"], offset=offset).structured_content
         assert (part["title"], part["length"]) == ("Garden", len(LONG_NOTE))
@@ -189,14 +190,14 @@ def test_a_trashed_note_is_neither_found_nor_read(owned: dict[str, Any]) -> None
         ("note_read", {"note_id": "Keys"}, "invalid_input: note_id: 'Keys' does not match"),
     ],
 )
-def test_what_is_wrong_with_a_call_is_an_answer(
+def test_faults_in_a_call_are_reported_in_the_result(
     vera: Assistant, name: str, arguments: dict[str, Any], text: str
 ) -> None:
     """CHAT-9"""
     assert text in vera.fail(name, **arguments)
 
 
-def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(vera: Assistant) -> None:
+def test_an_unknown_tool_is_a_protocol_error(vera: Assistant) -> None:
     async def call(client: Client) -> str:
         with pytest.raises(MCPError) as caught:
             await client.call_tool("delete_everything", {})
@@ -205,10 +206,10 @@ def test_a_tool_that_is_not_there_is_an_error_of_the_protocol(vera: Assistant) -
     assert "There are document_search, note_search, note_read" in vera.use(call)
 
 
-# Two people
+# Two users
 
 
-def test_nobody_finds_what_belongs_to_somebody_else(vera: Assistant, stranger: Assistant) -> None:
+def test_another_users_content_is_not_found(vera: Assistant, stranger: Assistant) -> None:
     """SEC-2, SEC-3, CHAT-9"""
     assert stranger.find("document_search", "What does the boiler burn?", limit=20) == ["peat.txt"]
     assert stranger.find("note_search", "boiler key clock") == []
@@ -224,7 +225,7 @@ def test_nobody_finds_what_belongs_to_somebody_else(vera: Assistant, stranger: A
         ("document_search", "document_ids", "boiler"),
     ],
 )
-def test_somebody_elses_id_is_answered_like_one_that_is_not_there(
+def test_another_users_id_is_answered_like_an_unknown_id(
     stranger: Assistant, owned: dict[str, Any], name: str, argument: str, key: str
 ) -> None:
     """SEC-3, CHAT-9"""
@@ -236,7 +237,7 @@ def test_somebody_elses_id_is_answered_like_one_that_is_not_there(
     assert answers[0].startswith("not_found: There is no such ")
 
 
-def test_calls_at_the_same_time_keep_apart(vera: Assistant, stranger: Assistant) -> None:
+def test_concurrent_calls_of_two_users_are_not_mixed_up(vera: Assistant, stranger: Assistant) -> None:
     """SEC-2"""
     with ThreadPoolExecutor(6) as threads:
         found = list(threads.map(lambda who: who.find("document_search", "boiler", limit=1), [vera, stranger] * 6))
@@ -265,21 +266,21 @@ def test_a_request_is_answered_with_json_and_no_session(http: httpx.Client) -> N
         assert "mcp-session-id" not in answer.headers
 
 
-def test_a_notification_is_taken_without_a_word(http: httpx.Client) -> None:
+def test_a_notification_gets_an_empty_response(http: httpx.Client) -> None:
     body = {"jsonrpc": "2.0", "method": "notifications/initialized"}
     answer = http.post("/mcp", json=body, headers=ACCEPT)
     assert (answer.status_code, answer.content.strip()) == (202, b"")
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
-def test_there_is_no_session_to_open_or_end(http: httpx.Client, method: str) -> None:
+def test_sessions_can_be_neither_opened_nor_ended(http: httpx.Client, method: str) -> None:
     answer = http.request(method, "/mcp", headers={"Accept": "text/event-stream"})
     assert problem_of(answer) == (405, "method_not_allowed")
     assert answer.headers["allow"] == "POST"
 
 
 @pytest.mark.parametrize("token", [None, "Bearer nonsense"])
-def test_nobody_gets_in_without_a_token(server: LocalServer, token: str | None) -> None:
+def test_a_request_without_a_token_is_refused(server: LocalServer, token: str | None) -> None:
     """SEC-1"""
     answer = server.http.post("/mcp", json=LIST, headers=ACCEPT | ({"Authorization": token} if token else {}))
     assert problem_of(answer) == (401, "not_signed_in")
@@ -287,12 +288,12 @@ def test_nobody_gets_in_without_a_token(server: LocalServer, token: str | None) 
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://127.0.0.1.evil.example"])
-def test_a_page_of_another_host_is_refused(http: httpx.Client, origin: str) -> None:
+def test_a_page_of_another_origin_is_refused(http: httpx.Client, origin: str) -> None:
     answer = http.post("/mcp", json=LIST, headers=ACCEPT | {"Origin": origin})
     assert answer.status_code == 403
 
 
-def test_a_page_of_this_host_is_not(http: httpx.Client, server: LocalServer) -> None:
+def test_a_page_of_this_origin_is_accepted(http: httpx.Client, server: LocalServer) -> None:
     answer = http.post("/mcp", json=LIST, headers=ACCEPT | {"Origin": server.base_url})
     assert answer.status_code == 200
 
@@ -315,7 +316,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("version", [None, "2025-06-18", "2026-07-28"])
 @pytest.mark.parametrize("body", BROKEN.values(), ids=BROKEN)
-def test_a_broken_request_is_an_error_of_the_protocol(http: httpx.Client, body: bytes, version: str | None) -> None:
+def test_a_malformed_request_is_a_protocol_error(http: httpx.Client, body: bytes, version: str | None) -> None:
     """SEC-6"""
     headers = ACCEPT | {"Content-Type": "application/json"} | ({"MCP-Protocol-Version": version} if version else {})
     answer = http.post("/mcp", content=body, headers=headers)
@@ -326,7 +327,7 @@ def test_a_broken_request_is_an_error_of_the_protocol(http: httpx.Client, body: 
     assert not {"Traceback", "pydantic", "input_value"} & set(re.findall(r"\w+", answer.text))
 
 
-def test_a_request_too_large_is_refused_as_everywhere(http: httpx.Client) -> None:
+def test_a_request_body_that_is_too_large_is_refused(http: httpx.Client) -> None:
     def endless() -> Iterator[bytes]:
         for _ in range(20):
             yield b" " * 100_000

@@ -1,4 +1,4 @@
-"""Notebooks: made, listed with what is in them, renamed, and deleted with or without their contents."""
+"""Notebooks: created, listed with counts, renamed, and deleted with or without their contents."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests import documents
-from tests.acceptance import inside, writing
-from tests.local_server import Json, LocalServer, Person, problem_of, read
+from tests.acceptance.support import inside, writing
+from tests.support import documents
+from tests.support.local_server import Json, LocalServer, Person, problem_of, read
 
 BOILER = "The boiler burns wood chips in winter."
 
@@ -24,7 +24,7 @@ def listed(person: Person, **params: Any) -> list[str]:
     return [item["title"] for item in person.get("/notebooks", **params)["items"]]
 
 
-def test_a_notebook_is_made_read_and_renamed(ada: Person) -> None:
+def test_a_notebook_is_created_read_and_renamed(ada: Person) -> None:
     """LIB-1"""
     answer = ada.http.post("/api/rag/notebooks", json={"title": "  Heating \n plan "})
     assert answer.status_code == 201
@@ -36,7 +36,7 @@ def test_a_notebook_is_made_read_and_renamed(ada: Person) -> None:
     assert renamed["updated_at"] > notebook["updated_at"]
 
 
-def test_notebooks_are_listed_newest_change_first_and_by_title(ada: Person) -> None:
+def test_notebooks_are_listed_by_last_change_and_filtered_by_title(ada: Person) -> None:
     first = writing.add_notebook(ada, "Boiler")
     for title in ("Turbine", "Chimney 100%"):
         writing.add_notebook(ada, title)
@@ -50,7 +50,7 @@ def test_notebooks_are_listed_newest_change_first_and_by_title(ada: Person) -> N
     )
 
 
-def test_a_list_comes_in_pages_that_lose_and_repeat_nothing(ada: Person) -> None:
+def test_paging_loses_and_repeats_nothing(ada: Person) -> None:
     for number in range(5):
         writing.add_notebook(ada, str(number))
     pages = [ada.get("/notebooks", limit=2)]
@@ -59,11 +59,11 @@ def test_a_list_comes_in_pages_that_lose_and_repeat_nothing(ada: Person) -> None
     assert [[item["title"] for item in page["items"]] for page in pages] == [["4", "3"], ["2", "1"], ["0"]]
 
 
-def test_a_notebook_counts_what_its_lists_show(ada: Person, tmp_path: Path) -> None:
+def test_the_counts_of_a_notebook_match_its_lists(ada: Person, tmp_path: Path) -> None:
     notebook_id = writing.add_notebook(ada)
     note, trashed = (writing.save(ada, BOILER, notebook_id=notebook_id) for _ in range(2))
     place = {"notebook_id": notebook_id}
-    for version in ("first", "second"):  # one is the older version of the other
+    for version in ("first", "second"):  # one document is the older version of the other
         add_file(ada, tmp_path, "report.txt", f"The {version} text.", **place)
     for owner in (note, trashed):
         add_file(ada, tmp_path, "attached.txt", f"Attached to {owner['id']}.", note_id=owner["id"], **place)
@@ -75,7 +75,7 @@ def test_a_notebook_counts_what_its_lists_show(ada: Person, tmp_path: Path) -> N
 
 
 def fill(person: Person, folder: Path) -> Json:
-    """A notebook with a note, a trashed note, a document, an attachment in it and one that is only the note's."""
+    """A notebook with a note, a trashed note, a document, an attachment in the notebook and one only at the note."""
     notebook_id = writing.add_notebook(person)
     place = {"notebook_id": notebook_id}
     note, trashed = (writing.write(person, BOILER, **place) for _ in range(2))
@@ -91,7 +91,7 @@ def fill(person: Person, folder: Path) -> Json:
     }
 
 
-def test_deleting_a_notebook_keeps_what_was_in_it(server: LocalServer, ada: Person, tmp_path: Path) -> None:
+def test_deleting_a_notebook_keeps_its_contents_by_default(server: LocalServer, ada: Person, tmp_path: Path) -> None:
     """LIB-1"""
     made = fill(ada, tmp_path)
     before = writing.count_rows(server, ada)
@@ -126,7 +126,9 @@ def test_a_notebook_can_be_deleted_with_everything_in_it(server: LocalServer, ad
     assert inside.stored_files(server, ada) == []
 
 
-def test_older_versions_go_with_the_document_of_the_notebook(server: LocalServer, ada: Person, tmp_path: Path) -> None:
+def test_older_versions_are_deleted_with_a_document_of_the_notebook(
+    server: LocalServer, ada: Person, tmp_path: Path
+) -> None:
     """LIB-5, LIB-8"""
     notebook_id = writing.add_notebook(ada)
     for version in ("first", "second", "third"):
@@ -136,7 +138,7 @@ def test_older_versions_go_with_the_document_of_the_notebook(server: LocalServer
     assert writing.count_rows(server, ada) == {}
 
 
-def test_a_notebook_is_deleted_while_its_contents_are_worked_on(
+def test_a_notebook_can_be_deleted_while_its_contents_are_indexed(
     server: LocalServer, ada: Person, tmp_path: Path
 ) -> None:
     """LIB-8"""
@@ -151,7 +153,7 @@ def test_a_notebook_is_deleted_while_its_contents_are_worked_on(
     assert writing.count_rows(server, ada) == {}
 
 
-def test_an_odd_wish_for_the_contents_is_refused(ada: Person) -> None:
+def test_an_unknown_contents_parameter_is_refused(ada: Person) -> None:
     notebook_id = writing.add_notebook(ada)
     answer = ada.http.delete(f"/api/rag/notebooks/{notebook_id}?contents=burn")
     assert problem_of(answer) == (400, "invalid_input")
@@ -164,7 +166,7 @@ def test_an_odd_wish_for_the_contents_is_refused(ada: Person) -> None:
     [{}, {"title": ""}, {"title": " \n"}, {"title": "x" * 256}, {"title": None}, {"title": 7}, {"title": "a", "id": 1}],
     ids=lambda body: str(body)[:20],
 )
-def test_a_title_that_is_none_is_refused(ada: Person, method: str, body: Json) -> None:
+def test_an_invalid_title_is_refused(ada: Person, method: str, body: Json) -> None:
     notebook_id = writing.add_notebook(ada, "Kept")
     path = "/api/rag/notebooks" if method == "POST" else f"/api/rag/notebooks/{notebook_id}"
     assert problem_of(ada.http.request(method, path, json=body)) == (400, "invalid_input")
@@ -173,6 +175,6 @@ def test_a_title_that_is_none_is_refused(ada: Person, method: str, body: Json) -
 
 @pytest.mark.parametrize("value", ["1", "null", "' or 1=1 --", "x" * 300, "%00", "../../etc/passwd"])
 @pytest.mark.parametrize("what", ["notebooks/{}", "notes/{}", "notes/{}/text"])
-def test_what_is_no_id_is_answered_like_an_id_that_does_not_exist(ada: Person, what: str, value: str) -> None:
+def test_a_malformed_id_is_answered_like_an_unknown_id(ada: Person, what: str, value: str) -> None:
     """SEC-3"""
     assert problem_of(ada.http.get("/api/rag/" + what.format(value))) == (404, "not_found")

@@ -1,4 +1,4 @@
-"""Notes: found as soon as they are saved, changed without a moment of both texts, trashed, restored, deleted."""
+"""Notes: found as soon as they are saved, replaced atomically, trashed, restored, deleted."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors
-from functions.web.library_schemas import MAX_CONTENT
-from tests.acceptance import inside, writing
-from tests.local_server import Json, LocalServer, Person, problem_of, wait_until
+from functions.web.schemas.library import MAX_CONTENT
+from tests.acceptance.support import inside, writing
+from tests.support.local_server import Json, LocalServer, Person, problem_of, wait_until
 
 BOILER = "The boiler burns wood chips in winter."
 TURBINE = "The turbine turns at three thousand revolutions per minute."
@@ -46,7 +46,7 @@ def test_a_note_is_found_within_a_second_of_being_saved(server: LocalServer, ada
     assert statistics.median(seconds) <= 1.0, seconds
 
 
-def test_a_saved_note_is_answered_whole(server: LocalServer, ada: Person) -> None:
+def test_saving_a_note_returns_all_its_fields(server: LocalServer, ada: Person) -> None:
     notebook_id = writing.add_notebook(ada)
     with server.worker.paused():
         note = writing.save(ada, BOILER, title=" The\nboiler ", notebook_id=notebook_id)
@@ -68,7 +68,7 @@ def test_a_saved_note_is_answered_whole(server: LocalServer, ada: Person) -> Non
     }
     indexed = writing.follow(ada, note)
     assert (indexed["status"], indexed["chunk_count"], indexed["lang"]) == ("indexed", 1, "en")
-    assert indexed["updated_at"] == times["updated_at"]  # indexing is no change of the note
+    assert indexed["updated_at"] == times["updated_at"]  # indexing does not count as a change of the note
 
 
 def test_a_title_is_searched_with_the_content(ada: Person) -> None:
@@ -79,16 +79,14 @@ def test_a_title_is_searched_with_the_content(ada: Person) -> None:
 
 
 @pytest.mark.parametrize("content", ["", " \n\t", "\u200b\ufeff\u00ad"], ids=["nothing", "blanks", "invisible"])
-def test_a_note_without_text_is_empty_and_waits_for_nothing(server: LocalServer, ada: Person, content: str) -> None:
+def test_a_note_without_text_is_empty_and_not_queued(server: LocalServer, ada: Person, content: str) -> None:
     note = writing.save(ada, content, title="Later")
     assert (note["status"], note["content"]) == ("empty", content)
     assert writing.count_rows(server, ada) == {"notes": 1}
 
 
 @pytest.mark.parametrize("content", ["---", "🙂", "```\n```", "\u00a0"], ids=["rule", "emoji", "fence", "hard-space"])
-def test_a_note_of_marks_without_a_word_is_empty_and_leaves_search(
-    server: LocalServer, ada: Person, content: str
-) -> None:
+def test_a_note_of_punctuation_alone_is_empty_and_not_searched(server: LocalServer, ada: Person, content: str) -> None:
     """LIB-2"""
     note = writing.write(ada, BOILER)
     writing.change(ada, note, content=content)
@@ -99,7 +97,7 @@ def test_a_note_of_marks_without_a_word_is_empty_and_leaves_search(
 
 
 class Instant:
-    """An embedder that gives every text the same vector: where the amount of text is the point, not its meaning."""
+    """An embedder that gives every text the same vector, for tests about the amount of text."""
 
     def __init__(self, embedder: Any) -> None:
         self._embedder = embedder
@@ -111,7 +109,7 @@ class Instant:
         return np.full((len(texts), self.dimensions), self.dimensions**-0.5, np.float32)
 
 
-def test_a_long_note_is_kept_and_found_to_its_end(server: LocalServer, ada: Person) -> None:
+def test_a_long_note_is_stored_and_searchable_to_its_end(server: LocalServer, ada: Person) -> None:
     """LIB-2"""
     beginning = "".join(f"Paragraph {n} tells of the boiler and of the turbine.\n\n" for n in range(4000))
     content = beginning[:199_966] + "\n\nAt the very end sleeps a walrus."
@@ -127,7 +125,7 @@ def test_a_long_note_is_kept_and_found_to_its_end(server: LocalServer, ada: Pers
 
 
 def test_changing_a_note_replaces_its_text_at_once(server: LocalServer, ada: Person) -> None:
-    """LIB-2: a search sees the old text or the new one."""
+    """LIB-2: a search sees either the old text or the new one."""
     note = writing.write(ada, BOILER)
     with server.worker.paused():
         assert writing.change(ada, note, content=TURBINE)["status"] == "queued"
@@ -137,7 +135,7 @@ def test_changing_a_note_replaces_its_text_at_once(server: LocalServer, ada: Per
     assert writing.count_rows(server, ada)["generations"] == 1
 
 
-def test_a_note_changed_while_it_is_indexed_ends_with_the_newest_text(server: LocalServer, ada: Person) -> None:
+def test_a_note_changed_during_indexing_ends_with_the_newest_text(server: LocalServer, ada: Person) -> None:
     """LIB-2"""
     with server.worker.paused():
         note = writing.save(ada, BOILER)
@@ -150,7 +148,7 @@ def test_a_note_changed_while_it_is_indexed_ends_with_the_newest_text(server: Lo
     assert writing.texts(ada, "boiler turbine") == [TURBINE]
 
 
-def test_an_emptied_note_leaves_search_at_once(server: LocalServer, ada: Person) -> None:
+def test_an_emptied_note_disappears_from_search_at_once(server: LocalServer, ada: Person) -> None:
     note = writing.write(ada, BOILER)
     assert writing.change(ada, note, content=" ")["status"] == "empty"
     assert writing.texts(ada, "boiler") == []
@@ -158,7 +156,7 @@ def test_an_emptied_note_leaves_search_at_once(server: LocalServer, ada: Person)
     assert rows == {"notes": 1, "ingest_jobs": 1}
 
 
-def test_saving_the_same_again_changes_nothing(server: LocalServer, ada: Person) -> None:
+def test_saving_the_same_text_again_changes_nothing(server: LocalServer, ada: Person) -> None:
     note = writing.write(ada, BOILER, title="Boiler")
     assert writing.change(ada, note, title="Boiler", content=BOILER, notebookId=None) == note
     assert writing.change(ada, note) == note
@@ -172,7 +170,7 @@ def test_moving_a_note_indexes_nothing(server: LocalServer, ada: Person) -> None
     writing.follow(ada, note)
     assert writing.change(ada, note, notebook_id=None)["notebook_id"] is None
     assert writing.change(ada, note, notebook_id=notebook_id)["notebook_id"] == notebook_id
-    assert inside.count_jobs(server, ada) == 2  # one for the content, one for the title
+    assert inside.count_jobs(server, ada) == 2  # one job for the content, one for the title
 
 
 def test_two_editors_do_not_overwrite_each_other(ada: Person) -> None:
@@ -184,7 +182,7 @@ def test_two_editors_do_not_overwrite_each_other(ada: Person) -> None:
     assert writing.change(ada, note, content=BOILER, expectedUpdatedAt=mine["updated_at"])["content"] == BOILER
 
 
-def test_waiting_ends_when_the_note_is_indexed(server: LocalServer, ada: Person) -> None:
+def test_a_long_poll_returns_when_the_note_is_indexed(server: LocalServer, ada: Person) -> None:
     with server.worker.paused():
         note = writing.save(ada, BOILER)
         started = time.monotonic()
@@ -195,21 +193,21 @@ def test_waiting_ends_when_the_note_is_indexed(server: LocalServer, ada: Person)
 
 
 class Refusing(Instant):
-    """An embedder whose server takes nothing."""
+    """An embedder whose server refuses every text."""
 
     def embed(self, texts: Sequence[str]) -> Any:
         raise errors.ModelRejectedError
 
 
 def fail(server: LocalServer, note: Json) -> None:
-    """Works on the note's job with a model that refuses; the worker has to be paused."""
+    """Runs the note's job with a model that refuses; the worker must be paused."""
     worker = server.services.make_worker()
     outcome = replace(worker, embedder=Refusing(worker.embedder)).ingest_next(writing.job_of(server, note))
     assert outcome is not None
     assert outcome.status == "failed"
 
 
-def test_a_failed_note_says_why_and_can_be_indexed_again(server: LocalServer, ada: Person) -> None:
+def test_a_failed_note_has_a_reason_and_can_be_indexed_again(server: LocalServer, ada: Person) -> None:
     with server.worker.paused():
         note = writing.save(ada, BOILER)
         fail(server, note)
@@ -220,7 +218,7 @@ def test_a_failed_note_says_why_and_can_be_indexed_again(server: LocalServer, ad
     assert writing.follow(ada, note)["status"] == "indexed"
 
 
-def test_asking_twice_to_index_a_note_queues_it_once(server: LocalServer, ada: Person) -> None:
+def test_indexing_a_note_requested_twice_is_queued_once(server: LocalServer, ada: Person) -> None:
     note = writing.write(ada, BOILER)
     with server.worker.paused():
         for _ in range(3):
@@ -231,10 +229,10 @@ def test_asking_twice_to_index_a_note_queues_it_once(server: LocalServer, ada: P
     assert problem_of(ada.http.post(f"/api/rag/notes/{empty['id']}/reindex")) == (409, "conflict")
 
 
-# What is cited
+# Citations
 
 
-def test_an_answer_cites_a_note_at_its_words(ada: Person) -> None:
+def test_an_answer_cites_a_note_at_its_offsets(ada: Person) -> None:
     """RET-7, CHAT-5"""
     note = writing.write(ada, f"# Heating\n\n{TURBINE} {BOILER}", title="Heating")
     answer = ada.ask("What does the boiler burn in winter?")
@@ -245,7 +243,7 @@ def test_an_answer_cites_a_note_at_its_words(ada: Person) -> None:
     assert text["pages"][0]["text"][source["start_offset"] : source["end_offset"]] == BOILER
 
 
-def test_the_text_of_a_note_is_given_by_part(ada: Person) -> None:
+def test_the_text_of_a_note_is_returned_in_parts(ada: Person) -> None:
     note = writing.write(ada, BOILER)
     page = {"page": 1, "text": BOILER, "warnings": [], "ocr_confidence": None}
     whole = {"note_id": note["id"], "page_count": 1, "pages": [page]}
@@ -256,7 +254,7 @@ def test_the_text_of_a_note_is_given_by_part(ada: Person) -> None:
 
 
 @pytest.mark.parametrize("scope", ["note_id", "notebook_id"])
-def test_a_scope_holds_its_notes_and_their_attachments(ada: Person, tmp_path: Path, scope: str) -> None:
+def test_the_scope_of_a_note_includes_its_attachments(ada: Person, tmp_path: Path, scope: str) -> None:
     """CHAT-3"""
     notebook_id = writing.add_notebook(ada)
     note = writing.write(ada, BOILER, notebook_id=notebook_id)
@@ -270,7 +268,7 @@ def test_a_scope_holds_its_notes_and_their_attachments(ada: Person, tmp_path: Pa
     assert answer["scope"]["kind"] == scope.removesuffix("_id")
 
 
-def test_a_notebook_holds_the_attachments_of_its_notes(ada: Person, tmp_path: Path) -> None:
+def test_the_scope_of_a_notebook_includes_the_attachments_of_its_notes(ada: Person, tmp_path: Path) -> None:
     """CHAT-3"""
     notebook_id = writing.add_notebook(ada)
     note = writing.write(ada, BOILER, notebook_id=notebook_id)
@@ -289,7 +287,7 @@ def test_a_note_without_a_title_is_cited_by_its_first_line(ada: Person) -> None:
 # Trash
 
 
-def test_the_trash_hides_a_note_and_its_attachments_at_once_and_gives_them_back_as_they_were(
+def test_trashing_hides_a_note_and_its_attachments_at_once_and_restoring_brings_them_back(
     server: LocalServer, ada: Person, tmp_path: Path
 ) -> None:
     """LIB-1, LIB-2"""
@@ -306,7 +304,7 @@ def test_the_trash_hides_a_note_and_its_attachments_at_once_and_gives_them_back_
     assert (writing.chunk_ids(server, ada), inside.count_jobs(server, ada)) == before
 
 
-def test_the_trash_can_be_asked_for_twice(ada: Person) -> None:
+def test_trashing_and_restoring_can_be_repeated(ada: Person) -> None:
     note = writing.save(ada, BOILER)
     trashed = ada.post(f"/notes/{note['id']}/trash")
     assert ada.post(f"/notes/{note['id']}/trash")["trashed_at"] == trashed["trashed_at"]
@@ -323,7 +321,7 @@ def test_a_note_in_the_trash_cannot_be_changed(ada: Person) -> None:
     assert ada.get(f"/notes/{note['id']}")["content"] == BOILER
 
 
-def test_nothing_is_attached_to_a_note_in_the_trash(ada: Person) -> None:
+def test_nothing_can_be_attached_to_a_note_in_the_trash(ada: Person) -> None:
     note = writing.save(ada, BOILER)
     document_id = ada.announce("a.txt").json()["document"]["id"]
     ada.post(f"/notes/{note['id']}/trash")
@@ -346,7 +344,7 @@ def test_a_note_trashed_before_it_was_indexed_is_indexed_and_stays_hidden(server
 # Lists
 
 
-def test_a_list_is_newest_change_first_and_filters(ada: Person) -> None:
+def test_the_list_is_ordered_by_last_change_and_can_be_filtered(ada: Person) -> None:
     notebook_id = writing.add_notebook(ada)
     first, second, third = (writing.save(ada, title=title)["id"] for title in ("Été 100%", "Boiler", "Trashed"))
     ada.post(f"/notes/{third}/trash")
@@ -365,7 +363,7 @@ def test_a_list_is_newest_change_first_and_filters(ada: Person) -> None:
     )
 
 
-def test_a_list_shows_how_a_note_begins(ada: Person, tmp_path: Path) -> None:
+def test_the_list_shows_a_snippet_of_each_note(ada: Person, tmp_path: Path) -> None:
     note = writing.write(ada, "# Heating\n\n  " + "The boiler burns wood. " * 50)
     attach(ada, tmp_path, note)
     (item,) = ada.get("/notes")["items"]
@@ -374,7 +372,7 @@ def test_a_list_shows_how_a_note_begins(ada: Person, tmp_path: Path) -> None:
     assert item["attachment_count"] == 1
 
 
-def test_a_list_comes_in_pages_that_lose_and_repeat_nothing(ada: Person) -> None:
+def test_paging_loses_and_repeats_nothing(ada: Person) -> None:
     made = [writing.save(ada)["id"] for _ in range(5)]
     seen: list[str] = []
     cursor: str | None = ""
@@ -448,7 +446,7 @@ INDEXED = NOTHING | {"pages": 1, "chunks": 1, "vectors": 1, "jobs": 1}
     ],
     ids=["empty", "queued", "running", "indexed", "changed", "trashed", "failed"],
 )
-def test_deleting_in_any_state_leaves_nothing_and_says_what_went(
+def test_deleting_in_any_state_leaves_nothing_and_returns_a_receipt(
     server: LocalServer, ada: Person, status: str, make: Callable[[LocalServer, Person], Json], receipt: Json
 ) -> None:
     """LIB-8"""
@@ -463,7 +461,7 @@ def test_deleting_in_any_state_leaves_nothing_and_says_what_went(
         assert problem_of(ada.http.request(method, f"/api/rag/notes/{note_id}")) == (404, "not_found")
 
 
-def test_a_note_deleted_in_the_middle_of_its_indexing_stays_deleted(server: LocalServer, ada: Person) -> None:
+def test_a_note_deleted_during_its_indexing_stays_deleted(server: LocalServer, ada: Person) -> None:
     """LIB-8"""
 
     class Deleting(Instant):
@@ -481,7 +479,7 @@ def test_a_note_deleted_in_the_middle_of_its_indexing_stays_deleted(server: Loca
     assert writing.count_rows(server, ada) == {}
 
 
-def test_attachments_are_deleted_with_their_note(server: LocalServer, ada: Person, tmp_path: Path) -> None:
+def test_attachments_are_deleted_with_their_note_by_default(server: LocalServer, ada: Person, tmp_path: Path) -> None:
     """LIB-1, LIB-8"""
     note = writing.write(ada, BOILER)
     attach(ada, tmp_path, note)
@@ -515,7 +513,7 @@ def test_an_answer_keeps_its_quote_when_the_note_is_deleted(ada: Person) -> None
     assert problem_of(ada.http.get(f"/api/rag/notes/{note['id']}/text")) == (404, "not_found")
 
 
-# What must not get in
+# Invalid and hostile input
 
 
 @pytest.mark.parametrize(
@@ -535,7 +533,7 @@ def test_an_answer_keeps_its_quote_when_the_note_is_deleted(ada: Person) -> None
     ],
     ids=lambda body: f"{next(iter(body))}-{str(next(iter(body.values())))[:20]}",
 )
-def test_what_is_no_note_is_refused_with_its_fault(ada: Person, body: Json) -> None:
+def test_an_invalid_note_is_refused_with_the_reason(ada: Person, body: Json) -> None:
     note = writing.save(ada, BOILER)
     for answer in (
         ada.http.post("/api/rag/notes", json=body),
@@ -546,7 +544,7 @@ def test_what_is_no_note_is_refused_with_its_fault(ada: Person, body: Json) -> N
     assert [item["id"] for item in ada.get("/notes")["items"]] == [note["id"]]
 
 
-def test_a_note_that_is_too_long_says_what_to_do(ada: Person) -> None:
+def test_a_note_that_is_too_long_is_refused_with_advice(ada: Person) -> None:
     answer = ada.http.post("/api/rag/notes", json={"content": "x" * (MAX_CONTENT + 1)})
     assert answer.json()["faults"] == [
         {
@@ -569,7 +567,7 @@ def test_characters_that_cannot_be_stored_are_replaced(ada: Person) -> None:
 
 
 @pytest.mark.parametrize("field", ["title", "content"])
-def test_hostile_text_is_kept_as_it_is(ada: Person, field: str) -> None:
+def test_hostile_text_is_stored_unchanged(ada: Person, field: str) -> None:
     hostile = "'); drop table rag.notes; -- <script>alert(1)</script> {{7*7}} %s \\ 🙂 \u202e"
     note = writing.follow(ada, writing.save(ada, **{"content": BOILER, field: hostile}))
     assert (note[field], note["status"]) == (hostile, "indexed")

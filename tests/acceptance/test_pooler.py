@@ -1,4 +1,4 @@
-"""SEC-2, SEC-4: through a transaction pooler nothing fails, nothing is mixed up, and nothing stays behind."""
+"""SEC-2, SEC-4: through a transaction pooler no request fails, sees another user's rows, or leaves session state."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ import pytest
 
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
-from functions.local import migrate
-from tests import database as database_servers
-from tests.acceptance.containers import Container, Person, read, words_in
-from tests.acceptance.pooler import Pooler, run_pooler
+from functions.local.database import migrate
+from tests.acceptance.support.containers import Container, Person, read, words_in
+from tests.acceptance.support.pooler import Pooler, run_pooler
 from tests.handlers.events import Answer
+from tests.support import database as database_servers
 
 CONCURRENCY, REQUESTS = 20, 1000
 WORDS = ("quastenflosser", "zeppelin", "ammonite", "bergamot", "cardamom", "dulcimer", "ephedra", "fandango")
@@ -48,14 +48,14 @@ def make_container(home: Path) -> Iterator[Callable[[str], Container]]:
 
 @pytest.fixture
 def pooler(module_database: str, tmp_path: Path) -> Iterator[Pooler]:
-    """Five connections to the database, however many there are to the pooler."""
+    """A pooler with five connections to the database for any number of clients."""
     with run_pooler(module_database, tmp_path) as running:
         yield running
 
 
 @pytest.fixture
 def narrow(module_database: str, tmp_path: Path) -> Iterator[Pooler]:
-    """A single connection to the database: whoever comes next gets what the last one left."""
+    """A pooler with one connection to the database, so that each client gets the session of the one before."""
     with run_pooler(module_database, tmp_path, pool_size=1) as running:
         yield running
 
@@ -64,11 +64,11 @@ def text_of(person: Person) -> str:
     return f"The {person.word} in the cellar burns wood chips, says the owner of the {person.word}."
 
 
-def furnish(container: Container, person: Person) -> str:
-    """An indexed document and note, and a conversation; returns the conversation's id."""
+def fill_library(container: Container, person: Person) -> str:
+    """Adds an indexed document, a note and a conversation; returns the conversation's id."""
     add_document(container, person)
     read(container.call(person, "POST", "/api/rag/notes", {"title": person.word, "content": text_of(person)}), 201)
-    container.work_off()
+    container.run_due_jobs()
     answer = read(container.call(person, "POST", "/api/rag/chat", {"query": f"What burns the {person.word}?"}))
     return str(answer["conversation_id"])
 
@@ -80,8 +80,8 @@ def add_document(container: Container, person: Person) -> None:
     container.store(person, ticket["document"], content)
 
 
-def whose(answer: Answer, person: Person) -> set[str]:
-    """Whose rows an answer shows, of all people and of this one."""
+def find_owners(answer: Answer, person: Person) -> set[str]:
+    """The words of all users whose rows an answer shows."""
     return words_in(answer, [*PEOPLE, person])
 
 
@@ -92,21 +92,21 @@ def search(container: Container, person: Person, _: str) -> None:
     query = "q=what+burns+wood+chips+in+the+cellar&limit=20"
     answer = container.call(person, "GET", "/api/rag/search", query=query)
     assert read(answer)["hits"], answer.content
-    assert whose(answer, person) == {person.word}
+    assert find_owners(answer, person) == {person.word}
 
 
 def ask(container: Container, person: Person, conversation: str) -> None:
     body = {"query": "What burns wood chips in the cellar?", "conversation_id": conversation}
     answer = container.call(person, "POST", "/api/rag/chat", body)
     assert read(answer)["sources"], answer.content
-    assert whose(answer, person) == {person.word}
+    assert find_owners(answer, person) == {person.word}
 
 
-def look(path: str, query: str = "") -> Callable[[Container, Person, str], None]:
+def list_page(path: str, query: str = "") -> Callable[[Container, Person, str], None]:
     def list_own(container: Container, person: Person, conversation: str) -> None:
         answer = container.call(person, "GET", path.format(conversation=conversation), query=query)
         assert read(answer)["items"], answer.content
-        assert whose(answer, person) == {person.word}
+        assert find_owners(answer, person) == {person.word}
 
     return list_own
 
@@ -115,15 +115,15 @@ def read_document(container: Container, person: Person, _: str) -> None:
     documents = read(container.call(person, "GET", "/api/rag/documents", query="status=indexed&limit=5"))["items"]
     answer = container.call(person, "GET", f"/api/rag/documents/{documents[-1]['id']}/text")
     read(answer)
-    assert whose(answer, person) == {person.word}
+    assert find_owners(answer, person) == {person.word}
 
 
-def keep_note(container: Container, person: Person, _: str) -> None:
-    """Writes a note, changes it, trashes and restores it, and deletes it."""
+def use_note(container: Container, person: Person, _: str) -> None:
+    """Creates, changes, trashes, restores and deletes a note."""
     note = read(container.call(person, "POST", "/api/rag/notes", {"title": "Note", "content": text_of(person)}), 201)
     path = f"/api/rag/notes/{note['id']}"
     changed = container.call(person, "PATCH", path, {"title": f"About the {person.word}"})
-    assert whose(changed, person) == {person.word}
+    assert find_owners(changed, person) == {person.word}
     for act in ("trash", "restore"):
         read(container.call(person, "POST", f"{path}/{act}"))
     read(container.call(person, "DELETE", path), 200, 204)
@@ -134,8 +134,8 @@ def upload(container: Container, person: Person, _: str) -> None:
     add_document(container, person)
 
 
-def knock_elsewhere(container: Container, person: Person, _: str) -> None:
-    """What is somebody else's is not there."""
+def read_foreign_conversation(container: Container, person: Person, _: str) -> None:
+    """Checks that another user's conversation is not found."""
     stranger, conversation = random.choice([(p, c) for p, c in CONVERSATIONS.items() if p is not person])
     answer = container.call(person, "GET", f"/api/rag/conversations/{conversation}/messages")
     read(answer, 404)
@@ -148,24 +148,24 @@ def read_settings(container: Container, person: Person, _: str) -> None:
 
 PEOPLE = [Person(word) for word in WORDS]
 CONVERSATIONS: dict[Person, str] = {}
-# (what, how many requests that is, how often)
+# (action, its number of requests, its weight)
 MIX: list[tuple[Callable[[Container, Person, str], None], int, int]] = [
     (search, 1, 24),
     (ask, 1, 14),
-    (look("/api/rag/documents"), 1, 12),
-    (look("/api/rag/notes"), 1, 8),
-    (look("/api/rag/conversations"), 1, 8),
-    (look("/api/rag/conversations/{conversation}/messages", "limit=20"), 1, 8),
+    (list_page("/api/rag/documents"), 1, 12),
+    (list_page("/api/rag/notes"), 1, 8),
+    (list_page("/api/rag/conversations"), 1, 8),
+    (list_page("/api/rag/conversations/{conversation}/messages", "limit=20"), 1, 8),
     (read_document, 2, 5),
-    (keep_note, 6, 2),
+    (use_note, 6, 2),
     (upload, 1, 2),
-    (knock_elsewhere, 1, 4),
+    (read_foreign_conversation, 1, 4),
     (read_settings, 1, 4),
 ]
 
 
 def make_plan() -> list[tuple[Callable[[Container, Person, str], None], Person]]:
-    """At least REQUESTS requests in an order that is the same each time."""
+    """At least REQUESTS requests, in the same order in every run."""
     rng = random.Random(20)
     weights = [often for _, _, often in MIX]
     plan, requests = [], 0
@@ -177,7 +177,7 @@ def make_plan() -> list[tuple[Callable[[Container, Person, str], None], Person]]
 
 
 class Load:
-    """Requests of the plan from several threads, a worker beside them, and what went wrong."""
+    """Sends the requests of the plan from several threads with a worker beside them, and collects the faults."""
 
     def __init__(self) -> None:
         self.failures: list[str] = []
@@ -211,18 +211,18 @@ class Load:
     def _ingest(self, worker: Container) -> None:
         while not self._stopping.wait(0.05):
             try:
-                self.ingested += worker.work_off()
+                self.ingested += worker.run_due_jobs()
             except Exception as exc:
                 self.failures.append(f"ingestion: {exc!r:.400}")
 
 
-def test_a_thousand_mixed_requests_make_no_error_and_show_nobody_elses_rows(
+def test_a_thousand_mixed_requests_cause_no_error_and_show_no_foreign_rows(
     pooler: Pooler, make_container: Callable[[str], Container]
 ) -> None:
-    """SEC-4: 20 containers of a connection each, five connections behind the pooler, and a worker that ingests."""
+    """SEC-4: 20 containers with one connection each, five connections behind the pooler, and an ingesting worker."""
     containers = [make_container(pooler.dsn) for _ in range(CONCURRENCY)]
-    CONVERSATIONS.update({person: furnish(containers[0], person) for person in PEOPLE})
-    for container in containers:  # one after the other: routes are set up by their first request, as in one thread
+    CONVERSATIONS.update({person: fill_library(containers[0], person) for person in PEOPLE})
+    for container in containers:  # in sequence: the first request of a route sets it up, as it would in one thread
         for act, _, _ in MIX:
             act(container, PEOPLE[0], CONVERSATIONS[PEOPLE[0]])
         container.statuses.clear()
@@ -235,11 +235,11 @@ def test_a_thousand_mixed_requests_make_no_error_and_show_nobody_elses_rows(
     assert {len(container.services.database._idle) for container in containers} == {1}
 
 
-# What stays behind on a connection
+# Session state on a connection
 
 
-def state_of(pooler: Pooler) -> dict[str, Any]:
-    """What somebody else finds on the one connection that everybody shares."""
+def read_session_state(pooler: Pooler) -> dict[str, Any]:
+    """The session state that another client finds on the one shared connection."""
     with psycopg.connect(pooler.dsn, prepare_threshold=None, autocommit=True) as stranger:
         row = stranger.execute(
             "select pg_backend_pid(), current_user, session_user, current_setting('role'),"
@@ -247,7 +247,7 @@ def state_of(pooler: Pooler) -> dict[str, Any]:
             " (select count(*) from pg_prepared_statements), (select count(*) from pg_cursors),"
             " (select count(*) from pg_locks where locktype = 'advisory'),"
             " (select count(*) from pg_listening_channels()),"
-            # The pooler itself keeps the name of the application up.
+            # The pooler itself sets the name of the application.
             " (select array_agg(name) from pg_settings where source = 'session' and name <> 'application_name'),"
             " (select count(*) from pg_class where relpersistence = 't')"
         ).fetchone()
@@ -256,47 +256,47 @@ def state_of(pooler: Pooler) -> dict[str, Any]:
     return dict(zip(names, row, strict=True))
 
 
-def test_nothing_of_a_request_stays_on_its_connection(
+def test_a_request_leaves_no_state_on_its_connection(
     narrow: Pooler, make_container: Callable[[str], Container]
 ) -> None:
     """SEC-4: role, claims, prepared statements, cursors, locks, settings and temporary tables."""
-    clean = state_of(narrow)
+    clean = read_session_state(narrow)
     container, person = make_container(narrow.dsn), Person("gherkin")
-    conversation = furnish(container, person)
+    conversation = fill_library(container, person)
     CONVERSATIONS.update({person: conversation, Person("harquebus"): str(USER.id)})
     for act, _, _ in MIX:
         act(container, person, conversation)
-        assert state_of(narrow) == clean
-    container.work_off()
-    assert state_of(narrow) == clean
+        assert read_session_state(narrow) == clean
+    container.run_due_jobs()
+    assert read_session_state(narrow) == clean
     assert (clean["role"], clean["claims"], clean["prepared"], clean["locks"]) == ("none", "", 0, 0)
 
 
-def test_nothing_of_a_unit_of_work_that_failed_stays_on_its_connection(narrow: Pooler) -> None:
-    clean, database = state_of(narrow), Database(narrow.dsn)
+def test_a_failed_unit_of_work_leaves_no_state_on_its_connection(narrow: Pooler) -> None:
+    clean, database = read_session_state(narrow), Database(narrow.dsn)
 
     def fail(statement: str) -> None:
         with suppress(errors.IbidError, psycopg.Error), database.as_user(USER) as connection:
             connection.execute(statement.encode())
             raise errors.ConflictError
 
-    def abandon() -> None:
-        """A stream that nobody reads on."""
+    def abandon_stream() -> None:
+        """Starts a stream and stops reading it."""
         with database.as_worker() as connection:
             next(connection.cursor().stream("select generate_series(1, 100000)"))
             raise errors.ConflictError
 
     for statement in ("select 1 / 0", "select 1", "select * from rag.ingest_jobs", "syntax error"):
         fail(statement)
-        assert state_of(narrow) == clean
+        assert read_session_state(narrow) == clean
     with suppress(errors.IbidError, psycopg.Error):
-        abandon()
-    assert state_of(narrow) == clean
+        abandon_stream()
+    assert read_session_state(narrow) == clean
     database.close()
 
 
 def test_a_new_database_is_migrated_through_the_pooler(empty_database: str, tmp_path: Path) -> None:
-    """FIX-7: nothing that a migration sets or locks is needed after its transaction."""
+    """FIX-7: no migration needs settings or locks that outlive its transaction."""
     with run_pooler(empty_database, tmp_path) as pooler:
         assert migrate.migrate(pooler.dsn) == [migration.path.name for migration in migrate.list_migrations()]
         assert migrate.migrate(pooler.dsn) == []
@@ -307,7 +307,7 @@ def test_a_new_database_is_migrated_through_the_pooler(empty_database: str, tmp_
 
 def is_answered(container: Container, person: Person) -> bool:
     answer = container.call(person, "GET", "/api/rag/documents")
-    return bool(read(answer)["items"]) and whose(answer, person) == {person.word}
+    return bool(read(answer)["items"]) and find_owners(answer, person) == {person.word}
 
 
 @pytest.fixture
@@ -326,7 +326,7 @@ def restart(pooler: Pooler, _: str) -> None:
 
 
 def end_backends(_: Pooler, dsn: str) -> None:
-    """What the pooler itself loses, as when the database is restarted."""
+    """Ends the pooler's own connections, as a restart of the database does."""
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute(
             "select pg_terminate_backend(pid, 5000) from pg_stat_activity"
@@ -335,15 +335,15 @@ def end_backends(_: Pooler, dsn: str) -> None:
 
 
 @pytest.mark.parametrize("end", [kill_clients, restart, end_backends])
-def test_a_connection_that_is_ended_between_requests_costs_none(
+def test_a_connection_closed_between_requests_fails_no_request(
     pooler: Pooler, module_database: str, make_container: Callable[[str], Container], person: Person, end: Any
 ) -> None:
     containers = [make_container(pooler.dsn) for _ in range(3)]
-    furnish(containers[0], person)
+    fill_library(containers[0], person)
     for _ in range(3):
         assert all(is_answered(container, person) for container in containers)
         end(pooler, module_database)
-        time.sleep(0.1)  # so that the news of it has come
+        time.sleep(0.1)  # so that the client has received the disconnection
     assert all(is_answered(container, person) for container in containers)
     for container in containers:
         search(container, person, "")
@@ -352,12 +352,12 @@ def test_a_connection_that_is_ended_between_requests_costs_none(
         search(container, person, "")
 
 
-def test_connections_that_are_closed_for_being_idle_cost_no_request(
+def test_connections_closed_for_idleness_fail_no_request(
     module_database: str, tmp_path: Path, make_container: Callable[[str], Container], person: Person
 ) -> None:
     with run_pooler(module_database, tmp_path, server_idle_timeout="1", client_idle_timeout="1") as impatient:
         container = make_container(impatient.dsn)
-        furnish(container, person)
+        fill_library(container, person)
         time.sleep(1.5)
         assert is_answered(container, person)
         time.sleep(1.5)
@@ -368,7 +368,7 @@ def test_a_paused_pooler_delays_requests_and_fails_none(
     pooler: Pooler, make_container: Callable[[str], Container], person: Person
 ) -> None:
     container = make_container(pooler.dsn)
-    furnish(container, person)
+    fill_library(container, person)
     pooler.command("PAUSE ibid")
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(is_answered, container, person)
@@ -378,11 +378,11 @@ def test_a_paused_pooler_delays_requests_and_fails_none(
         assert waiting.result(10)
 
 
-def test_while_there_is_no_pooler_requests_say_so_and_afterwards_they_are_answered(
+def test_without_a_pooler_requests_get_a_503_and_are_answered_again_afterwards(
     pooler: Pooler, make_container: Callable[[str], Container], person: Person
 ) -> None:
     container = make_container(pooler.dsn)
-    furnish(container, person)
+    fill_library(container, person)
     pooler.stop()
     time.sleep(0.1)
     answer = container.call(person, "GET", "/api/rag/documents")
@@ -392,8 +392,8 @@ def test_while_there_is_no_pooler_requests_say_so_and_afterwards_they_are_answer
     assert is_answered(container, person)
 
 
-def test_a_connection_that_dies_before_anything_was_done_is_replaced_once(module_database: str) -> None:
-    """The moment that no look beforehand can rule out: it is alive when taken, and dead when used."""
+def test_a_connection_that_dies_before_its_first_statement_is_replaced_once(module_database: str) -> None:
+    """No check can prevent this: the connection is alive when it is taken and dead when it is used."""
     watched = DyingDatabase(module_database, deaths=1)
     with watched.as_user(USER) as connection:
         assert connection.execute("select auth.uid()::text as id").fetchone() == {"id": USER.id}
@@ -406,7 +406,7 @@ def test_a_connection_that_dies_before_anything_was_done_is_replaced_once(module
 
 
 class DyingDatabase(Database):
-    """Hands out connections whose backends are ended, `deaths` times."""
+    """Hands out `deaths` connections whose backends have been terminated."""
 
     def __init__(self, dsn: str, deaths: int) -> None:
         super().__init__(dsn)
@@ -421,8 +421,8 @@ class DyingDatabase(Database):
         return connection
 
 
-def test_a_connection_that_dies_in_the_middle_fails_the_request_and_keeps_nothing_of_it(module_database: str) -> None:
-    """It is not done again: nobody knows how much of it the caller has seen."""
+def test_a_connection_that_dies_in_mid_transaction_fails_the_request_and_saves_nothing(module_database: str) -> None:
+    """The request is not retried, because the caller may have seen a part of its result."""
     user = Database(module_database)
 
     def do_half() -> None:
@@ -446,12 +446,12 @@ def test_the_first_request_of_a_new_installation_takes_one_connection(
     tmp_path: Path,
     make_container: Callable[[str], Container],
 ) -> None:
-    """SEC-4: two at once could wait for each other where the pooler has one left."""
+    """SEC-4: a request that needs two could wait for ever when the pooler has one left."""
     cluster = clusters.get(postgres_major)
     dsn = cluster.clone()
     with run_pooler(dsn, tmp_path, pool_size=1) as narrow:
         container = make_container(narrow.dsn)
-        furnish(container, Person("jacaranda"))
+        fill_library(container, Person("jacaranda"))
         assert len(container.services.database._idle) == 1
         container.services.database.close()
     cluster.drop(dsn)

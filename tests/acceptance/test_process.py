@@ -1,4 +1,4 @@
-"""`serve` as a process: how it ends, what it survives, what it says when it cannot start."""
+"""`serve` as a process: how it ends, what it survives, what it prints when it cannot start."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from tests.local_server import wait_until
-from tests.requirements import REPOSITORY
+from tests.support.local_server import wait_until
+from tests.support.requirements import REPOSITORY
 
 COMMAND = [sys.executable, "-m", "functions.local"]
 
@@ -67,19 +67,19 @@ def process(tmp_path: Path) -> Iterator[Process]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda n: n.name)
-def test_every_way_to_end_it_stops_the_database_too(process: Process, number: signal.Signals) -> None:
+def test_every_way_to_end_it_also_stops_the_database(process: Process, number: signal.Signals) -> None:
     """FIX-5"""
     assert process.postmaster.exists()
     process.end(number)
     assert not process.postmaster.exists()
 
 
-def test_a_killed_database_is_brought_back(process: Process) -> None:
+def test_a_killed_database_is_restarted(process: Process) -> None:
     killed = process.postmaster.read_text().split()[0]
     os.kill(int(killed), signal.SIGKILL)
 
     def is_back() -> bool:
-        """Another one; it may be there so soon that /ready, which looks once a second, never misses it."""
+        """Whether another server runs; it may start so soon that /ready, which checks once a second, sees no outage."""
         with suppress(FileNotFoundError):
             return process.postmaster.read_text().split()[:1] not in ([], [killed])
         return False
@@ -98,7 +98,7 @@ def test_a_killed_database_is_brought_back(process: Process) -> None:
         ("IBID_HOME", "/dev/null/home", "Not a directory: /dev/null/home"),
     ],
 )
-def test_what_keeps_it_from_starting_is_said_in_one_line(name: str, value: str, message: str) -> None:
+def test_the_reason_for_a_failed_start_is_printed_in_one_line(name: str, value: str, message: str) -> None:
     done = subprocess.run(
         [*COMMAND, "serve"],
         cwd=REPOSITORY,

@@ -1,4 +1,4 @@
-"""A reranker over HTTP between the search and the answer: its order, its faults, what is told of it."""
+"""A reranker over HTTP between the search and the answer: its order, its faults, and how they are reported."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import psycopg
 import pytest
 
-from functions.adapters.openai_connection import Patience
-from functions.adapters.reranker import RerankServer
-from tests import database as database_servers
-from tests import documents
-from tests.fakes.model_server import FakeModelServer
-from tests.fakes.rerank_server import FakeRerankServer
-from tests.fakes.token_server import Fault
-from tests.local_server import LocalServer, Person, run_local_server
+from functions.adapters.models.openai_connection import Patience
+from functions.adapters.models.reranker import RerankServer
+from tests.support import database as database_servers
+from tests.support import documents
+from tests.support.fakes.json_server import Fault
+from tests.support.fakes.model_server import FakeModelServer
+from tests.support.fakes.rerank_server import FakeRerankServer
+from tests.support.local_server import LocalServer, Person, run_local_server
 
 FACTS = {
     "ferry.txt": b"The ferry to the island leaves at seven in the morning.",
@@ -25,7 +25,7 @@ FACTS = {
     "dogs.txt": b"On the island dogs travel free of charge in the morning.",
 }
 QUESTION = "What happens on the island in the morning?"
-UPSIDE_DOWN = Fault(body={"results": [{"index": n, "relevance_score": n} for n in range(3)]})
+REVERSED = Fault(body={"results": [{"index": n, "relevance_score": n} for n in range(3)]})
 
 
 @pytest.fixture
@@ -63,10 +63,10 @@ def order_of_the_search(person: Person, reranker: FakeRerankServer) -> list[str]
     return names(search(person))
 
 
-def test_passages_come_in_the_order_of_the_reranker(islander: Person, reranker: FakeRerankServer) -> None:
+def test_passages_are_in_the_order_of_the_reranker(islander: Person, reranker: FakeRerankServer) -> None:
     """RET-9, RET-11"""
     plain = order_of_the_search(islander, reranker)
-    reranker.script(UPSIDE_DOWN)
+    reranker.script(REVERSED)
     found = search(islander)
     assert names(found) == plain[::-1]
     assert [(h["arms"]["rerank_rank"], h["arms"]["rerank_score"]) for h in found["hits"]] == [(1, 2), (2, 1), (3, 0)]
@@ -75,10 +75,12 @@ def test_passages_come_in_the_order_of_the_reranker(islander: Person, reranker: 
     assert (body["model"], body["query"], body["top_n"]) == ("fake", QUESTION, 3)
 
 
-def test_the_reranker_chooses_from_more_than_are_asked_for(islander: Person, reranker: FakeRerankServer) -> None:
+def test_the_reranker_chooses_from_more_passages_than_are_requested(
+    islander: Person, reranker: FakeRerankServer
+) -> None:
     """RET-9"""
     plain = order_of_the_search(islander, reranker)
-    reranker.script(UPSIDE_DOWN)
+    reranker.script(REVERSED)
     assert names(search(islander, limit=1)) == plain[-1:]
 
 
@@ -94,7 +96,7 @@ def test_the_reranker_chooses_from_more_than_are_asked_for(islander: Person, rer
     ],
     ids=["fault", "limit", "key", "no-json", "indices", "nothing"],
 )
-def test_without_a_usable_reply_the_order_of_the_search_stands_and_it_is_said(
+def test_without_a_usable_reply_the_order_of_the_search_is_kept_and_reported_as_degraded(
     islander: Person, reranker: FakeRerankServer, faults: list[Fault]
 ) -> None:
     """RET-9"""
@@ -107,7 +109,7 @@ def test_without_a_usable_reply_the_order_of_the_search_stands_and_it_is_said(
     assert islander.ask(QUESTION)["status"] == "complete"
 
 
-def test_a_reranker_too_slow_costs_its_time_limit_and_nothing_else(
+def test_a_slow_reranker_costs_its_time_limit_and_nothing_else(
     service: LocalServer, islander: Person, reranker: FakeRerankServer
 ) -> None:
     """RET-9"""
@@ -120,13 +122,13 @@ def test_a_reranker_too_slow_costs_its_time_limit_and_nothing_else(
     assert 150 < found["debug"]["rerank_ms"] < 1900
 
 
-def test_a_limit_that_passes_is_waited_for(islander: Person, reranker: FakeRerankServer) -> None:
+def test_a_short_rate_limit_is_waited_for(islander: Person, reranker: FakeRerankServer) -> None:
     """RET-9"""
     reranker.script(Fault(429, {"Retry-After": "0"}, {}))
     assert search(islander)["degraded"] == []
 
 
-def test_no_connection_to_the_database_is_held_meanwhile(
+def test_no_database_connection_is_held_during_reranking(
     service: LocalServer, islander: Person, reranker: FakeRerankServer
 ) -> None:
     """RET-9"""
@@ -153,17 +155,17 @@ def test_no_connection_to_the_database_is_held_meanwhile(
 def test_answers_quote_what_the_reranker_put_first(islander: Person, reranker: FakeRerankServer) -> None:
     """RET-9, CHAT-6"""
     first = order_of_the_search(islander, reranker)[0]
-    reranker.script(UPSIDE_DOWN)
+    reranker.script(REVERSED)
     assert islander.ask(QUESTION)["sources"][0]["file_name"] != first
 
 
-def test_the_guard_does_not_look_at_the_reranker(islander: Person, reranker: FakeRerankServer) -> None:
+def test_the_guard_ignores_the_reranker(islander: Person, reranker: FakeRerankServer) -> None:
     """RET-8, RET-9"""
     reranker.script(Fault(body={"results": [{"index": n, "relevance_score": 0.99} for n in range(3)]}))
     assert islander.ask("Which prince married the dancer of the Bolshoi?")["mode"] == "guard"
 
 
-def test_a_model_reads_passages_that_follow_each_other_side_by_side(
+def test_consecutive_passages_are_adjacent_in_the_prompt(
     cluster: database_servers.TestCluster, reranker: FakeRerankServer, tmp_path: Path
 ) -> None:
     """RET-4, CHAT-4"""
@@ -174,7 +176,8 @@ def test_a_model_reads_passages_that_follow_each_other_side_by_side(
         "What happens in the morning on the island is quiet.",
     ]
     with FakeModelServer() as model:
-        config = {"rerank_base_url": reranker.base_url, "chat_model": "fake", "openai_base_url": model.base_url}
+        urls = {"rerank_base_url": reranker.base_url, "openai_base_url": model.base_url}
+        config: dict[str, Any] = {"chat_model": "fake", **urls}
         with run_local_server(dsn, tmp_path, **config) as service, service.person("Islander") as person:
             person.add(documents.make_pdf(tmp_path / "island.pdf", *island))
             person.follow(person.add_bytes("bakery.txt", FACTS["bakery.txt"])["id"])

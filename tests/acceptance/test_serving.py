@@ -1,4 +1,4 @@
-"""What holds for every answer of the server, whatever was asked."""
+"""Rules for every response of the server."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.acceptance.conftest import CRON_SECRET
-from tests.local_server import LocalServer, Person, problem_of
+from tests.support.local_server import LocalServer, Person, problem_of
 
 
 @pytest.mark.parametrize("path", ["/", "/static/app.js", "/api/rag/me", "/nowhere", "/health"])
@@ -19,7 +19,7 @@ def test_every_answer_carries_an_id_and_the_security_headers(server: LocalServer
     assert {key: answer.headers[key] for key in wanted} == wanted
 
 
-def test_a_fault_of_ours_says_nothing_of_the_inside(
+def test_an_internal_error_reveals_no_details(
     server: LocalServer, bob: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """SEC-6"""
@@ -27,7 +27,7 @@ def test_a_fault_of_ours_says_nothing_of_the_inside(
     def break_down(*_: object) -> None:
         raise RuntimeError("select secret from /etc/passwd")
 
-    monkeypatch.setattr("functions.web.routes_conversations.conversations.list_page", break_down)
+    monkeypatch.setattr("functions.web.routes.conversations.conversations.list_page", break_down)
     answer = bob.http.get("/api/rag/conversations", headers={"X-Request-Id": "my-request-2"})
     assert problem_of(answer) == (500, "internal")
     assert (answer.json()["request_id"], answer.headers["x-content-type-options"]) == ("my-request-2", "nosniff")
@@ -35,7 +35,7 @@ def test_a_fault_of_ours_says_nothing_of_the_inside(
 
 
 @pytest.mark.parametrize("path", ["/", "/health", "/api/rag/documents", "/api/rag/documents/none"])
-def test_head_is_answered_as_get_without_the_body(server: LocalServer, ada: Person, path: str) -> None:
+def test_head_is_answered_like_get_without_the_body(server: LocalServer, ada: Person, path: str) -> None:
     read, asked = ada.http.get(path), ada.http.head(path)
     assert (asked.status_code, asked.content) == (read.status_code, b"")
     assert asked.headers["content-length"] == read.headers["content-length"]
@@ -45,14 +45,14 @@ def test_head_is_answered_as_get_without_the_body(server: LocalServer, ada: Pers
 @pytest.mark.parametrize(
     "sent", ["short", "with space and more", "x" * 65, "a\u00e9bcdefgh", "<script>alert(1)</script>"]
 )
-def test_an_odd_request_id_is_replaced(server: LocalServer, sent: str) -> None:
+def test_an_invalid_request_id_is_replaced(server: LocalServer, sent: str) -> None:
     answer = server.http.get("/health", headers=[(b"X-Request-Id", sent.encode("latin-1"))])
     assert answer.headers["x-request-id"] != sent
     assert len(answer.headers["x-request-id"]) == 32
 
 
-def test_answers_on_a_kept_connection_come_at_once(server: LocalServer) -> None:
-    """40 ms and more each is what Nagle's algorithm and a delayed acknowledgement make together."""
+def test_answers_on_a_kept_connection_are_not_delayed(server: LocalServer) -> None:
+    """Nagle's algorithm and delayed acknowledgements together would add 40 ms or more to each."""
     seconds = []
     for _ in range(15):
         started = time.perf_counter()
@@ -63,20 +63,20 @@ def test_answers_on_a_kept_connection_come_at_once(server: LocalServer) -> None:
 
 @pytest.mark.parametrize("body", [b"", b"null", b"7", b"[1]", b'"a"', b"{\xff}"])
 @pytest.mark.parametrize("operation", ["POST documents", "POST chat", "PATCH settings"])
-def test_a_body_that_is_no_object_is_refused(admin: Person, operation: str, body: bytes) -> None:
+def test_a_body_that_is_not_an_object_is_refused(admin: Person, operation: str, body: bytes) -> None:
     method, path = operation.split()
     headers = {"Content-Type": "application/json"}
     answer = admin.http.request(method, f"/api/rag/{path}", content=body, headers=headers)
     assert problem_of(answer) == (400, "invalid_input")
 
 
-def test_an_unknown_address_and_a_wrong_method_are_problems_too(server: LocalServer) -> None:
+def test_an_unknown_path_and_a_wrong_method_are_problem_documents(server: LocalServer) -> None:
     """SEC-6"""
     assert problem_of(server.http.get("/api/rag/nowhere")) == (404, "not_found")
     assert problem_of(server.http.delete("/health")) == (405, "method_not_allowed")
 
 
-def test_readiness_says_what_works(server: LocalServer) -> None:
+def test_readiness_reports_every_check(server: LocalServer) -> None:
     """OPS-4"""
     answer = server.http.get("/ready").json()
     assert answer["status"] == "ok"
@@ -86,7 +86,7 @@ def test_readiness_says_what_works(server: LocalServer) -> None:
     assert "Postgres 1" in answer["checks"]["database"]["detail"]
 
 
-def test_the_retention_runs_for_whoever_knows_its_secret(server: LocalServer, ada: Person) -> None:
+def test_retention_runs_with_its_secret(server: LocalServer, ada: Person) -> None:
     """OPS-1"""
     conversation_id = ada.ask("Anything?")["conversation_id"]
     with server.services.database.as_worker() as connection:

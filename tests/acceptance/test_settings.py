@@ -1,4 +1,4 @@
-"""Settings at their limits: whatever an administrator may choose, documents are indexed and questions answered."""
+"""Settings at their limits: with every allowed value, documents are indexed and questions answered."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.local_server import Person, problem_of
+from tests.support.local_server import Person, problem_of
 
 TEXT = "The boiler burns wood chips in winter. " * 40 + "\n\n# Chimney\n\nThe chimney is forty metres tall.\n"
 
@@ -18,7 +18,7 @@ def defaults(person: Person) -> dict[str, Any]:
 
 @pytest.fixture
 def tuner(admin: Person) -> Iterator[Person]:
-    """An administrator who puts everything back."""
+    """An administrator; all settings are restored afterwards."""
     yield admin
     assert admin.http.patch("/api/rag/settings", json=defaults(admin)).status_code == 200
 
@@ -39,7 +39,7 @@ def test_the_service_works_with_every_setting_at_its_bound(tuner: Person, bound:
     [{"chunk_tokens": 64, "chunk_overlap": 400}, {"fts_weight": 0, "vector_weight": 0, "blend_weight": 0}],
     ids=["overlap-above-size", "no-weight"],
 )
-def test_settings_that_contradict_each_other_do_no_harm(tuner: Person, chosen: dict[str, Any]) -> None:
+def test_contradictory_settings_do_no_harm(tuner: Person, chosen: dict[str, Any]) -> None:
     """SET-3"""
     assert tuner.http.patch("/api/rag/settings", json=chosen).status_code == 200
     document = tuner.follow(tuner.add_bytes("boiler.md", TEXT.encode())["id"])
@@ -47,7 +47,7 @@ def test_settings_that_contradict_each_other_do_no_harm(tuner: Person, chosen: d
     assert tuner.http.get("/api/rag/search", params={"q": "chimney"}).status_code == 200
 
 
-def test_a_document_of_too_many_pages_is_named_so(tuner: Person) -> None:
+def test_a_document_with_too_many_pages_fails_with_that_code(tuner: Person) -> None:
     """LIB-4"""
     tuner.http.patch("/api/rag/settings", json={"max_pages": 1})
     document = tuner.follow(tuner.add_bytes("long.txt", (TEXT * 30).encode())["id"])

@@ -1,4 +1,4 @@
-"""SEC-1 over HTTP: which tokens the whole application lets in, with the keys of a project behind a real address."""
+"""SEC-1 over HTTP: which tokens the whole application accepts, with a project's keys served at a real address."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from pydantic import SecretStr
 
 from functions.adapters import auth
-from tests.fakes import key_server
-from tests.fakes.key_server import EC_KEY, RSA_KEY, USER, KeyServer, claims, sign
-from tests.local_server import LocalServer, problem_of, run_local_server
+from tests.support.fakes import key_server
+from tests.support.fakes.key_server import EC_KEY, RSA_KEY, USER, KeyServer, claims, sign
+from tests.support.local_server import LocalServer, problem_of, run_local_server
 
 LEGACY_SECRET = "the legacy secret of a project, 40 bytes"
 OTHER_USER = "7b7f5c1e-50fb-4a2c-9d0e-1f3c5a6b7d8e"
@@ -37,7 +37,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def signing(module_database: str, home: Path, keys: KeyServer) -> Iterator[LocalServer]:
-    """A project with signing keys of the kind that Supabase makes by default."""
+    """A project with signing keys of Supabase's default kind."""
     with run_local_server(module_database, home, worker=False, supabase_url=keys.url) as running:
         yield running
 
@@ -61,7 +61,7 @@ def with_claims(**changes: Any) -> Make:
 
 
 def sign_as_stranger(issuer: str) -> str:
-    """With a key of one's own, under the name of the project's."""
+    """Signs with another key under the key id of the project."""
     return sign(claims(issuer), ec.generate_private_key(ec.SECP256R1()), "ES256", "ec")
 
 
@@ -71,7 +71,7 @@ def change_signature(issuer: str) -> str:
 
 
 def change_claims(issuer: str) -> str:
-    """The signature of one body under another."""
+    """Replaces the claims and keeps the signature."""
     mine, hers = (sign(claims(issuer, sub=sub), EC_KEY, "ES256", "ec").split(".") for sub in (USER, OTHER_USER))
     return f"{mine[0]}.{hers[1]}.{mine[2]}"
 
@@ -91,7 +91,7 @@ REFUSED: dict[str, Make] = {
     "no-role": with_claims(role=None),
     "no-subject": with_claims(sub=None),
     "odd-subject": with_claims(sub="admin"),
-    "unsigned": lambda issuer: jwt.encode(claims(issuer), None, algorithm="none", headers={"kid": "ec"}),
+    "unsigned": lambda issuer: jwt.encode(claims(issuer), "", algorithm="none", headers={"kid": "ec"}),
     "public-key-as-secret": lambda issuer: key_server.confuse(claims(issuer), EC_KEY, "ec"),
     "shared-secret": lambda issuer: sign(claims(issuer), LEGACY_SECRET, "HS256", "ec"),
     "unknown-key": lambda issuer: sign(claims(issuer), EC_KEY, "ES256", "made up"),
@@ -107,25 +107,25 @@ REFUSED: dict[str, Make] = {
 
 
 @pytest.mark.parametrize("make", REFUSED.values(), ids=REFUSED)
-def test_a_token_that_is_not_good_gets_a_401(signing: LocalServer, keys: KeyServer, make: Make) -> None:
+def test_an_invalid_token_gets_a_401(signing: LocalServer, keys: KeyServer, make: Make) -> None:
     response = list_documents(signing, make(keys.issuer))
     assert problem_of(response) == (401, "not_signed_in")
     assert response.headers["www-authenticate"].startswith("Bearer")
 
 
-def test_a_signed_in_user_gets_in(signing: LocalServer, keys: KeyServer) -> None:
+def test_a_valid_token_is_accepted(signing: LocalServer, keys: KeyServer) -> None:
     response = list_documents(signing, with_claims()(keys.issuer))
     assert (response.status_code, response.json()) == (200, {"items": [], "next_cursor": None})
 
 
 @pytest.mark.parametrize("path", ["/api/local/token", "/storage/v1/object/sign/documents/a"])
-def test_what_a_laptop_has_in_place_of_supabase_is_not_there(signing: LocalServer, path: str) -> None:
-    """With SUPABASE_URL nobody gets a token for the asking."""
+def test_with_supabase_the_local_routes_do_not_exist(signing: LocalServer, path: str) -> None:
+    """With SUPABASE_URL no route hands out tokens."""
     for method in ("POST", "GET", "PUT"):
         assert signing.http.request(method, path).status_code == 404
 
 
-def test_a_local_token_is_no_good_where_supabase_signs_in(signing: LocalServer, keys: KeyServer) -> None:
+def test_with_supabase_a_local_token_is_refused(signing: LocalServer, keys: KeyServer) -> None:
     secret = signing.services.local_secret
     for token in (
         auth.issue_local_token(secret, OTHER_USER, "x", admin=True),
@@ -140,14 +140,16 @@ LEGACY_REFUSED = {
     "other-audience": lambda issuer: sign(claims(issuer, aud="x"), LEGACY_SECRET, "HS256"),
     "anon-key": lambda issuer: sign(claims(issuer, role="anon", sub=None, aud=None), LEGACY_SECRET, "HS256"),
     "service-key": lambda issuer: sign(claims(issuer, role="service_role", sub=None), LEGACY_SECRET, "HS256"),
-    "unsigned": lambda issuer: jwt.encode(claims(issuer), None, algorithm="none"),
+    "unsigned": lambda issuer: jwt.encode(claims(issuer), "", algorithm="none"),
     "other-secret": lambda issuer: sign(claims(issuer), LEGACY_SECRET + "!", "HS256"),
     "signing-key": lambda issuer: sign(claims(issuer), EC_KEY, "ES256", "ec"),
 }
 
 
 @pytest.mark.parametrize("make", LEGACY_REFUSED.values(), ids=LEGACY_REFUSED)
-def test_a_project_with_a_shared_secret_is_as_strict(legacy: LocalServer, keys: KeyServer, make: Make) -> None:
+def test_a_project_with_a_shared_secret_refuses_the_same_tokens(
+    legacy: LocalServer, keys: KeyServer, make: Make
+) -> None:
     assert list_documents(legacy, sign(claims(keys.issuer), LEGACY_SECRET, "HS256")).status_code == 200
     assert problem_of(list_documents(legacy, make(keys.issuer))) == (401, "not_signed_in")
 
@@ -157,17 +159,19 @@ def test_a_project_with_a_shared_secret_is_as_strict(legacy: LocalServer, keys: 
     [{"supabase_jwt_algorithm": "HS256"}, {"supabase_jwt_algorithm": "none"}, {"supabase_jwt_secret": SecretStr("x")}],
     ids=["shared", "none", "short-secret"],
 )
-def test_a_dangerous_configuration_lets_nobody_in_and_says_so(
+def test_a_dangerous_configuration_refuses_everybody_with_a_503(
     module_database: str, home: Path, keys: KeyServer, setting: dict[str, Any]
 ) -> None:
     with run_local_server(module_database, home, worker=False, supabase_url=keys.url, **setting) as running:
-        for token in (with_claims()(keys.issuer), jwt.encode(claims(keys.issuer), None, algorithm="none")):
+        for token in (with_claims()(keys.issuer), jwt.encode(claims(keys.issuer), "", algorithm="none")):
             response = list_documents(running, token)
             assert problem_of(response) == (503, "unavailable")
             assert "Sign-in is not set up" in response.json()["detail"]
 
 
-def test_a_flood_of_made_up_keys_is_turned_away_without_asking_for_each(signing: LocalServer, keys: KeyServer) -> None:
+def test_a_flood_of_unknown_key_ids_is_refused_with_few_fetches_of_the_keys(
+    signing: LocalServer, keys: KeyServer
+) -> None:
     good = with_claims()(keys.issuer)
     assert list_documents(signing, good).status_code == 200
     before = keys.visits
@@ -180,7 +184,7 @@ def test_a_flood_of_made_up_keys_is_turned_away_without_asking_for_each(signing:
 
 
 class Clock:
-    """Moved by hand."""
+    """A clock that tests set."""
 
     now = 1000.0
 
@@ -190,7 +194,7 @@ class Clock:
 
 @pytest.fixture
 def clock(signing: LocalServer, keys: KeyServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
-    """The running server with the same keys by another clock; the project has its first key again afterwards."""
+    """Gives the running server a clock that tests set; the project gets its first key back afterwards."""
     clock = Clock()
     again = auth.KeySet(f"{keys.issuer}/.well-known/jwks.json", ("ES256",), clock=clock, timeout=1)
     monkeypatch.setitem(vars(signing.services), "authenticator", auth.JwtAuthenticator(again, issuer=keys.issuer))
@@ -201,7 +205,7 @@ def clock(signing: LocalServer, keys: KeyServer, monkeypatch: pytest.MonkeyPatch
 
 
 def test_keys_are_rotated_without_a_restart(signing: LocalServer, keys: KeyServer, clock: Clock) -> None:
-    """As Supabase does it: the new key stands by, then signs; the old one stays for a while, and is taken back."""
+    """In Supabase's steps: the new key stands by, then signs; the old key stays valid for a while, then is revoked."""
     new_key = ec.generate_private_key(ec.SECP256R1())
     old, new = (sign(claims(keys.issuer), key, "ES256", kid) for key, kid in ((EC_KEY, "ec"), (new_key, "new")))
 
@@ -217,7 +221,7 @@ def test_keys_are_rotated_without_a_restart(signing: LocalServer, keys: KeyServe
     assert statuses() == (401, 200)
 
 
-def test_an_outage_of_the_sign_in_server_is_not_noticed_for_a_while_and_then_said(
+def test_an_outage_of_the_sign_in_server_is_bridged_for_a_while_and_then_reported(
     signing: LocalServer, keys: KeyServer, clock: Clock
 ) -> None:
     token = with_claims()(keys.issuer)

@@ -1,7 +1,7 @@
-"""What we rely on in Supabase Storage, asked of our stand-in and, where one is named, of a real project.
+"""What Ibid relies on in Supabase Storage, tested against the fake and, if one is configured, a real project.
 
 SUPABASE_TEST_URL, SUPABASE_TEST_KEY (a secret key) and SUPABASE_TEST_DATABASE_URL name a project with our migrations;
-objects in new folders of its bucket `documents` are made, and removed again.
+the tests create objects in new folders of its bucket `documents` and remove them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ import pytest
 from functions.adapters import storage_supabase
 from functions.adapters.storage_supabase import CHUNK_BYTES, SupabaseObjectStore
 from functions.core import errors, ports
-from tests.acceptance.resumable import ResumableClient
-from tests.fakes import storage_server
-from tests.fakes.storage_refusals import KEY
-from tests.fakes.storage_server import StorageServer
+from tests.acceptance.support.resumable import ResumableClient
+from tests.support.fakes import storage_server
+from tests.support.fakes.storage_refusals import KEY
+from tests.support.fakes.storage_server import StorageServer
 
 # Read before the environment of tests is cleaned.
 REAL = tuple(os.environ.get(f"SUPABASE_TEST_{name}", "") for name in ("URL", "KEY", "DATABASE_URL"))
@@ -37,7 +37,7 @@ CONTENT = b"The boiler burns wood chips in winter."
 
 @dataclass(frozen=True)
 class Project:
-    """A storage, and a look at its table; `fake` where it is our stand-in."""
+    """A storage and its table; `fake` is set for the fake."""
 
     store: SupabaseObjectStore
     dsn: str
@@ -61,9 +61,9 @@ def server(module_database: str) -> Iterator[StorageServer]:
         yield running
 
 
-@pytest.fixture(scope="module", params=["stand-in", "project"] if all(REAL) else ["stand-in"])
+@pytest.fixture(scope="module", params=["fake", "project"] if all(REAL) else ["fake"])
 def project(request: pytest.FixtureRequest, server: StorageServer, module_database: str) -> Project:
-    if request.param == "stand-in":
+    if request.param == "fake":
         return Project(storage_supabase.connect(server.url, KEY, "documents"), module_database, server)
     url, key, dsn = REAL
     return Project(storage_supabase.connect(url, key, "documents"), dsn)
@@ -76,12 +76,12 @@ def path(project: Project) -> Iterator[str]:
     project.store.remove([path])
 
 
-def meaning_of(response: httpx.Response) -> tuple[int, str]:
-    """The status of a refusal, and the one that its body means."""
+def statuses_of(response: httpx.Response) -> tuple[int, str]:
+    """The HTTP status of a refusal and the status in its body."""
     return response.status_code, response.json()["statusCode"]
 
 
-def test_a_signed_upload_writes_one_row_when_its_bytes_are_there(project: Project, path: str) -> None:
+def test_a_signed_upload_writes_one_row_once_its_bytes_are_stored(project: Project, path: str) -> None:
     signed = project.store.sign_upload(path)
     assert project.rows(path) == []
     assert project.put(signed).status_code == 200
@@ -94,7 +94,7 @@ def test_an_empty_file_is_an_object(project: Project, path: str) -> None:
     assert [row[3] for row in project.rows(path)] == [0]
 
 
-def test_a_signed_upload_url_works_for_two_hours_for_its_path_alone(project: Project, path: str) -> None:
+def test_a_signed_upload_url_is_valid_for_two_hours_and_its_path_only(project: Project, path: str) -> None:
     signed = project.store.sign_upload(path)
     token = httpx.URL(signed.url).params["token"]
     claims = jwt.decode(token, options={"verify_signature": False})
@@ -108,12 +108,12 @@ def test_a_second_upload_to_a_path_is_a_duplicate(project: Project, path: str) -
     signed = project.store.sign_upload(path)
     project.put(signed)
     before = project.rows(path)
-    assert meaning_of(project.put(signed, b"other")) == (400, "409")
+    assert statuses_of(project.put(signed, b"other")) == (400, "409")
     assert project.rows(path) == before
 
 
-def test_a_signed_upload_url_is_good_again_after_its_object_was_removed(project: Project, path: str) -> None:
-    """Why a late upload to a deleted document's path has to be swept."""
+def test_a_signed_upload_url_is_valid_again_after_its_object_was_removed(project: Project, path: str) -> None:
+    """This is why the sweeper removes late uploads to the path of a deleted document."""
     signed = project.store.sign_upload(path)
     project.put(signed)
     ((old, *_),) = project.rows(path)
@@ -135,8 +135,8 @@ def test_overwriting_keeps_the_row_and_changes_its_version(project: Project, pat
     assert (new_id == old_id, new_version == old_version, size, mime_type) == (True, False, 6, "text/plain")
 
 
-def test_uploads_to_one_path_at_the_same_time_all_succeed(project: Project, path: str) -> None:
-    """Not asking for an overwrite is no lock."""
+def test_concurrent_uploads_to_one_path_all_succeed(project: Project, path: str) -> None:
+    """An upload without `upsert` does not lock its path."""
     signed = project.store.sign_upload(path)
 
     def put_slowly(number: int) -> int:
@@ -168,24 +168,24 @@ def test_an_upload_that_is_cut_off_leaves_nothing(project: Project, path: str) -
     assert project.store.info(path) is None
 
 
-def test_rows_are_not_deleted_by_hand(project: Project, path: str) -> None:
+def test_rows_cannot_be_deleted_directly(project: Project, path: str) -> None:
     project.put(project.store.sign_upload(path))
     with psycopg.connect(project.dsn) as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
         connection.execute("delete from storage.objects where name = %s", (path,))
     assert len(project.rows(path)) == 1
 
 
-def test_what_is_not_there_is_nothing(project: Project, path: str) -> None:
+def test_a_missing_object_is_reported_as_missing(project: Project, path: str) -> None:
     assert project.store.info(path) is None
     assert project.store.remove([path]) == 0
     with pytest.raises(errors.NotFoundError):
         project.store.sign_download(path, "boiler.txt")
 
 
-# In pieces
+# Resumable uploads
 
 
-def test_a_file_in_pieces_is_one_row_after_the_last_one(project: Project, path: str) -> None:
+def test_a_resumable_upload_writes_one_row_after_its_last_piece(project: Project, path: str) -> None:
     resumable = project.store.sign_upload(path).resumable
     assert resumable is not None
     content = b"0123456789" * (CHUNK_BYTES // 10 + 1)
@@ -197,7 +197,7 @@ def test_a_file_in_pieces_is_one_row_after_the_last_one(project: Project, path: 
     assert [row[3:] for row in project.rows(path)] == [(len(content), "text/plain")]
 
 
-def test_pieces_are_for_the_path_that_was_signed(project: Project, path: str) -> None:
+def test_a_resumable_upload_is_limited_to_the_signed_path(project: Project, path: str) -> None:
     resumable = project.store.sign_upload(path).resumable
     assert resumable is not None
     metadata = resumable.metadata | {"objectName": path.replace("original", "other")}
@@ -205,8 +205,8 @@ def test_pieces_are_for_the_path_that_was_signed(project: Project, path: str) ->
         client.create(10)
 
 
-def test_the_unsigned_address_takes_no_signature(project: Project, path: str) -> None:
-    """Why the address we hand out ends in /sign."""
+def test_the_unsigned_address_refuses_signatures(project: Project, path: str) -> None:
+    """This is why our upload address ends in /sign."""
     resumable = project.store.sign_upload(path).resumable
     assert resumable is not None
     url = resumable.url.removesuffix("/sign")
@@ -214,7 +214,7 @@ def test_the_unsigned_address_takes_no_signature(project: Project, path: str) ->
         client.create(10)
 
 
-# What only a stand-in can be made to do
+# Only the fake can be made to do this
 
 
 @pytest.fixture
@@ -224,10 +224,10 @@ def fake(server: StorageServer, module_database: str) -> Iterator[Project]:
     server.max_bytes, server.mime_types, server.elapsed = limits
 
 
-def test_a_link_is_refused_after_its_two_hours(fake: Project, server: StorageServer) -> None:
+def test_a_download_url_is_refused_after_two_hours(fake: Project, server: StorageServer) -> None:
     signed = fake.store.sign_upload("a/late/original.txt")
     server.elapsed = storage_supabase.UPLOAD_SECONDS + 1
-    assert meaning_of(fake.put(signed)) == (400, "400")
+    assert statuses_of(fake.put(signed)) == (400, "400")
     assert fake.rows("a/late/original.txt") == []
 
 
@@ -236,13 +236,13 @@ def test_a_link_is_refused_after_its_two_hours(fake: Project, server: StorageSer
     [({"max_bytes": 10}, "413"), ({"mime_types": ("application/pdf",)}, "415")],
     ids=["too-large", "wrong-type"],
 )
-def test_the_limits_of_the_bucket_hold_for_signed_uploads_too(
+def test_the_limits_of_the_bucket_also_apply_to_signed_uploads(
     fake: Project, server: StorageServer, limits: dict[str, Any], status: str
 ) -> None:
     for name, value in limits.items():
         setattr(server, name, value)
     signed = fake.store.sign_upload("a/limits/original.txt")
-    assert meaning_of(fake.put(signed)) == (400, status)
+    assert statuses_of(fake.put(signed)) == (400, status)
     assert fake.rows("a/limits/original.txt") == []
     resumable = signed.resumable
     assert resumable is not None
@@ -251,7 +251,7 @@ def test_the_limits_of_the_bucket_hold_for_signed_uploads_too(
 
 
 def test_a_trigger_that_fails_fails_the_upload(fake: Project, module_database: str) -> None:
-    """What ours must never do."""
+    """Our trigger must therefore never fail."""
     with psycopg.connect(module_database, autocommit=True) as connection:
         connection.execute(
             "create function public.refuse() returns trigger language plpgsql as"
@@ -260,6 +260,6 @@ def test_a_trigger_that_fails_fails_the_upload(fake: Project, module_database: s
         )
         answer = fake.put(fake.store.sign_upload("a/trigger/original.txt"))
         connection.execute("drop function public.refuse() cascade")
-    assert meaning_of(answer) == (500, "500")
+    assert statuses_of(answer) == (500, "500")
     assert fake.rows("a/trigger/original.txt") == []
     assert fake.store.info("a/trigger/original.txt") is None

@@ -1,4 +1,4 @@
-"""Events of the storage that come twice, out of order, late or never; documents deleted in the middle of it all."""
+"""Storage events that arrive twice, out of order, late or never, and documents deleted meanwhile."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ import psycopg
 import pytest
 
 from functions import sweeper
-from functions.adapters import queue_sqs
+from functions.adapters import sqs
+from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.adapters.postgres import documents
 from functions.adapters.postgres.connection import Connection
-from functions.adapters.storage_local import LocalObjectStore
-from functions.runtime import wiring
-from tests.acceptance import inside, stored_state
-from tests.acceptance.prose import write_markdown
+from tests.acceptance.support import inside, stored_state
+from tests.acceptance.support.prose import write_markdown
 from tests.handlers import events
-from tests.local_server import Json, LocalServer, Person, problem_of, run_local_server
+from tests.support.local_server import Json, LocalServer, Person, problem_of, run_local_server
 
 OLD, NEW = b"The old boiler burns peat and coal.", b"The new boiler burns wood and nothing else."
 LONG = write_markdown("valleys", 24).encode()
@@ -30,14 +29,14 @@ Step = Callable[[], Any]
 
 @pytest.fixture(scope="module")
 def server(module_database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
-    """A server without a worker; the handlers of the cloud find the same services, and every nudge is lost."""
+    """A server without a worker. The cloud's handlers use the same services, and every nudge is lost."""
     config = {"webhook_secret": SECRET, "ingest_queue_url": "https://sqs.example.org/1/jobs"}
     with (
         pytest.MonkeyPatch.context() as patch,
         run_local_server(module_database, tmp_path_factory.mktemp("home"), worker=False, **config) as running,
     ):
-        patch.setattr(queue_sqs, "send_job", lambda url, job_id: None)
-        patch.setattr(wiring, "services", lambda: running.services)
+        patch.setattr(sqs, "send_job", lambda url, job_id: None)
+        events.share_services(patch, running.services)
         yield running
 
 
@@ -48,7 +47,7 @@ def ada(server: LocalServer) -> Iterator[Person]:
 
 
 def send_event(person: Person, ticket: Json, version: str, size: int = 10) -> int | None:
-    """The database webhook of a stored object; returns the job that it names."""
+    """Sends the database webhook of a stored object; returns the job in the response."""
     sample = events.load("storage_insert")
     path = f"{person.id}/{ticket['document']['id']}/original.txt"
     sample["record"] |= {"name": path, "version": version, "metadata": {"size": size}}
@@ -60,7 +59,7 @@ def send_event(person: Person, ticket: Json, version: str, size: int = 10) -> in
 
 
 def put(person: Person, ticket: Json, content: bytes) -> str:
-    """Stores bytes; returns the version that they are."""
+    """Stores bytes; returns their version."""
     assert person.put(ticket, content).is_success
     with person.server.services.database.autocommit() as connection:
         row = connection.execute(
@@ -70,7 +69,7 @@ def put(person: Person, ticket: Json, content: bytes) -> str:
     return str(row["version"])
 
 
-def work_off(server: LocalServer) -> list[str]:
+def run_due_jobs(server: LocalServer) -> list[str]:
     outcomes = []
     while (outcome := server.services.make_worker().ingest_next()) is not None:
         outcomes.append(outcome.status)
@@ -86,7 +85,7 @@ def text_of(person: Person, ticket: Json) -> str:
 
 
 def jobs_of(server: LocalServer, ticket: Json) -> list[tuple[str, str]]:
-    """Kind and status of each job of a document, in their order."""
+    """Kind and status of each job of a document, in order."""
     with server.services.database.as_worker() as connection:
         rows = connection.execute(
             "select kind, status from rag.ingest_jobs where document_id = %s order by id", (ticket["document"]["id"],)
@@ -95,7 +94,7 @@ def jobs_of(server: LocalServer, ticket: Json) -> list[tuple[str, str]]:
 
 
 def run_at_once(*steps: Step) -> None:
-    """Each in a thread of its own, let go together; a failure of one is a failure of all."""
+    """Runs each step in its own thread, started together; raises the first failure."""
     barrier, failures = threading.Barrier(len(steps)), []
 
     def run(step: Step) -> None:
@@ -117,7 +116,7 @@ def run_at_once(*steps: Step) -> None:
 
 
 @pytest.mark.parametrize("is_triggered", [True, False], ids=["with-trigger", "without-trigger"])
-def test_one_version_told_of_many_times_at_once_is_ingested_once(
+def test_one_version_with_many_concurrent_events_is_ingested_once(
     server: LocalServer, ada: Person, module_database: str, is_triggered: bool
 ) -> None:
     """ING-10, LIB-3"""
@@ -131,7 +130,7 @@ def test_one_version_told_of_many_times_at_once_is_ingested_once(
     finalize = partial(ada.post, f"/documents/{ticket['document']['id']}/finalize")
     sweep = partial(sweeper.sweep, server.services)
     run_at_once(tell, tell, tell, finalize, finalize, sweep, sweep, work_once(server), work_once(server))
-    work_off(server)
+    run_due_jobs(server)
     assert jobs_of(server, ticket) == [("ingest", "done")]
     rows = stored_state.count_rows(module_database, ada.id)
     assert (rows["generations"], rows["pages"], rows["chunks"], rows["chunk_vectors"]) == (1, 1, 1, 1)
@@ -140,7 +139,7 @@ def test_one_version_told_of_many_times_at_once_is_ingested_once(
     assert ada.get(f"/documents/{ticket['document']['id']}")["status"] == "indexed"
 
 
-def test_finalize_that_overtakes_the_end_of_the_upload_ingests_nothing_twice(
+def test_finalize_during_the_end_of_the_upload_ingests_once(
     server: LocalServer, ada: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """LIB-3"""
@@ -148,8 +147,8 @@ def test_finalize_that_overtakes_the_end_of_the_upload_ingests_nothing_twice(
     request, arrivals = documents.request_ingest_job, []
 
     def request_late(connection: Connection, document_id: str) -> int | None:
-        """The bytes arrive, and a worker is quick, just before finalize looks for a job; unless they have to wait."""
-        arrivals.append(threading.Thread(target=lambda: (put(ada, ticket, NEW), work_off(server))))
+        """Stores the bytes and runs a worker just before finalize looks for a job, unless a lock makes them wait."""
+        arrivals.append(threading.Thread(target=lambda: (put(ada, ticket, NEW), run_due_jobs(server))))
         arrivals[0].start()
         arrivals[0].join(1)
         return request(connection, document_id)
@@ -157,14 +156,14 @@ def test_finalize_that_overtakes_the_end_of_the_upload_ingests_nothing_twice(
     monkeypatch.setattr(documents, "request_ingest_job", request_late)
     ada.http.post(f"/api/rag/documents/{ticket['document']['id']}/finalize")
     arrivals[0].join()
-    work_off(server)
+    run_due_jobs(server)
     assert jobs_of(server, ticket) == [("ingest", "done")]
 
 
 # Out of order
 
 
-def test_the_newest_bytes_win_whatever_the_order_of_their_events(
+def test_the_newest_bytes_win_in_any_order_of_their_events(
     server: LocalServer, ada: Person, module_database: str
 ) -> None:
     """ING-10"""
@@ -173,13 +172,13 @@ def test_the_newest_bytes_win_whatever_the_order_of_their_events(
         old, new = put(ada, ticket, OLD), put(ada, ticket, NEW)
     send_event(ada, ticket, new)
     send_event(ada, ticket, old)
-    assert work_off(server) == ["done"]
+    assert run_due_jobs(server) == ["done"]
     assert text_of(ada, ticket) == NEW.decode()
     sweeper.sweep(server.services)
-    assert work_off(server) == []
+    assert run_due_jobs(server) == []
 
 
-def test_an_old_event_that_comes_after_the_document_is_indexed_changes_nothing(
+def test_an_old_event_after_the_indexing_changes_nothing(
     server: LocalServer, ada: Person, module_database: str
 ) -> None:
     """ING-10"""
@@ -187,16 +186,16 @@ def test_an_old_event_that_comes_after_the_document_is_indexed_changes_nothing(
     with stored_state.trigger_disabled(module_database):
         old = put(ada, ticket, OLD)
     new = put(ada, ticket, NEW)
-    work_off(server)
+    run_due_jobs(server)
     for version in (old, new, old):
         send_event(ada, ticket, version)
-    assert work_off(server) == []
+    assert run_due_jobs(server) == []
     found = ada.get(f"/documents/{ticket['document']['id']}")
     assert (found["status"], text_of(ada, ticket)) == ("indexed", NEW.decode())
 
 
 @pytest.mark.parametrize("is_triggered", [True, False], ids=["with-trigger", "without-trigger"])
-def test_new_bytes_in_the_middle_of_the_ingestion_of_the_old_ones_take_their_place(
+def test_new_bytes_during_the_ingestion_of_the_old_ones_replace_them(
     server: LocalServer, ada: Person, module_database: str, is_triggered: bool
 ) -> None:
     """ING-10"""
@@ -212,15 +211,15 @@ def test_new_bytes_in_the_middle_of_the_ingestion_of_the_old_ones_take_their_pla
         sweeper.sweep(server.services)
 
     assert interrupt_second_batch(server, ticket, store_new) == "superseded"
-    assert work_off(server) == ["done"]
+    assert run_due_jobs(server) == ["done"]
     assert text_of(ada, ticket) == NEW.decode()
     assert jobs_of(server, ticket) == [("ingest", "superseded"), ("ingest", "done")]
     sweeper.sweep(server.services)
-    assert stored_state.find_left_over(module_database, server.services.config.home / "storage") == {}
+    assert stored_state.find_leftovers(module_database, server.services.config.home / "storage") == {}
 
 
 def interrupt_second_batch(server: LocalServer, ticket: Json, happen: Step) -> str:
-    """Works on a long document and lets something happen between two batches; returns the outcome."""
+    """Ingests a long document and calls `step` between two batches; returns the outcome."""
     asked = iter(range(10**6))
 
     def remaining() -> float:
@@ -237,21 +236,19 @@ def interrupt_second_batch(server: LocalServer, ticket: Json, happen: Step) -> s
 # Never
 
 
-def test_an_object_that_no_event_told_of_is_found_by_the_sweeper(
-    server: LocalServer, ada: Person, module_database: str
-) -> None:
+def test_the_sweeper_finds_an_object_without_an_event(server: LocalServer, ada: Person, module_database: str) -> None:
     """ING-10, OPS-2"""
     ticket = ada.announce("boiler.txt", NEW).json()
     with stored_state.trigger_disabled(module_database):
         put(ada, ticket, NEW)
-    assert work_off(server) == []
+    assert run_due_jobs(server) == []
     reports = [sweeper.sweep(server.services) for _ in range(2)]
     assert [report["enqueued"] for report in reports] == [1, 0]
-    assert work_off(server) == ["done"]
+    assert run_due_jobs(server) == ["done"]
     assert jobs_of(server, ticket) == [("ingest", "done")]
 
 
-def test_a_job_whose_nudge_was_lost_is_named_by_the_sweeper_until_it_is_done(server: LocalServer, ada: Person) -> None:
+def test_the_sweeper_names_a_job_without_a_nudge_until_it_is_done(server: LocalServer, ada: Person) -> None:
     """ING-10, OPS-2"""
     ticket = ada.announce("boiler.txt", NEW).json()
     put(ada, ticket, NEW)
@@ -261,7 +258,7 @@ def test_a_job_whose_nudge_was_lost_is_named_by_the_sweeper_until_it_is_done(ser
     assert sweeper.sweep(server.services)["due"] == []
 
 
-def test_an_event_for_a_path_that_is_nobodys_makes_no_job(
+def test_an_event_for_a_path_without_a_document_creates_no_job(
     server: LocalServer, ada: Person, module_database: str
 ) -> None:
     ticket = ada.announce("boiler.txt", NEW).json()
@@ -285,12 +282,12 @@ def store(server: LocalServer, person: Person) -> Json:
 
 def index(server: LocalServer, person: Person) -> Json:
     ticket = store(server, person)
-    work_off(server)
+    run_due_jobs(server)
     return ticket
 
 
 def leave_half_done(server: LocalServer, person: Person) -> Json:
-    """A worker has saved a batch, and is gone."""
+    """Leaves a document half ingested: a worker has saved a batch and died."""
     ticket = store(server, person)
     stop_after_a_batch(server, ticket)
     return ticket
@@ -304,7 +301,7 @@ def leave_reindexing_half_done(server: LocalServer, person: Person) -> Json:
 
 
 class Killed(BaseException):
-    """What no `except Exception` catches, like a killed process."""
+    """No `except Exception` catches it, so it ends the worker like a kill."""
 
 
 def stop_after_a_batch(server: LocalServer, ticket: Json) -> None:
@@ -318,7 +315,7 @@ def stop_after_a_batch(server: LocalServer, ticket: Json) -> None:
 def fail(server: LocalServer, person: Person) -> Json:
     ticket = announce(server, person)
     put(person, ticket, b" \n ")
-    work_off(server)
+    run_due_jobs(server)
     return ticket
 
 
@@ -357,11 +354,11 @@ def test_deleting_in_any_status_leaves_nothing_anywhere(
     assert ada.get(f"/documents/{document_id}")["status"] == status
     assert ada.http.delete(f"/api/rag/documents/{document_id}").is_success
     assert stored_state.count_rows(module_database, ada.id) == {}
-    assert stored_state.find_left_over(module_database, server.services.config.home / "storage") == {}
-    assert work_off(server) == []
+    assert stored_state.find_leftovers(module_database, server.services.config.home / "storage") == {}
+    assert run_due_jobs(server) == []
 
 
-def test_deleting_while_a_worker_saves_the_next_batch_leaves_nothing(
+def test_deleting_while_a_worker_saves_a_batch_leaves_nothing(
     server: LocalServer, ada: Person, module_database: str
 ) -> None:
     """LIB-8"""
@@ -369,10 +366,10 @@ def test_deleting_while_a_worker_saves_the_next_batch_leaves_nothing(
     delete = partial(ada.http.delete, f"/api/rag/documents/{ticket['document']['id']}")
     assert interrupt_second_batch(server, ticket, delete) == "superseded"
     assert stored_state.count_rows(module_database, ada.id) == {}
-    assert stored_state.find_left_over(module_database, server.services.config.home / "storage") == {}
+    assert stored_state.find_leftovers(module_database, server.services.config.home / "storage") == {}
 
 
-def test_deleting_and_working_at_the_same_time_never_block_each_other(
+def test_deleting_and_ingesting_at_the_same_time_never_deadlock(
     server: LocalServer, ada: Person, module_database: str
 ) -> None:
     """LIB-8"""
@@ -385,26 +382,24 @@ def test_deleting_and_working_at_the_same_time_never_block_each_other(
         assert [ada.http.delete(address).status_code for address in some] == [200] * len(some)
 
     run_at_once(
-        partial(work_off, server),
-        partial(work_off, server),
+        partial(run_due_jobs, server),
+        partial(run_due_jobs, server),
         partial(delete, addresses[::2]),
         partial(delete, addresses[1::2]),
         partial(sweeper.sweep, server.services),
     )
     assert stored_state.count_rows(module_database, ada.id) == {}
     sweeper.sweep(server.services)
-    assert stored_state.find_left_over(module_database, server.services.config.home / "storage") == {}
+    assert stored_state.find_leftovers(module_database, server.services.config.home / "storage") == {}
 
 
-def test_bytes_that_reach_the_storage_after_the_deletion_are_swept(
-    server: LocalServer, ada: Person, module_database: str
-) -> None:
+def test_bytes_stored_after_the_deletion_are_swept(server: LocalServer, ada: Person, module_database: str) -> None:
     """LIB-8, OPS-2"""
     ticket = announce(server, ada)
     path = f"{ada.id}/{ticket['document']['id']}/original.txt"
     ada.http.delete(f"/api/rag/documents/{ticket['document']['id']}")
     assert problem_of(ada.put(ticket, NEW)) == (404, "not_found")
-    # A storage elsewhere does not ask us: the bytes and the row are there all the same.
+    # Supabase Storage does not ask Ibid first: it stores the bytes and writes the row.
     objects = server.services.objects
     assert isinstance(objects, LocalObjectStore)
     objects.put(path, [NEW])
@@ -413,4 +408,4 @@ def test_bytes_that_reach_the_storage_after_the_deletion_are_swept(
             "insert into storage.objects (bucket_id, name, version) values ('documents', %s, '1')", (path,)
         )
     assert sweeper.sweep(server.services)["objects"] == [path]
-    assert stored_state.find_left_over(module_database, server.services.config.home / "storage") == {}
+    assert stored_state.find_leftovers(module_database, server.services.config.home / "storage") == {}

@@ -1,4 +1,4 @@
-"""LIB-3, ING-10: a document's way with Supabase's storage and sign-in, over HTTP, from signed URL to removal."""
+"""LIB-3, ING-10: a document with Supabase's storage and sign-in over HTTP, from the signed URL to its removal."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from pydantic import SecretStr
 
 from functions import sweeper
 from functions.adapters.storage_supabase import CHUNK_BYTES
-from tests.acceptance import stored_state
-from tests.acceptance.resumable import ResumableClient
-from tests.fakes import key_server, storage_server
-from tests.fakes.storage_refusals import KEY
-from tests.fakes.storage_server import StorageServer
-from tests.local_server import Json, LocalServer, Person, problem_of, run_local_server
+from tests.acceptance.support import stored_state
+from tests.acceptance.support.resumable import ResumableClient
+from tests.support.fakes import key_server, storage_server
+from tests.support.fakes.storage_refusals import KEY
+from tests.support.fakes.storage_server import StorageServer
+from tests.support.local_server import Json, LocalServer, Person, problem_of, run_local_server
 
 JWT_SECRET = "the legacy secret of a project, 40 bytes"
 FACT = b"The boiler burns wood chips in winter."
@@ -51,7 +51,7 @@ def ada(server: LocalServer, storage: StorageServer) -> Iterator[Person]:
 
 @dataclass(frozen=True)
 class Table:
-    """What the database holds of one document."""
+    """The rows of one document in the database."""
 
     dsn: str
 
@@ -74,12 +74,12 @@ def table(module_database: str) -> Table:
     return Table(module_database)
 
 
-def work_off(server: LocalServer) -> None:
+def run_due_jobs(server: LocalServer) -> None:
     while server.services.make_worker().ingest_next() is not None:
         pass
 
 
-def test_a_document_goes_through_supabase_from_upload_to_removal(
+def test_a_document_is_uploaded_to_supabase_indexed_and_removed(
     server: LocalServer, ada: Person, storage: StorageServer, table: Table
 ) -> None:
     """LIB-3, LIB-8, LIB-9"""
@@ -89,7 +89,7 @@ def test_a_document_goes_through_supabase_from_upload_to_removal(
     assert ticket["upload"]["resumable"] is None
     assert ada.put(ticket, FACT).status_code == 200
     assert ada.get(f"/documents/{document_id}")["status"] == "uploaded"
-    work_off(server)
+    run_due_jobs(server)
     assert ada.get(f"/documents/{document_id}")["status"] == "indexed"
     link = ada.get(f"/documents/{document_id}/download")["url"]
     assert httpx.URL(link).params["download"] == "Heizung & Kühlung.txt"
@@ -98,7 +98,7 @@ def test_a_document_goes_through_supabase_from_upload_to_removal(
     assert (receipt["removed"]["objects"], table.objects(ticket), table.jobs(ticket)) == (1, 0, [])
 
 
-def test_finalize_after_the_trigger_makes_no_second_job(ada: Person, table: Table) -> None:
+def test_finalize_after_the_trigger_creates_no_second_job(ada: Person, table: Table) -> None:
     ticket = ada.announce("boiler.txt", FACT).json()
     ada.put(ticket, FACT)
     for _ in range(2):
@@ -106,7 +106,7 @@ def test_finalize_after_the_trigger_makes_no_second_job(ada: Person, table: Tabl
     assert table.jobs(ticket) == ["queued"]
 
 
-def test_finalize_before_the_bytes_says_so(ada: Person, table: Table) -> None:
+def test_finalize_before_the_upload_is_refused(ada: Person, table: Table) -> None:
     ticket = ada.announce("boiler.txt", FACT).json()
     answer = ada.http.post(f"/api/rag/documents/{ticket['document']['id']}/finalize")
     assert (problem_of(answer), table.jobs(ticket)) == ((409, "conflict"), [])
@@ -115,7 +115,7 @@ def test_finalize_before_the_bytes_says_so(ada: Person, table: Table) -> None:
 def test_an_upload_after_the_document_was_deleted_is_swept(
     server: LocalServer, ada: Person, storage: StorageServer, table: Table
 ) -> None:
-    """LIB-8: the storage lets a signed URL be used again once its object is gone."""
+    """LIB-8: the storage accepts a signed URL again once its object was removed."""
     ticket = ada.announce("boiler.txt", FACT).json()
     ada.put(ticket, FACT)
     ada.http.delete(f"/api/rag/documents/{ticket['document']['id']}")
@@ -125,10 +125,10 @@ def test_an_upload_after_the_document_was_deleted_is_swept(
     assert (table.objects(ticket), [path for path in storage.objects if ticket["document"]["id"] in path]) == (0, [])
 
 
-def test_more_bytes_than_were_announced_are_neither_read_nor_kept(
+def test_a_file_larger_than_announced_is_neither_read_nor_kept(
     server: LocalServer, ada: Person, storage: StorageServer, table: Table
 ) -> None:
-    """LIB-4: else a quota would be passed by with a small announcement."""
+    """LIB-4: otherwise a small announcement could bypass a quota."""
     ticket = ada.announce("boiler.txt", FACT).json()
     address = f"/documents/{ticket['document']['id']}"
     assert ada.put(ticket, FACT * 2).status_code == 200
@@ -142,7 +142,7 @@ def test_more_bytes_than_were_announced_are_neither_read_nor_kept(
     assert (ada.get(address)["status"], table.jobs(ticket)) == ("uploaded", ["queued"])
 
 
-def test_without_a_trigger_finalize_says_that_too_much_arrived(
+def test_without_a_trigger_finalize_reports_a_file_larger_than_announced(
     server: LocalServer, ada: Person, module_database: str, table: Table
 ) -> None:
     """LIB-3"""
@@ -154,7 +154,7 @@ def test_without_a_trigger_finalize_says_that_too_much_arrived(
     assert ada.get(f"/documents/{ticket['document']['id']}")["status"] == "failed"
 
 
-# In pieces
+# Resumable uploads
 
 
 def resumable_of(ticket: Json) -> ResumableClient:
@@ -162,7 +162,7 @@ def resumable_of(ticket: Json) -> ResumableClient:
     return ResumableClient(advice["url"], advice["headers"], advice["metadata"])
 
 
-def test_a_large_file_comes_with_the_advice_to_send_it_in_pieces(ada: Person, storage: StorageServer) -> None:
+def test_a_resumable_upload_is_advised_for_a_large_file(ada: Person, storage: StorageServer) -> None:
     """LIB-3"""
     ticket = ada.announce("large.txt", LARGE).json()
     advice = ticket["upload"]["resumable"]
@@ -173,12 +173,12 @@ def test_a_large_file_comes_with_the_advice_to_send_it_in_pieces(ada: Person, st
 
 
 @pytest.mark.parametrize(("size", "is_advised"), [(CHUNK_BYTES, False), (CHUNK_BYTES + 1, True)])
-def test_pieces_are_advised_for_more_than_one(ada: Person, size: int, is_advised: bool) -> None:
+def test_a_resumable_upload_is_advised_for_more_than_one_piece(ada: Person, size: int, is_advised: bool) -> None:
     answer = ada.http.post("/api/rag/documents", json={"file_name": "a.txt", "size": size}).json()
     assert (answer["upload"]["resumable"] is not None) == is_advised
 
 
-def test_pieces_that_were_interrupted_go_on_where_they_stopped_and_make_one_job(
+def test_an_interrupted_upload_resumes_where_it_stopped_and_creates_one_job(
     server: LocalServer, ada: Person, table: Table
 ) -> None:
     """ING-10"""
@@ -199,7 +199,7 @@ def test_pieces_that_were_interrupted_go_on_where_they_stopped_and_make_one_job(
     assert ada.http.delete(f"/api/rag/documents/{ticket['document']['id']}").is_success
 
 
-def test_pieces_at_the_wrong_place_are_refused(ada: Person, table: Table) -> None:
+def test_a_piece_at_the_wrong_offset_is_refused(ada: Person, table: Table) -> None:
     ticket = ada.announce("large.txt", LARGE).json()
     with resumable_of(ticket) as client:
         client.create(len(LARGE))
@@ -209,7 +209,7 @@ def test_pieces_at_the_wrong_place_are_refused(ada: Person, table: Table) -> Non
     assert table.jobs(ticket) == []
 
 
-# What the storage refuses
+# Failures of the storage
 
 
 @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ def test_pieces_at_the_wrong_place_are_refused(ada: Person, table: Table) -> Non
     ],
     ids=["announce", "download", "delete"],
 )
-def test_a_storage_that_fails_is_said_to_be_the_trouble(
+def test_a_failing_storage_is_reported_as_the_cause(
     ada: Person,
     storage: StorageServer,
     failure: tuple[int, Json],

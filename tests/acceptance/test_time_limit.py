@@ -1,4 +1,4 @@
-"""A long document through the queue's handler, whose invocations are cut off after a minute; memory does not grow."""
+"""A long document through the queue's handler with invocations of one minute; memory does not grow."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from typing import Any
 
 import pytest
 
-from functions.adapters import queue_sqs
-from functions.core import ingestion, models
-from functions.runtime import wiring
-from tests.acceptance import prose, workplace
-from tests.acceptance.workplace import Workplace, open_workplace
+from functions.adapters import sqs
+from functions.core import models
+from functions.core.ingestion.worker import RESERVE_SECONDS
+from tests.acceptance.support import prose, workplace
+from tests.acceptance.support.workplace import Workplace, open_workplace
 from tests.handlers import events
-from tests.requirements import REPOSITORY
+from tests.support.requirements import REPOSITORY
 
 LONG, SHORT = 1000, 100
 SENTENCES = 2
-# What an invocation has beside the time that it keeps for its last batch: a minute has 40 s, and denser pages.
+# The working time of an invocation without its reserve for the last batch: a real minute has 40 s, for denser pages.
 WORKING_SECONDS = 2.0
 PEAK_RATIO = 1.3
 
@@ -34,7 +34,7 @@ from pydantic import SecretStr
 from functions.core import models
 from functions.local import terminal
 from functions.runtime.config import Config
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 
 dsn, home, file, user = sys.argv[1:]
 services = Services(Config(database_url=SecretStr(dsn), ibid_home=Path(home), log_level="ERROR"))
@@ -49,7 +49,7 @@ print(json.dumps([outcome.status, int(peak.split()[1]) * 1024]))
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
-    """A file of as many pages as its key says."""
+    """Files by their number of pages."""
     folder = tmp_path_factory.mktemp("files")
     return {pages: prose.make_book(folder / f"{pages}.pdf", pages, SENTENCES) for pages in (SHORT, LONG)}
 
@@ -62,17 +62,17 @@ def place(database: str, tmp_path: Path) -> Iterator[Workplace]:
 
 @pytest.fixture
 def nudges(place: Workplace, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The handlers find this place, and its queue is this list."""
+    """The queue of this workplace, which the handlers use."""
     queue: list[int] = []
     config = place.services.config.model_copy(update={"ingest_queue_url": "https://sqs.example.org/1/jobs"})
     monkeypatch.setattr(place.services, "config", config)
-    monkeypatch.setattr(wiring, "services", lambda: place.services)
-    monkeypatch.setattr(queue_sqs, "send_job", lambda url, job_id: queue.append(job_id))
+    events.share_services(monkeypatch, place.services)
+    monkeypatch.setattr(sqs, "send_job", lambda url, job_id: queue.append(job_id))
     return queue
 
 
 def ingest_alone(place: Workplace, file: Path, user: models.User) -> int:
-    """Ingests a file in one go in a process of its own; returns the most bytes that it had in memory."""
+    """Ingests a file in one go in a separate process; returns its peak memory in bytes."""
     command = [sys.executable, "-c", MEASURE, place.dsn, str(place.home), str(file), user.id]
     done = subprocess.run(command, cwd=REPOSITORY, env=os.environ, stdout=subprocess.PIPE, text=True, check=True)
     status, peak = json.loads(done.stdout)
@@ -95,7 +95,7 @@ def read_job(place: Workplace) -> dict[str, Any]:
     return row
 
 
-def test_a_thousand_pages_take_several_invocations_and_no_more_memory_than_a_hundred(
+def test_a_thousand_pages_take_several_invocations_and_no_more_memory_than_a_hundred_pages(
     place: Workplace, nudges: list[int], files: dict[int, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """ING-7, ING-10"""
@@ -106,7 +106,7 @@ def test_a_thousand_pages_take_several_invocations_and_no_more_memory_than_a_hun
     place.add_files(limited, tmp_path / "long")
     history = [read_job(place)]
     while history[-1]["status"] == "queued" and len(history) < LONG:
-        invoke(history[-1]["id"], ingestion.RESERVE_SECONDS + WORKING_SECONDS)
+        invoke(history[-1]["id"], RESERVE_SECONDS + WORKING_SECONDS)
         history.append(read_job(place))
     pages = [job["pages_done"] for job in history]
     with capsys.disabled():
@@ -118,5 +118,5 @@ def test_a_thousand_pages_take_several_invocations_and_no_more_memory_than_a_hun
     assert max(job["attempts"] for job in history) <= 1
     assert nudges == [history[0]["id"]] * (len(pages) - 2)
     assert place.contents(limited)[files[LONG].name] == place.contents(alone)[files[LONG].name]
-    assert place.left_over() == {}
+    assert place.find_leftovers() == {}
     assert peaks[LONG] <= PEAK_RATIO * peaks[SHORT]

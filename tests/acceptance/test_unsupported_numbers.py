@@ -1,4 +1,4 @@
-"""Figures of an answer that stand in no cited passage: in the reply, the stream, the saved message and the export."""
+"""Numbers in an answer that no cited passage contains: in the reply, the stream, the saved message and the export."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.fakes.model_server import FakeModelServer, Reply, answer
-from tests.local_server import LocalServer, Person
+from tests.support.fakes.model_server import FakeModelServer, Reply, answer
+from tests.support.local_server import LocalServer, Person
 
 FACTS = "Le chiffre d'affaires a progressé de 5 % en 2019, à 1\u202f234,5 millions d'euros."
 QUESTION = "De combien le chiffre d'affaires a-t-il progressé en 2019 ?"
@@ -18,7 +18,7 @@ CHANGED = "1. Il a progressé de 7 %.\n2. Il a atteint 1 234,5 millions."
 
 @pytest.fixture(scope="module")
 def asker(thinking: LocalServer) -> Iterator[Person]:
-    """Somebody with one report, on the server that answers with the model."""
+    """A user with one report, on the server that answers with the model."""
     with thinking.person("asker") as person:
         document_id = person.add_bytes("rapport.txt", FACTS.encode())["id"]
         assert person.follow(document_id)["status"] == "indexed"
@@ -26,11 +26,11 @@ def asker(thinking: LocalServer) -> Iterator[Person]:
 
 
 def cite_passage(text: str) -> Reply:
-    """An answer of this text that rests on the only passage there is."""
+    """An answer with this text that cites the only passage in the prompt."""
     return answer((text, [], [FACTS]))
 
 
-def test_figures_that_stand_in_the_cited_passage_are_not_named(asker: Person, model: FakeModelServer) -> None:
+def test_numbers_in_the_cited_passage_are_not_listed(asker: Person, model: FakeModelServer) -> None:
     """CHAT-5"""
     model.script(cite_passage(GOOD))
     given = asker.ask(QUESTION)
@@ -38,9 +38,7 @@ def test_figures_that_stand_in_the_cited_passage_are_not_named(asker: Person, mo
     assert [source["check"] for source in given["sources"]] == ["exact"]
 
 
-def test_a_figure_that_stands_nowhere_is_named_wherever_the_answer_is_read(
-    asker: Person, model: FakeModelServer
-) -> None:
+def test_an_unsupported_number_is_listed_wherever_the_answer_is_shown(asker: Person, model: FakeModelServer) -> None:
     """CHAT-5, CHAT-2, CHAT-11"""
     model.script(cite_passage(CHANGED))
     text = asker.http.post("/api/rag/chat", json={"query": QUESTION, "stream": True}).text
@@ -53,27 +51,27 @@ def test_a_figure_that_stands_nowhere_is_named_wherever_the_answer_is_read(
     assert "\n\n*Chiffres qui ne figurent dans aucun passage cité : 7 %*\n\n**Sources**" in export
 
 
-def test_an_answer_without_a_model_is_word_for_word_and_names_none(server: LocalServer, ada: Person) -> None:
+def test_a_verbatim_answer_lists_no_numbers(server: LocalServer, ada: Person) -> None:
     """CHAT-6"""
     ada.follow(ada.add_bytes("rapport.txt", FACTS.encode())["id"])
     assert [section["unsupported_numbers"] for section in ada.ask(QUESTION)["sections"]] == [[]]
 
 
-def test_a_figure_of_the_question_is_not_named(asker: Person, model: FakeModelServer) -> None:
+def test_a_number_repeated_from_the_question_is_not_listed(asker: Person, model: FakeModelServer) -> None:
     """CHAT-5"""
     model.script(cite_passage("Pas de 7 % : il a progressé de 5 % en 2019."))
     given = asker.ask("Le chiffre d'affaires a-t-il progressé de 7 % en 2019 ?")
     assert [section["unsupported_numbers"] for section in given["sections"]] == [[]]
 
 
-def test_a_figure_of_the_question_that_the_passage_contradicts_is_named(asker: Person, model: FakeModelServer) -> None:
-    """CHAT-5: a model that agrees with whatever is asked"""
+def test_a_number_of_the_question_that_the_passage_contradicts_is_listed(asker: Person, model: FakeModelServer) -> None:
+    """CHAT-5: a model may agree with whatever the question says."""
     model.script(cite_passage("Oui, il a progressé de 7 % en 2019."))
     given = asker.ask("Le chiffre d'affaires a-t-il progressé de 7 % en 2019 ?")
     assert [section["unsupported_numbers"] for section in given["sections"]] == [["7 %"]]
 
 
-def test_another_scale_is_another_figure(asker: Person, model: FakeModelServer) -> None:
+def test_a_number_of_another_scale_is_listed(asker: Person, model: FakeModelServer) -> None:
     """CHAT-5"""
     model.script(cite_passage("Il a atteint 1 234,5 milliards d'euros en 2019."))
     assert asker.ask(QUESTION)["sections"][0]["unsupported_numbers"] == ["1 234,5 milliards"]

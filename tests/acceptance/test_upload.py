@@ -1,4 +1,4 @@
-"""A file on its way in: announced, sent to a signed address, taken or refused with a reason."""
+"""The upload of a file: announced, sent to a signed address, accepted or refused with a reason."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from uuid import uuid4
 
 import pytest
 
-from tests.acceptance import inside
-from tests.local_server import Json, LocalServer, Person, problem_of, wait_until
+from tests.acceptance.support import inside
+from tests.support.local_server import Json, LocalServer, Person, problem_of, wait_until
 
 
 @pytest.mark.parametrize("file_type", inside.MAKERS)
@@ -29,7 +29,7 @@ def test_a_file_sent_in_two_steps_becomes_searchable(ada: Person, tmp_path: Path
     assert ada.get("/search", q="winter kilowatts")["hits"][0]["document_id"] == document["id"]
 
 
-def test_the_first_step_answers_with_the_row_and_a_signed_address_on_this_host(ada: Person) -> None:
+def test_the_announcement_returns_the_document_and_a_signed_address_on_this_host(ada: Person) -> None:
     """LIB-3"""
     answer = ada.announce("notes.txt", b"hello")
     ticket = answer.json()
@@ -41,7 +41,7 @@ def test_the_first_step_answers_with_the_row_and_a_signed_address_on_this_host(a
     assert ticket["upload"]["expires_in"] == 2 * inside.HOUR
 
 
-def test_storage_alone_starts_the_ingestion_and_finalize_repeats_nothing(
+def test_storing_the_bytes_starts_the_ingestion_and_finalize_changes_nothing(
     server: LocalServer, ada: Person, tmp_path: Path
 ) -> None:
     """LIB-3, ING-10"""
@@ -54,14 +54,14 @@ def test_storage_alone_starts_the_ingestion_and_finalize_repeats_nothing(
     assert inside.count_jobs(server, ada) == 1
 
 
-def test_finalize_before_the_bytes_is_a_conflict_that_says_what_to_do(ada: Person) -> None:
+def test_finalize_before_the_upload_is_a_conflict_with_advice(ada: Person) -> None:
     ticket = ada.announce("a.txt").json()
     answer = ada.http.post(f"/api/rag/documents/{ticket['document']['id']}/finalize")
     assert problem_of(answer) == (409, "conflict")
     assert "upload URL" in answer.json()["detail"]
 
 
-def test_known_bytes_are_answered_with_the_document_there_is(server: LocalServer, ada: Person, tmp_path: Path) -> None:
+def test_known_bytes_are_answered_with_the_existing_document(server: LocalServer, ada: Person, tmp_path: Path) -> None:
     """LIB-5"""
     path = inside.MAKERS["pdf"](tmp_path)
     document, digest = ada.add(path), hashlib.sha256(path.read_bytes()).hexdigest()
@@ -73,7 +73,7 @@ def test_known_bytes_are_answered_with_the_document_there_is(server: LocalServer
     assert len(ada.get("/documents")["items"]) == 1
 
 
-def test_the_same_bytes_are_no_duplicate_for_somebody_else(ada: Person, bob: Person, tmp_path: Path) -> None:
+def test_the_same_bytes_are_no_duplicate_for_another_user(ada: Person, bob: Person, tmp_path: Path) -> None:
     path = inside.MAKERS["txt"](tmp_path)
     ada.add(path)
     answer = bob.announce("a.txt", path.read_bytes(), sha256=hashlib.sha256(path.read_bytes()).hexdigest())
@@ -111,18 +111,19 @@ def test_the_same_bytes_are_no_duplicate_for_somebody_else(ada: Person, bob: Per
         "unknown-field",
     ],
 )
-def test_what_cannot_be_taken_is_refused_before_a_byte_is_sent(
+def test_an_unacceptable_file_is_refused_at_its_announcement(
     ada: Person, fields: Json, problem: tuple[int, str], said: str
 ) -> None:
     """LIB-4"""
-    answer = ada.announce(**{"size": 10} | fields)
+    sent: Json = {"size": 10} | fields
+    answer = ada.announce(**sent)
     assert problem_of(answer) == problem
     assert said in answer.json()["detail"]
     assert ada.get("/documents")["items"] == []
 
 
 @pytest.mark.parametrize(("code", "make"), inside.UNREADABLE.values(), ids=inside.UNREADABLE)
-def test_what_cannot_be_read_fails_with_a_reason_and_advice(
+def test_an_unreadable_file_fails_with_a_reason_and_advice(
     ada: Person, tmp_path: Path, code: str, make: inside.Make
 ) -> None:
     """ING-11, LIB-10"""
@@ -132,7 +133,7 @@ def test_what_cannot_be_read_fails_with_a_reason_and_advice(
     assert inside.job_of(ada.server, document["id"])["status"] == "failed"
 
 
-def test_a_failed_document_is_replaced_by_sending_its_file_again(ada: Person, tmp_path: Path) -> None:
+def test_a_failed_document_is_replaced_by_uploading_its_file_again(ada: Person, tmp_path: Path) -> None:
     path = inside.UNREADABLE["no-text"][1](tmp_path)
     assert ada.add(path)["status"] == "failed"
     assert ada.announce(path.name, path.read_bytes()).status_code == 201
@@ -170,7 +171,7 @@ def change_token(url: str) -> str:
     return url[:-4] + ("AAAA" if not url.endswith("AAAA") else "BBBB")
 
 
-def other_path(url: str) -> str:
+def change_path(url: str) -> str:
     return url.replace("/original.txt", "/other.txt")
 
 
@@ -178,7 +179,7 @@ def other_path(url: str) -> str:
     ("forge", "status"),
     [
         (change_token, 403),
-        (other_path, 403),
+        (change_path, 403),
         (lambda url: url.split("?")[0] + "?token=", 403),
         (lambda url: url.split("?")[0] + "?token=é.é", 403),
         (lambda url: url.replace("/documents/", "/avatars/"), 404),
@@ -186,7 +187,7 @@ def other_path(url: str) -> str:
     ],
     ids=["signature", "path", "empty", "letters", "bucket", "no-token"],
 )
-def test_a_forged_address_takes_nothing(
+def test_a_forged_address_is_refused(
     server: LocalServer, ada: Person, forge: Callable[[str], str], status: int
 ) -> None:
     """LIB-3"""
@@ -197,16 +198,16 @@ def test_a_forged_address_takes_nothing(
     assert ada.get(f"/documents/{ticket['document']['id']}")["status"] == "awaiting_upload"
 
 
-def test_an_expired_address_takes_nothing(ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_expired_address_is_refused(ada: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     ticket = ada.announce("a.txt").json()
     now = time.time
-    monkeypatch.setattr("functions.adapters.storage_local.time.time", lambda: now() + 2 * inside.HOUR + 1)
+    monkeypatch.setattr("functions.adapters.laptop.object_store.time.time", lambda: now() + 2 * inside.HOUR + 1)
     answer = ada.put(ticket, b"text")
     assert problem_of(answer) == (403, "not_allowed")
     assert "expired" in answer.json()["detail"]
 
 
-def test_the_address_for_sending_does_not_let_read_and_the_other_way_round(ada: Person) -> None:
+def test_upload_and_download_addresses_are_not_interchangeable(ada: Person) -> None:
     ticket = ada.announce("a.txt").json()
     assert ada.put(ticket, b"text").is_success
     path, token = urlsplit(ticket["upload"]["url"]).path, urlsplit(ticket["upload"]["url"]).query
@@ -215,7 +216,7 @@ def test_the_address_for_sending_does_not_let_read_and_the_other_way_round(ada: 
     assert ada.http.put(f"{path}?{down.query}", content=b"other").status_code == 403
 
 
-def test_other_bytes_than_announced_are_not_indexed(ada: Person) -> None:
+def test_bytes_that_differ_from_the_announcement_are_not_indexed(ada: Person) -> None:
     """LIB-3"""
     digest = hashlib.sha256(b"The whole text.").hexdigest()
     ticket = ada.announce("a.txt", b"The whole text.", sha256=digest).json()
@@ -229,12 +230,13 @@ def test_other_bytes_than_announced_are_not_indexed(ada: Person) -> None:
     wait_until(lambda: ada.get(f"/documents/{document['id']}")["status"] == "indexed")
 
 
-def test_a_second_sending_to_the_same_address_replaces_the_first(ada: Person) -> None:
+def test_a_second_upload_to_the_same_address_replaces_the_first(ada: Person) -> None:
     ticket = ada.announce("a.txt").json()
     document_id = ticket["document"]["id"]
     for text in (b"The boiler burns wood.", b"The boiler burns peat and nothing else."):
         assert ada.put(ticket, text).is_success
-        document = ada.follow(document_id)
+        ada.follow(document_id)
+    document = ada.get(f"/documents/{document_id}")
     assert (document["status"], document["size_bytes"]) == ("indexed", 39)
     pages = ada.get(f"/documents/{document_id}/text")["pages"]
     assert [(page["page"], page["text"]) for page in pages] == [(1, "The boiler burns peat and nothing else.")]
@@ -256,7 +258,7 @@ def test_an_upload_that_is_cut_off_leaves_nothing_behind(server: LocalServer, ad
     assert ada.follow(ticket["document"]["id"])["status"] == "indexed"
 
 
-def test_more_bytes_than_allowed_are_refused_whatever_was_announced(admin: Person) -> None:
+def test_more_bytes_than_allowed_are_refused_even_if_announced_as_fewer(admin: Person) -> None:
     """LIB-4"""
     admin.http.patch("/api/rag/settings", json={"max_file_megabytes": 1})
     try:

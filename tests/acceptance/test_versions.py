@@ -1,4 +1,4 @@
-"""The same bytes twice, other bytes under the same name, and what a search sees while one replaces the other."""
+"""Duplicates, new versions under the same name, and what a search sees while one version replaces another."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from functions.core import ports
-from tests import database as database_servers
-from tests.acceptance import inside, prose
-from tests.acceptance.stored_state import count_rows
-from tests.acceptance.test_storage_events import run_at_once, work_off
-from tests.documents import make_pdf
-from tests.local_server import Json, LocalServer, Person, problem_of, run_local_server
+from tests.acceptance.support import inside, prose
+from tests.acceptance.support.stored_state import count_rows
+from tests.acceptance.test_storage_events import run_at_once, run_due_jobs
+from tests.support import database as database_servers
+from tests.support.documents import make_pdf
+from tests.support.local_server import Json, LocalServer, Person, problem_of, run_local_server
 
 OLD, NEW = "The boiler of the old report burns peat.", "The boiler of the new report burns wood."
 SEARCHERS = 2
@@ -32,7 +32,7 @@ State = frozenset[tuple[str, int, str]]
 def server(
     clusters: database_servers.Clusters, postgres_major: int, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LocalServer]:
-    """A server without a worker, on a database of its own."""
+    """A server without a worker, on its own database."""
     cluster = clusters.get(postgres_major)
     dsn = cluster.clone()
     with run_local_server(dsn, tmp_path_factory.mktemp("home"), worker=False) as running:
@@ -47,7 +47,7 @@ def ada(server: LocalServer) -> Iterator[Person]:
 
 
 class CountingEmbedder:
-    """Counts the texts that it is asked for."""
+    """Counts the texts that it embeds."""
 
     def __init__(self, embedder: ports.Embedder) -> None:
         self._embedder = embedder
@@ -62,7 +62,7 @@ class CountingEmbedder:
 
 @pytest.fixture
 def embedder(server: LocalServer, monkeypatch: pytest.MonkeyPatch) -> CountingEmbedder:
-    """What the workers of the server embed passages with; they look for no sentences, which are embedded, too."""
+    """The embedder of the server's workers. Self-retrieval, which also embeds sentences, is switched off."""
     make_worker = server.services.make_worker
     counting = CountingEmbedder(make_worker().embedder)
     monkeypatch.setattr(
@@ -76,7 +76,7 @@ def make_report(tmp_path: Path, *pages: str) -> bytes:
 
 
 def upload(person: Person, content: bytes, name: str = "report.pdf", **fields: Any) -> str:
-    """Both steps; returns the id that the upload was given."""
+    """Announces and stores a file; returns the id of the upload."""
     ticket = person.announce(name, content, **fields)
     assert ticket.status_code == 201, ticket.text
     assert person.put(ticket.json(), content).is_success
@@ -84,14 +84,14 @@ def upload(person: Person, content: bytes, name: str = "report.pdf", **fields: A
 
 
 def add(server: LocalServer, person: Person, content: bytes, name: str = "report.pdf") -> Json:
-    """An uploaded document that was worked on, as its own address answers."""
+    """Uploads and ingests a document; returns it as its own address shows it."""
     document_id = upload(person, content, name)
-    work_off(server)
+    run_due_jobs(server)
     return person.get(f"/documents/{document_id}")
 
 
 def find_boilers(person: Person) -> State:
-    """Every passage that a search finds: all of them speak of a boiler."""
+    """Every passage in the library: all of them mention a boiler."""
     found = [
         (hit["document_id"], hit["chunk_index"], hit["text"])
         for hit in person.get("/search", q="boiler", limit=100)["hits"]
@@ -113,7 +113,7 @@ def count(server: LocalServer, person: Person) -> Json:
 # The same bytes
 
 
-def test_bytes_that_are_announced_as_known_are_not_sent(
+def test_known_bytes_are_not_uploaded_again(
     server: LocalServer, ada: Person, tmp_path: Path, embedder: CountingEmbedder
 ) -> None:
     """LIB-5"""
@@ -121,10 +121,10 @@ def test_bytes_that_are_announced_as_known_are_not_sent(
     document, rows, asked = add(server, ada, content), count(server, ada), embedder.count
     answer = ada.announce("other.pdf", content, sha256=hashlib.sha256(content).hexdigest())
     assert (answer.status_code, answer.json()) == (200, {"document": document, "upload": None, "duplicate": True})
-    assert (work_off(server), count(server, ada), embedder.count) == ([], rows, asked)
+    assert (run_due_jobs(server), count(server, ada), embedder.count) == ([], rows, asked)
 
 
-def test_the_same_bytes_sent_again_are_another_address_of_the_document_there_is(
+def test_the_same_bytes_uploaded_again_become_an_alias_of_the_document(
     server: LocalServer, ada: Person, tmp_path: Path, embedder: CountingEmbedder
 ) -> None:
     """LIB-5"""
@@ -139,7 +139,7 @@ def test_the_same_bytes_sent_again_are_another_address_of_the_document_there_is(
 
 
 @pytest.mark.parametrize("is_declared", [True, False], ids=["with-digest", "without-digest"])
-def test_the_same_bytes_sent_twice_at_once_are_ingested_once(
+def test_the_same_bytes_uploaded_twice_at_once_are_ingested_once(
     server: LocalServer, ada: Person, tmp_path: Path, embedder: CountingEmbedder, is_declared: bool
 ) -> None:
     """LIB-5"""
@@ -147,7 +147,7 @@ def test_the_same_bytes_sent_twice_at_once_are_ingested_once(
     fields = {"sha256": hashlib.sha256(content).hexdigest()} if is_declared else {}
     tickets = [ada.announce(name, content, **fields).json() for name in ("one.pdf", "two.pdf")]
     run_at_once(*(partial(ada.put, ticket, content) for ticket in tickets))
-    run_at_once(partial(work_off, server), partial(work_off, server))
+    run_at_once(partial(run_due_jobs, server), partial(run_due_jobs, server))
     found = [ada.get(f"/documents/{ticket['document']['id']}") for ticket in tickets]
     assert found[0] == found[1]
     assert found[0]["status"] == "indexed"
@@ -155,12 +155,12 @@ def test_the_same_bytes_sent_twice_at_once_are_ingested_once(
     assert inside.stored_files(server, ada) == [f"{found[0]['id']}/original.pdf"]
 
 
-def test_the_other_address_goes_with_the_document(server: LocalServer, ada: Person, tmp_path: Path) -> None:
+def test_an_alias_is_deleted_with_its_document(server: LocalServer, ada: Person, tmp_path: Path) -> None:
     """LIB-5, LIB-8"""
     content = make_report(tmp_path, OLD)
     document = add(server, ada, content)
     other = upload(ada, content, "other.pdf")
-    work_off(server)
+    run_due_jobs(server)
     ada.http.delete(f"/api/rag/documents/{document['id']}")
     assert problem_of(ada.http.get(f"/api/rag/documents/{other}")) == (404, "not_found")
     assert count(server, ada) == {}
@@ -171,7 +171,7 @@ def test_the_other_address_goes_with_the_document(server: LocalServer, ada: Pers
 # Other bytes under the same name
 
 
-def test_a_new_version_takes_the_place_of_the_old_one_which_stays_readable(
+def test_a_new_version_replaces_the_old_one_which_stays_readable(
     server: LocalServer, ada: Person, tmp_path: Path
 ) -> None:
     """LIB-5"""
@@ -189,14 +189,14 @@ def test_a_new_version_takes_the_place_of_the_old_one_which_stays_readable(
     assert ada.http.get(f"/api/rag/documents/{old['id']}/pages/1.png").is_success
 
 
-def test_deleting_a_version_deletes_the_older_ones_with_it(server: LocalServer, ada: Person, tmp_path: Path) -> None:
+def test_deleting_a_version_also_deletes_the_older_ones(server: LocalServer, ada: Person, tmp_path: Path) -> None:
     """LIB-5, LIB-8"""
     versions = [add(server, ada, make_report(tmp_path, f"{OLD} {n}"))["id"] for n in range(3)]
     assert ada.http.delete(f"/api/rag/documents/{versions[-1]}").json()["removed"]["documents"] == 3
     assert (count(server, ada), inside.stored_files(server, ada)) == ({}, [])
 
 
-def test_a_new_version_that_cannot_be_read_leaves_the_old_one_in_place(
+def test_an_unreadable_new_version_leaves_the_old_one_in_place(
     server: LocalServer, ada: Person, tmp_path: Path
 ) -> None:
     """LIB-5, LIB-7"""
@@ -207,7 +207,7 @@ def test_a_new_version_that_cannot_be_read_leaves_the_old_one_in_place(
     assert documents_found(ada) == {old["id"]}
 
 
-def test_versions_are_counted_in_the_order_of_upload_whichever_is_indexed_first(
+def test_versions_follow_the_order_of_upload_whichever_is_indexed_first(
     server: LocalServer, ada: Person, tmp_path: Path
 ) -> None:
     """LIB-5"""
@@ -219,21 +219,21 @@ def test_versions_are_counted_in_the_order_of_upload_whichever_is_indexed_first(
     assert [document["version"] for document in found] == [1, 2, 3, 4]
 
 
-def test_versions_that_are_indexed_at_once_leave_one_in_search(
+def test_versions_indexed_at_the_same_time_leave_one_in_search(
     server: LocalServer, ada: Person, tmp_path: Path
 ) -> None:
     """LIB-5"""
     uploaded = [upload(ada, make_report(tmp_path, f"{OLD} {n}")) for n in range(6)]
-    run_at_once(*[partial(work_off, server)] * 3)
+    run_at_once(*[partial(run_due_jobs, server)] * 3)
     assert {ada.get(f"/documents/{document_id}")["status"] for document_id in uploaded} == {"indexed"}
     assert documents_found(ada) == {uploaded[-1]}
 
 
-# What a search sees meanwhile
+# Search during a change
 
 
 class Searchers:
-    """Search in a loop while something happens; what they have seen is kept."""
+    """Threads that search in a loop and record every result."""
 
     def __init__(self, server: LocalServer, person: Person) -> None:
         self._server, self._person = server, person
@@ -265,14 +265,16 @@ class Searchers:
 
 
 def watch_changes(server: LocalServer, ada: Person, changes: Sequence[Callable[[], object]]) -> list[State]:
-    """The states at rest, before and after each change; meanwhile a search saw one of these and nothing else."""
-    ada.http.patch("/api/rag/settings", json={"requests_per_minute": 0}).raise_for_status()  # they ask without a pause
+    """Checks that each search saw a state from before or after a change; returns those states."""
+    ada.http.patch(
+        "/api/rag/settings", json={"requests_per_minute": 0}
+    ).raise_for_status()  # they search without a pause
     rest = [find_boilers(ada)]
     searchers = Searchers(server, ada)
     with searchers.at_work():
         for change in changes:
             change()
-            work_off(server)
+            run_due_jobs(server)
             rest.append(find_boilers(ada))
     assert set(searchers.seen) <= set(rest), [
         {name for name, _, _ in state} for state in set(searchers.seen) - set(rest)

@@ -1,9 +1,9 @@
-"""How much later the first word comes than from the model itself: `python -m tests.bench.bench_chat [--long]`.
+"""How much latency Ibid adds to the first word of the model: `python -m tests.bench.bench_chat [--long]`.
 
-Prints a table and, as its last line, one JSON object. A server as `make run` starts it, over a library of 5,000
-passages, and a model server on loopback that waits a fixed time before it writes. In turns, one client asks a question
-of the library, each in a conversation of its own, and sends the prompt that came of it to the model directly; both
-stream. What is added is the difference within a turn, and its parts are told apart at the model server: until the
+Prints a table and, as its last line, one JSON object. The benchmark runs a server as `make run` starts it, with a
+library of 5,000 passages, and a model server on loopback that waits a fixed time before it writes. In each turn, one
+client asks the library a question in a new conversation, and then sends the resulting prompt to the model directly;
+both stream. The added latency is the difference within a turn. The model server separates its parts: until the
 question is saved, until the model is asked, and from the model's first word to the reader.
 """
 
@@ -29,12 +29,12 @@ import httpx
 from functions.adapters import auth
 from functions.adapters.postgres.connection import Database
 from functions.core import models
-from functions.local import embedded_postgres, migrate
-from functions.runtime.wiring import read_or_create_secret
+from functions.local.database import embedded_postgres, migrate
+from functions.runtime.services import read_or_create_secret
 from tests.bench.libraries import COMMON_WORDS, Libraries
 from tests.bench.report import at_most, figure, print_figures
-from tests.fakes.model_server import Body, FakeModelServer, Reply, answer_json
-from tests.requirements import REPOSITORY
+from tests.support.fakes.model_server import Body, FakeModelServer, Reply, answer_json
+from tests.support.requirements import REPOSITORY
 
 CHUNKS = 5000
 SHORT, LONG = 100, 400
@@ -89,6 +89,7 @@ class Bench:
     def measure(self, question: str) -> Turn:
         started = time.perf_counter()
         saved = first_word = 0.0
+        last: dict[str, Any] = {}
         for at, event in self._stream(f"{self._base_url}/api/rag/chat", {"query": question, "stream": True}):
             if "meta" in event:
                 saved = at
@@ -112,7 +113,7 @@ class Bench:
         self._http.close()
 
     def _ask_alone(self, body: Body) -> tuple[float, float]:
-        """Seconds until the first word, from here and from the model's being asked."""
+        """Seconds until the first word, measured from the call and from the request at the model."""
         started, first_word = time.perf_counter(), 0.0
         for at, event in self._stream(f"{self._model.server.base_url}/chat/completions", body):
             if not first_word and any(choice["delta"].get("content") for choice in event["choices"]):
@@ -120,7 +121,7 @@ class Bench:
         return first_word - started, first_word - self._model.asked_at
 
     def _stream(self, url: str, body: Body) -> Iterator[tuple[float, Event]]:
-        """Every event and when it came."""
+        """Every event and its time of arrival."""
         with self._http.stream("POST", url, json=body, headers=self._headers) as response:
             response.raise_for_status()
             for line in response.iter_lines():
@@ -131,7 +132,7 @@ class Bench:
 
 @contextmanager
 def serve(dsn: str, home: Path, model: Model) -> Iterator[str]:
-    """The address of a server in a process of its own, as on a laptop, with its worker."""
+    """The address of a server in a separate process with its worker, as on a laptop."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     settings = {
@@ -165,7 +166,7 @@ def _is_ready(base_url: str) -> bool:
 
 
 def draw_questions(database: Database, user: models.User, count: int) -> list[str]:
-    """Questions of words that follow each other in a passage, so that the guard lets them through."""
+    """Questions made of consecutive words of a passage, so that the guard accepts them."""
     chance, common = random.Random(3), set(COMMON_WORDS.split())
     with database.as_user(user) as connection:
         rows = connection.execute("select text from rag.chunks order by id").fetchall()
@@ -178,7 +179,7 @@ def draw_questions(database: Database, user: models.User, count: int) -> list[st
 
 
 def run(folder: Path, rounds: int) -> list[Turn]:
-    """Turns after the warm-up; database and server have the settings of a laptop."""
+    """The turns after the warm-up; database and server have the settings of a laptop."""
     model, home = Model(), folder / "home"
     with (
         embedded_postgres.start(folder / "postgres") as server,

@@ -1,10 +1,11 @@
 """Cold start of the deployed functions and size of their artifacts: `python -m tests.bench.bench_coldstart [--long]`.
 
-Prints a table and, as its last line, one JSON object. Each measurement is a process of its own, which finds what it
-finds on Lambda (the unzipped artifact with its bytecode, the variables of serverless.yml) and says how long import and
-first request took; the interpreter's own start is left out. Baseline is a bare function of the same libraries with one
-route and one query, for those that ask models with one question to a model. They take turns, and the quickest of each
-counts: others on the machine only make it slower. Lambda gives 1,024 MB little more than half a processor.
+Prints a table and, as its last line, one JSON object. Each measurement is a separate process with the environment of
+Lambda (the unzipped artifact with its bytecode, the variables of serverless.yml), which reports how long its import and
+first request took, without the start of the interpreter. The baseline is a minimal function over the same libraries
+with one route and one query or, for functions that ask models, one question to a model. They run in turns, and the
+quickest run of each counts, because other processes can only slow it down. Lambda gives a function of 1,024 MB little
+more than half a processor.
 """
 
 from __future__ import annotations
@@ -26,16 +27,17 @@ from uuid import uuid4
 
 import jwt
 
-from functions.local import artifacts, embedded_postgres, migrate
+from functions.local.database import embedded_postgres, migrate
+from functions.local.packaging import artifacts
 from tests.bench.report import at_most, figure, print_figures
-from tests.fakes.model_server import FakeModelServer
 from tests.handlers import events
-from tests.lambda_platform import Platform
+from tests.support.fakes.model_server import FakeModelServer
+from tests.support.lambda_platform import Platform
 
 SHORT, LONG = 12, 30
 MOST_TIMES_BARE = 1.3
 MOST_MB = {name: 150.0 if name == "ingest" else 60.0 for name in artifacts.SETS}
-SUPABASE = "http://127.0.0.1:9"  # nobody listens on the discard port
+SUPABASE = "http://127.0.0.1:9"  # no server listens on the discard port
 JWT_SECRET = "a secret that a project still signs its tokens with"
 BARE = "bare_function"
 
@@ -54,7 +56,7 @@ print(json.dumps([seconds, answer["statusCode"], answer["body"]]))
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A function and its first request; `module` where it is not the handler of that name."""
+    """A function and its first request; `module` is given if it is not the handler of that name."""
 
     function: str
     method: str
@@ -80,11 +82,11 @@ MORE_STARTS = {
 BASELINE_OF = {"chat": "bare with openai", "search": "bare with openai"}
 
 Times = tuple[float, float, float]
-"""Milliseconds of the import, of import and first request, and of those what the processor worked."""
+"""Milliseconds of the import, of import and first request, and the processor time of both."""
 
 
 class Bench:
-    """Starts functions; their first answers must be good ones."""
+    """Starts functions and checks their first answers."""
 
     def __init__(self, platform: Platform, folder: Path) -> None:
         self._platform = platform
@@ -158,7 +160,7 @@ def list_figures(found: Mapping[str, Times]) -> list[dict[str, Any]]:
 
 
 def list_sizes(target: artifacts.Target) -> list[dict[str, Any]]:
-    """What artifacts take unzipped, in MB."""
+    """The size of the unzipped artifacts, in MB."""
     folder = artifacts.build(target)
     rows = []
     for path in sorted(folder.glob("*.zip")):

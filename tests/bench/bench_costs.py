@@ -1,13 +1,13 @@
-"""What 1,000 questions and 1,000 pages cost in the cloud: `python -m tests.bench.bench_costs [--long]`.
+"""The cost of 1,000 questions and 1,000 pages in the cloud: `python -m tests.bench.bench_costs [--long]`.
 
 Prints tables and, as its last line, one JSON object; values are US cents, the baseline is the sum. A process runs the
 handlers of `documents`, `ingest` and `chat` on events as the platform sends them, warm, against a database and a model
-server on loopback, and measures processor time, waiting, tokens and what is logged. From these the bill follows with
-PRICES and ASSUMED, which are all that is not measured here.
+server on loopback, and measures processor time, waiting, tokens and logged bytes. The bill is computed from these with
+PRICES and ASSUMED, the only figures that are not measured here.
 
-A function is billed from its call to its end: waiting as it was measured, processor time slowed down by the share of a
-processor that its memory buys (1,769 MB buy one, taken to be as fast as one of this machine), and the time that a model
-takes to write. Cold starts, and whatever is paid by the month, are left out: Supabase, alarms, 0.30 $ for each metric.
+A function is billed from its call to its end: the measured waiting, the processor time divided by the share of a
+processor that its memory buys (1,769 MB buy one, assumed to be as fast as one of this machine), and the time that a
+model takes to write. Cold starts and monthly costs are left out: Supabase, alarms, 0.30 $ for each metric.
 """
 
 from __future__ import annotations
@@ -20,25 +20,25 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from functions.adapters import auth
-from functions.adapters.local_embedder import LocalEmbedder
-from functions.adapters.postgres import objects
-from functions.adapters.storage_local import LocalObjectStore
+from functions.adapters.laptop import object_rows
+from functions.adapters.laptop.embedder import LocalEmbedder
+from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.core import models
-from functions.local import embedded_postgres, migrate
-from functions.runtime import wiring
-from functions.runtime.wiring import Services
-from tests import service
-from tests.acceptance import prose
+from functions.local.database import embedded_postgres, migrate
+from functions.runtime.services import Services, shared_services
+from tests.acceptance.support import prose
 from tests.bench.bench_chat import draw_questions
 from tests.bench.bench_ingest import make_pdf
 from tests.bench.report import figure, print_figures
-from tests.fakes.model_server import FakeModelServer
 from tests.handlers import events
-from tests.requirements import REPOSITORY
+from tests.support import service
+from tests.support.fakes.model_server import FakeModelServer
+from tests.support.requirements import REPOSITORY
 
 # US dollars, list prices without taxes, free tiers and discounts, of 2026 (AWS: us-east-1, others differ). The pages
 # named could not be read from here; the figures are those that several price comparisons quote of them.
@@ -66,12 +66,12 @@ FULL_PROCESSOR_MB = 1769
 USER = "reader"
 BOOKS = 6
 PAGES_BEGIN, PAGES_END = "the pages begin", "the pages end"
-OPENING = "what is the "  # of every question that is drawn
+OPENING = "what is the "  # the first words of every generated question
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Seconds of one call of a handler: on the clock, and of the processor."""
+    """Seconds of one call of a handler: wall-clock and processor time."""
 
     clock: float
     processor: float
@@ -79,7 +79,7 @@ class Run:
 
 @dataclass(slots=True)
 class Measured:
-    """What the process with the handlers reports."""
+    """The report of the process with the handlers."""
 
     ingest: list[Run]
     chat: list[Run]
@@ -91,9 +91,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What the model server was sent: tokens read and embedded a question, embedded for all pages, in so many requests.
+    """Tokens sent to the model server: read and embedded per question, embedded for all pages, and the requests.
 
-    Counted by the tokenizer of the local embedding model; those of other models differ by some percent.
+    Counted by the tokenizer of the local embedding model; the counts of other tokenizers differ by a few percent.
     """
 
     read: int
@@ -109,39 +109,40 @@ def time_call(call: Callable[[], Any]) -> tuple[Any, Run]:
 
 
 class Installation:
-    """The handlers in this process, and one user."""
+    """The handlers in this process and one user."""
 
     def __init__(self, log: Path) -> None:
         os.environ["AWS_LAMBDA_FUNCTION_NAME"] = "ibid-bench"
-        Services.is_local = True  # files of the laptop, which no function has
-        self._services, self._log = wiring.services(), log
+        # Uses local storage, which no deployed function has.
+        Services.is_local = True  # type: ignore[method-assign, assignment]
+        self._services, self._log = shared_services(), log
         self.user = models.User(auth.local_user_id(USER), False, {})
         token = auth.issue_local_token(self._services.local_secret, self.user.id, USER)
         self._headers = {"authorization": f"Bearer {token}"}
 
     def add(self, path: Path) -> list[Run]:
-        """Uploads a file and works on it until it is indexed; returns the calls of the worker."""
+        """Uploads a file and runs the worker until it is indexed; returns the worker's calls."""
         services, store = self._services, self._services.objects
         assert isinstance(store, LocalObjectStore)
         body = {"file_name": path.name, "size": path.stat().st_size}
         document = self._send("documents", "/api/rag/documents", body)["document"]
         stored = store.put(f"{self.user.id}/{document['id']}/original.pdf", [path.read_bytes()])
-        objects.record(services.database, "documents", stored, stored.version)
+        object_rows.record(services.database, "documents", stored, stored.version)
         runs = []
         while (job_id := self._find_job(document["id"])) is not None:
             record = events.load("sqs")["Records"][0] | {"body": json.dumps({"job_id": job_id})}
-            answer, run = time_call(lambda record=record: events.invoke("ingest", {"Records": [record]}))
+            answer, run = time_call(partial(events.invoke, "ingest", {"Records": [record]}))
             if answer["batchItemFailures"]:
                 raise SystemExit("the worker failed")
             runs.append(run)
         return runs
 
     def ask(self, questions: Iterator[str], count: int) -> list[Run]:
-        """So many questions for which the model is asked; the guard keeps some of the others from it."""
+        """Asks until the model has answered `count` questions; the guard refuses some of the others."""
         runs: list[Run] = []
         while len(runs) < count:
             body = {"query": next(questions)}
-            answer, run = time_call(lambda body=body: self._send("chat", "/api/rag/chat", body))
+            answer, run = time_call(partial(self._send, "chat", "/api/rag/chat", body))
             if answer["mode"] == "model":
                 runs.append(run)
         return runs
@@ -164,7 +165,7 @@ class Installation:
         return int(row["page_count"])
 
     def count_bytes(self) -> int:
-        """What the library takes in the database, indexes included."""
+        """The size of the library in the database, with indexes."""
         with self._services.database.autocommit() as connection:
             row = connection.execute(
                 "select sum(pg_total_relation_size(oid))::bigint as n from pg_class"
@@ -174,7 +175,7 @@ class Installation:
         return int(row["n"])
 
     def draw_questions(self) -> Iterator[str]:
-        """More than are needed, of words of the passages."""
+        """More questions than needed, made of words of the passages."""
         return iter(draw_questions(self._services.database, self.user, 4 * (QUESTIONS + WARM_UP)))
 
     def _send(self, module: str, path: str, body: Any) -> Any:
@@ -193,9 +194,9 @@ class Installation:
 
 
 def measure(pages: int, folder: Path, log: Path) -> Measured:
-    """Runs in a process of its own, so that its processor time is that of the handlers alone."""
+    """Runs in a separate process, so that its processor time is that of the handlers alone."""
     installation = Installation(log)
-    for number in range(BOOKS):  # loads what is loaded once; and passages of an answer come from several documents
+    for number in range(BOOKS):  # loads what is loaded once, and gives answers passages of several documents
         installation.add(prose.make_book(folder / f"book {number}.pdf", 3))
     installation.mark(PAGES_BEGIN)
     bytes_before, log_before = installation.count_bytes(), installation.logged()
@@ -218,7 +219,7 @@ def measure(pages: int, folder: Path, log: Path) -> Measured:
 
 
 def run(folder: Path, pages: int) -> tuple[Measured, Tokens]:
-    """The report of a process with the handlers, and what it has sent to the model server."""
+    """The report of a process with the handlers, and the tokens that it sent to the model server."""
     log = folder / "log"
     with embedded_postgres.start(folder / "postgres") as server, FakeModelServer(dimensions=1536) as model:
         migrate.migrate(server.dsn, with_functions=True)
@@ -257,7 +258,7 @@ def count_tokens(model: FakeModelServer) -> Tokens:
 
 
 def bill(runs: Sequence[Run], memory: int, more_seconds: float) -> float:
-    """Dollars for these calls of a function with so many megabytes, which wait so much longer in all."""
+    """Dollars for these calls of a function with this memory in MB, which wait `more_seconds` longer in all."""
     slower = max(1.0, FULL_PROCESSOR_MB / memory)
     seconds = sum(run.clock - run.processor + run.processor * slower for run in runs) + more_seconds
     return seconds * memory / 1024 * PRICES["function, GB-second (arm64)"] + len(runs) * PRICES["function, call"]
@@ -268,7 +269,7 @@ def memory_of(function: str) -> int:
 
 
 def list_questions(measured: Measured, tokens: Tokens) -> dict[str, float]:
-    """Dollars of 1,000 questions by part."""
+    """Dollars for 1,000 questions, by part of the bill."""
     count = len(measured.chat)
     writing = ASSUMED["tokens of an answer"] / ASSUMED["tokens a model writes a second"]
     waiting = ASSUMED["seconds until a model writes"] + writing + ASSUMED["seconds an embedding takes"]
@@ -283,7 +284,7 @@ def list_questions(measured: Measured, tokens: Tokens) -> dict[str, float]:
 
 
 def list_pages(measured: Measured, tokens: Tokens) -> dict[str, float]:
-    """Dollars of 1,000 pages by part, in documents of as many pages as the one measured."""
+    """Dollars for 1,000 pages, by part of the bill, in documents of as many pages as the measured one."""
     pages = measured.pages
     waiting = tokens.requests * ASSUMED["seconds an embedding takes"]
     queue = ASSUMED["requests to the queue for a document"] * PRICES["queue, request"]

@@ -1,4 +1,4 @@
-"""How fast the local embedder is beside the machine's own matrix product: `python -m tests.bench.bench_embedding`.
+"""The speed of the local embedder relative to the machine's matrix product: `python -m tests.bench.bench_embedding`.
 
 Prints a table and, as its last line, one JSON object. The figure that counts is the share of the machine's GEMM speed
 (numpy, same number of threads) that embedding reaches; sequences per second depend on the machine. The int8 rows say
@@ -33,7 +33,7 @@ TEXT = (
 
 
 def flops_of_a_sequence(tokens: int) -> float:
-    """Multiplications and additions of the dense layers and of attention; everything else is under 1 %."""
+    """Multiplications and additions of the dense layers and of attention; all other operations are under 1 %."""
     dense = 2 * 384 * (4 * 384 + 2 * 1536)
     return 6 * (tokens * dense + 4 * tokens * tokens * 384)
 
@@ -50,7 +50,7 @@ def timed(call: Callable[[], Any]) -> float:
 
 
 def gemm_flops() -> float:
-    """The best of the shape of the widest layer and of a square one; threads and kernel are set by the environment."""
+    """The best speed of two shapes, the widest layer and a square; the environment sets threads and kernel."""
     import numpy as np
 
     rng, found = np.random.default_rng(0), []
@@ -64,9 +64,9 @@ def gemm_flops() -> float:
 
 def texts_of_bench() -> list[str]:
     """Texts of exactly TOKENS tokens, the two special ones included."""
-    from functions.adapters import local_embedder
+    from functions.adapters.laptop.embedder import LocalEmbedder
 
-    tokenizer = local_embedder.LocalEmbedder()._loaded().tokenizer
+    tokenizer = LocalEmbedder()._loaded().tokenizer
     texts = []
     for n in range(SEQUENCES):
         offsets = tokenizer.encode(TEXT.format(n=n) * 8, add_special_tokens=False).offsets
@@ -83,9 +83,10 @@ def quantised(threads: int) -> Any:
     import onnxruntime as ort
     from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    from functions.adapters import local_embedder, minilm_graph
+    from functions.adapters.laptop import minilm_graph
+    from functions.adapters.laptop.embedder import LocalEmbedder, _Model, find_model
 
-    weights = minilm_graph.read_weights(local_embedder.find_model() / "model.safetensors")
+    weights = minilm_graph.read_weights(find_model() / "model.safetensors")
     proto, tensors = minilm_graph.build_graph(weights)
     products = {node.input[1]: node for node in proto.graph.node if node.op_type == "FusedMatMul"}
     for tensor in proto.graph.initializer:
@@ -95,7 +96,7 @@ def quantised(threads: int) -> Any:
     for node in products.values():
         node.op_type, node.domain = "MatMul", ""
         del node.attribute[:]
-    embedder = local_embedder.LocalEmbedder(threads=threads)
+    embedder = LocalEmbedder(threads=threads)
     with tempfile.TemporaryDirectory() as folder:
         source, target = Path(folder) / "float.onnx", Path(folder) / "int8.onnx"
         onnx.save(proto, source)
@@ -105,21 +106,21 @@ def quantised(threads: int) -> Any:
             op_types_to_quantize=["MatMul", "Attention"],
             per_channel=True,
             weight_type=QuantType.QInt8,
-            extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},  # shapes behind contrib operators are unknown
+            extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},  # shapes after contrib operators are unknown
         )
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
         options.log_severity_level = 3
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         session = ort.InferenceSession(target.read_bytes(), options, providers=["CPUExecutionProvider"])
-    embedder._model = local_embedder._Model(embedder._loaded().tokenizer, session, None)
+    embedder._model = _Model(embedder._loaded().tokenizer, session, None)
     return embedder
 
 
 def measure(threads: int) -> dict[str, float]:
-    from functions.adapters import local_embedder
+    from functions.adapters.laptop.embedder import LocalEmbedder
 
-    embedder = local_embedder.LocalEmbedder(threads=threads)
+    embedder = LocalEmbedder(threads=threads)
     load = timed(embedder.load)
     small, texts = quantised(threads), texts_of_bench()
     query = "How did revenue from services develop in fiscal 2019?"
@@ -136,7 +137,7 @@ def measure(threads: int) -> dict[str, float]:
 
 
 def run_alone(what: str, threads: int, **environment: str) -> Any:
-    """What this module prints when asked for `what` in a new process: BLAS is set by the environment, at import."""
+    """The output of this module for `what` in a new process, because BLAS reads its environment at import."""
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
     environment |= dict.fromkeys(names, str(threads))
     command = [sys.executable, "-m", "tests.bench.bench_embedding", what, str(threads)]
@@ -145,7 +146,7 @@ def run_alone(what: str, threads: int, **environment: str) -> Any:
 
 
 def best_gemm_flops(threads: int) -> float:
-    """OpenBLAS runs its AVX2 kernels on CPUs newer than itself; made to use AVX-512 it dies where there is none."""
+    """OpenBLAS uses AVX2 kernels on CPUs newer than itself; forced to use AVX-512, it crashes on CPUs without it."""
     found = [run_alone("gemm", threads), run_alone("gemm", threads, OPENBLAS_CORETYPE="SkylakeX")]
     return max(filter(None, found))
 

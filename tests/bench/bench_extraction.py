@@ -1,10 +1,10 @@
-"""How fast PDF pages are read, beside bare PDFium and pdfplumber: `python -m tests.bench.bench_extraction`.
+"""The speed of reading PDF pages, compared with bare PDFium and pdfplumber: `python -m tests.bench.bench_extraction`.
 
 Prints a table and, as its last line, one JSON object. Figures are pages per second of one processor, read in turns,
 each file in the best of three rounds; the baseline is bare PDFium (pypdfium2's `get_text_range`, pages closed) or
-pdfplumber's `extract_text`, on the same pages. "Complete" is all but OCR; "text" is that without reading tables: text,
-reading order, hidden text, whether a page needs OCR and, on pages that turn out to have none, the look for tables. The
-memory figures come from processes of their own that read 100 and 1,000 pages.
+pdfplumber's `extract_text`, on the same pages. "Complete" is everything except OCR; "text" also leaves out reading
+tables: it is text, reading order, hidden text, whether a page needs OCR and, on pages that have no tables, the search
+for them. The memory figures are from separate processes that read 100 and 1,000 pages.
 """
 
 from __future__ import annotations
@@ -26,9 +26,13 @@ import pypdfium2
 import pytest
 from reportlab.pdfgen import canvas
 
-from functions.core import errors, ocr, pdf_extraction, pdf_tables, pdf_visibility
-from tests import requirements
+from functions.core import errors
+from functions.core.extraction import ocr
+from functions.core.extraction.pdf import hidden_text
+from functions.core.extraction.pdf.reader import PdfPages, open_pdf, open_text_page, read_layer
+from functions.core.extraction.pdf.tables import finder
 from tests.bench.report import at_most, figure, print_figures
+from tests.support import requirements
 
 ROUNDS = 3
 PAGES_OF_A_FILE = 30
@@ -41,7 +45,7 @@ Read = Callable[[Path, Sequence[int]], None]
 
 
 def find_work(folder: Path) -> dict[str, Work]:
-    """The question sets and the corpus where they are, else a file made for the purpose."""
+    """The question sets and the corpus if they exist, otherwise a generated file."""
     sets: dict[str, Work] = {}
     with suppress(pytest.skip.Exception, pytest.fail.Exception):
         root = requirements.need_eval_data()
@@ -49,7 +53,7 @@ def find_work(folder: Path) -> dict[str, Work]:
     with suppress(pytest.skip.Exception, pytest.fail.Exception):
         sets["corpus"] = open_all(sorted(requirements.need_corpus("files").glob("*/*.pdf")))
     if not sets:
-        print("THE QUESTION SETS AND THE CORPUS ARE MISSING: 200 pages made for the purpose are read instead")
+        print("THE QUESTION SETS AND THE CORPUS ARE MISSING: 200 generated pages are read instead")
         write_pdf(folder / "made.pdf", 200)
         sets["made"] = [(folder / "made.pdf", range(1, 201))]
     return sets
@@ -61,7 +65,7 @@ def open_all(paths: Sequence[Path]) -> Work:
 
 def readable_pages(path: Path) -> range:
     try:
-        with pdf_extraction.PdfPages(path, max_pages=100_000) as document:
+        with PdfPages(path, max_pages=100_000) as document:
             return range(1, min(document.page_count, PAGES_OF_A_FILE) + 1)
     except errors.IbidError:
         return range(0)
@@ -88,30 +92,30 @@ def read_bare(path: Path, numbers: Sequence[int]) -> None:
 
 
 def read_text(path: Path, numbers: Sequence[int]) -> None:
-    with pdf_extraction.open_pdf(path) as pdf:
+    with open_pdf(path) as pdf:
         for number in numbers:
             with suppress(errors.CorruptDocumentError):
                 read_page_text(pdf, number, has_tables=number in numbers_with_tables(path))
 
 
 def read_page_text(pdf: pypdfium2.PdfDocument, number: int, *, has_tables: bool) -> None:
-    with pdf_extraction.open_text_page(pdf, number) as (page, text_page):
-        layer = pdf_extraction.read_layer(text_page)
+    with open_text_page(pdf, number) as (page, text_page):
+        layer = read_layer(text_page)
         indices = functools.cache(lambda: layer.indices(text_page))
         ocr.needs_recognition(layer.text, page)
-        pdf_visibility.find_hidden(page, text_page, layer.text, indices, layer.runs)
+        hidden_text.find_hidden(page, text_page, layer.text, indices, layer.runs)
         if not has_tables:
-            pdf_tables.find_tables(page, text_page, layer.text, indices, layer.runs)
+            finder.find_tables(page, text_page, layer.text, indices, layer.runs)
 
 
 @functools.cache
 def numbers_with_tables(path: Path) -> frozenset[int]:
-    with pdf_extraction.PdfPages(path, max_pages=100_000) as document:
+    with PdfPages(path, max_pages=100_000) as document:
         return frozenset(page.number for page in itertools.islice(document.pages(), PAGES_OF_A_FILE) if page.tables)
 
 
 def read_complete(path: Path, numbers: Sequence[int]) -> None:
-    with pdf_extraction.PdfPages(path, max_pages=100_000) as document:
+    with PdfPages(path, max_pages=100_000) as document:
         for number in numbers:
             next(document.pages(number))
 
@@ -126,7 +130,7 @@ def read_plumber(path: Path, numbers: Sequence[int]) -> None:
 
 
 def seconds_of(read: Read, path: Path, numbers: Sequence[int]) -> float:
-    """Of the processor, since everything here runs in one thread, and other processes shall not count."""
+    """Processor seconds: everything here runs in one thread, and other processes must not count."""
     start = time.process_time()
     read(path, numbers)
     return time.process_time() - start
@@ -171,10 +175,10 @@ def measure_memory(folder: Path) -> dict[str, Any]:
 
 def print_peak(path: Path) -> None:
     """The peak of this process's memory in MB after reading all of a file."""
-    with pdf_extraction.PdfPages(path, max_pages=100_000) as document:
+    with PdfPages(path, max_pages=100_000) as document:
         for _ in document.pages():
             pass
-    # What getrusage says may be the peak of the process that started this one.
+    # getrusage may report the peak of the process that started this one.
     peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
     print(int(peak.split()[1]) / 2**10)
 

@@ -1,9 +1,9 @@
-"""How fast documents come in: `python -m tests.bench.bench_ingest [--long]`.
+"""The speed of ingestion: `python -m tests.bench.bench_ingest [--long]`.
 
-Prints a table and, as its last line, one JSON object. Loading is measured against a bare binary COPY of the same rows,
-computed before, into the same tables with the same indexes; both take turns in one run. `--long` adds a thousand dense
-pages through invocations of a minute each, which takes minutes. Pages are those of the question sets in IBID_EVAL_DATA
-where they are, else made up.
+Prints a table and, as its last line, one JSON object. Loading is compared with a bare binary COPY of the same
+precomputed rows into the same tables with the same indexes; both run in turns. `--long` adds a thousand dense pages
+through invocations of one minute each, which takes minutes. The pages are those of the question sets in IBID_EVAL_DATA
+if they exist, otherwise generated.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ from typing import Any
 import psycopg
 
 from functions.adapters.postgres import batches
-from functions.core import ingestion, jobs
-from functions.local import embedded_postgres, evaluation_sets, migrate, terminal
-from tests.acceptance import prose
+from functions.core.ingestion import jobs
+from functions.core.ingestion.worker import Worker
+from functions.local import terminal
+from functions.local.database import embedded_postgres, migrate
+from functions.local.evaluation import question_sets
+from tests.acceptance.support import prose
+from tests.acceptance.support.workplace import Workplace, make_user, open_workplace
 from tests.acceptance.test_time_limit import ingest_alone
-from tests.acceptance.workplace import Workplace, make_user, open_workplace
 from tests.bench.report import at_most, figure, print_figures
 
 ROUNDS = 3
@@ -39,10 +42,10 @@ Seconds = dict[str, float]
 
 
 def make_pdf(path: Path, pages: int) -> Path:
-    """The first pages of the English and French question sets, over and over, or pages made up."""
+    """A PDF of the first pages of the English and French question sets, repeated, or of generated pages."""
     import pypdfium2
 
-    sources = sorted(evaluation_sets.data_root().glob("pages_*/pdf/*.pdf"))
+    sources = sorted(question_sets.data_root().glob("pages_*/pdf/*.pdf"))
     if not sources:
         return prose.make_book(path, pages, sentences=30)
     target = pypdfium2.PdfDocument.new()
@@ -83,7 +86,7 @@ class Clock:
 
 
 class TimedStore:
-    """A job store whose every call counts as the database's time; it also keeps what was saved."""
+    """A job store whose calls are timed as the database's part; it also keeps the saved batches."""
 
     def __init__(self, store: jobs.JobStore, clock: Clock) -> None:
         self._store, self._clock = store, clock
@@ -102,8 +105,8 @@ class TimedStore:
         self.__getattr__("finish_ingest_job")(job, facts)
 
 
-class TimedWorker(ingestion.Worker):
-    """A worker whose parts are timed by `clock`; what is left of the whole is reading the file."""
+class TimedWorker(Worker):
+    """A worker whose parts are timed by `clock`; the rest of the total is the reading of the file."""
 
     clock: Clock
 
@@ -111,7 +114,7 @@ class TimedWorker(ingestion.Worker):
         return TimedWorker.clock.timed("chunking", super()._chunk)(*args)
 
     def _embed(self, *args: Any) -> Any:
-        # Heartbeats between two answers of the model are counted twice: microseconds.
+        # Heartbeats between two batches of the model are counted twice, which is microseconds.
         return TimedWorker.clock.timed("embedding", super()._embed)(*args)
 
     def _measure_self_retrieval(self, *args: Any) -> Any:
@@ -119,13 +122,13 @@ class TimedWorker(ingestion.Worker):
 
 
 def ingest(place: Workplace, file: Path) -> tuple[TimedStore, Seconds]:
-    """One file from its first byte to its score, by a worker that is warm; what was saved and the seconds by part."""
+    """Ingests a file with a warm worker, from first byte to score; returns the saved rows and the seconds by part."""
     worker = place.services.make_worker()
     worker.embedder.embed(["warm"])
     terminal.add_file(place.services, make_user(), file)
     clock = TimedWorker.clock = Clock()
     store = TimedStore(worker.store, clock)
-    fields = {name: getattr(worker, name) for name in ingestion.Worker.__dataclass_fields__} | {"store": store}
+    fields = {name: getattr(worker, name) for name in Worker.__dataclass_fields__} | {"store": store}
     outcome = clock.timed("whole", TimedWorker(**fields).ingest_next)()
     assert outcome is not None
     assert outcome.status == "done", outcome
@@ -143,7 +146,7 @@ def figures_of_parts(seconds: Seconds) -> list[dict[str, Any]]:
 
 
 def load(place: Workplace, saved: Sequence[tuple[jobs.Job, jobs.Batch]], facts: dict[str, Any]) -> Seconds:
-    """Saves the batches of a document again, as another one, up to the flip."""
+    """Saves the batches of a document again, as a new document, up to the flip."""
     user = make_user()
     with place.services.database.as_worker() as connection:
         connection.execute(
@@ -190,7 +193,7 @@ def dump_rows(connection: psycopg.Connection, generation: int) -> dict[str, byte
 
 
 def copy_rows(connection: psycopg.Connection, rows: dict[str, bytes]) -> float:
-    """Seconds of a bare COPY, as the owner of the tables, in one transaction."""
+    """Seconds of a bare COPY in one transaction as the owner of the tables."""
     start = time.perf_counter()
     with connection.transaction():
         for table, content in rows.items():
@@ -228,7 +231,7 @@ def figures_of_loading(place: Workplace, store: TimedStore) -> list[dict[str, An
     ]
 
 
-# A thousand pages in invocations of a minute
+# A thousand pages in invocations of one minute
 
 
 def figures_of_long(place: Workplace, folder: Path) -> list[dict[str, Any]]:

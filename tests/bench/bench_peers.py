@@ -1,9 +1,10 @@
-"""Ibid's search beside its peers', on one Postgres with the same vectors: `python -m tests.bench.bench_peers [--long]`.
+"""Ibid's search compared with other systems on one Postgres: `python -m tests.bench.bench_peers [--long]`.
 
-Prints tables and, as its last line, one JSON object. Quality: nDCG@10 on the question sets of IBID_EVAL_DATA. Latency:
-one tenant among many, every system asked the same questions in turn; the short form has 20,000 chunks and asks 200
-questions of each set, `--long` has 100,000 and asks all. `quality` or `latency` as an argument runs that part alone.
-Peers are installed under .build/peers at the first run; one that cannot be is left out, and said so.
+Prints tables and, as its last line, one JSON object. All systems have the same vectors. Quality: nDCG@10 on the
+question sets of IBID_EVAL_DATA. Latency: one tenant among many, with the same questions to every system in turn. The
+short form has 20,000 chunks and asks 200 questions of each set, `--long` has 100,000 and asks all. The argument
+`quality` or `latency` runs that part alone. The other systems are installed under .build/peers at the first run; one
+that cannot be installed is left out with a message.
 """
 
 from __future__ import annotations
@@ -12,19 +13,21 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from functions.local import embedded_postgres, evaluation, evaluation_sets
+from functions.local.database import embedded_postgres
+from functions.local.evaluation import command, question_sets
 from functions.runtime.config import Config
 from tests.bench.peers import environments, latency, quality
 from tests.bench.peers.processes import Bench, Databases
 from tests.bench.report import print_figures
-from tests.requirements import leave_out
+from tests.support.requirements import report_missing
 
 SHORT_QUESTIONS = 200
-# The same for everybody: tables stay in memory and an HNSW index is built in it, by one process, because containers
-# seldom have the shared memory for more. Power cuts need not be survived.
+# The same for every system: tables stay in memory and one process builds HNSW indexes there, because containers
+# seldom have the shared memory for more. Durability is off.
 SETTINGS = {
     **embedded_postgres.FAST_SETTINGS,
     "shared_buffers": "1GB",
@@ -33,12 +36,12 @@ SETTINGS = {
 }
 
 
-def measure(parts: list[str], *, is_long: bool) -> list[dict[str, Any]]:
+def measure(parts: Sequence[str], *, is_long: bool) -> list[dict[str, Any]]:
     figures: list[dict[str, Any]] = []
     with (
         tempfile.TemporaryDirectory(prefix="ibid-bench-") as name,
         embedded_postgres.start(Path(name).resolve() / "postgres", settings=SETTINGS) as server,
-        evaluation.open_embedder(Config().home) as embedder,
+        command.open_embedder(Config().home) as embedder,
     ):
         folder = Path(name).resolve()
         if "quality" in parts:
@@ -55,11 +58,11 @@ def measure(parts: list[str], *, is_long: bool) -> list[dict[str, Any]]:
 
 
 def has_sets() -> bool:
-    """Whether the question sets are there; says so aloud if not."""
-    root = evaluation_sets.data_root()
+    """Whether the question sets exist; prints a message if not."""
+    root = question_sets.data_root()
     missing = [name for name in quality.SETS if not (root / name).is_dir()]
     if missing:
-        leave_out(f"IBID_EVAL_DATA: {', '.join(missing)} not in {root}; nothing was measured")
+        report_missing(f"IBID_EVAL_DATA: {', '.join(missing)} not in {root}; nothing was measured")
     return not missing
 
 

@@ -1,9 +1,10 @@
-"""How fast and how complete a search is, by size of what it searches: `python -m tests.bench.bench_search [--long]`.
+"""The latency and recall of searches by size of their scope: `python -m tests.bench.bench_search [--long]`.
 
 Prints a table and, as its last line, one JSON object. A server is filled with libraries of very different sizes:
-50,000 passages, or 100,000 with `--long`. Times are medians at the client, asked in turns. The baseline of a search is
-the sum of its two bare arms: the same passages ranked by words and by vectors, ids only, each as a plain statement of
-the same user, with the question's terms weighed beforehand. Recall is held against all passages compared in numpy.
+50,000 passages, or 100,000 with `--long`. Times are medians at the client, measured in turns. The baseline of a search
+is the sum of its two bare arms: the same passages ranked by words and by vectors, ids only, each as a plain statement
+of the same user, with the question's terms weighted in advance. The reference of recall is an exact comparison with all
+passages in numpy.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ import psycopg
 
 from functions.adapters.postgres import search, vector_indexes
 from functions.adapters.postgres.connection import Database
-from functions.core import models, retrieval
+from functions.core import models
+from functions.core.retrieval import retriever
 from functions.core.settings import Settings
-from functions.local import embedded_postgres, evaluation, migrate
+from functions.local.database import embedded_postgres, migrate
+from functions.local.evaluation import command
 from tests.bench.libraries import Libraries, Vectors
 from tests.bench.report import at_most, figure, print_figures
 
@@ -51,16 +54,16 @@ from rag.chunk_terms t where t.generation = any (%s) order by 2, 1 limit 50
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A question and what the bare arms need to know of it."""
+    """A question and the values that the bare arms need."""
 
-    query: retrieval.Query
+    query: retriever.Query
     generations: list[int]
     vector: str
     terms: str
 
 
 class Bench:
-    """Asks libraries; one session as a user for the bare arms, the product's own for the search."""
+    """Searches libraries, with one session as a user for the bare arms and the product's own for the search."""
 
     def __init__(self, libraries: Libraries, database: Database, dsn: str, rounds: int) -> None:
         self.libraries, self.database, self.dsn, self.rounds = libraries, database, dsn, rounds
@@ -78,7 +81,7 @@ class Bench:
         return {arm: statistics.median(found[WARM_UP:]) * 1000 for arm, found in seconds.items()}
 
     def measure_recall(self, name: str, *, off_topic: bool) -> tuple[float, float]:
-        """Mean recall among the first 20, and the share of the rows asked for that came."""
+        """Mean recall among the first 20, and the share of the requested rows that were returned."""
         library, recalls, filled = self.libraries.by_name[name], [], []
         for text, vector in self.libraries.ask(name, self.rounds, off_topic=off_topic):
             query = self._query(text, vector, VECTORS_ALONE)
@@ -108,10 +111,10 @@ class Bench:
             assert terms is not None
             yield Prepared(self._query(text, vector, Settings()), generations, str(vector.tolist()), terms[0])
 
-    def _query(self, text: str, vector: Vectors, settings: Settings) -> retrieval.Query:
-        query_vector = retrieval.QueryVector(self.libraries.server.id, tuple(vector.tolist()), 1.0)
+    def _query(self, text: str, vector: Vectors, settings: Settings) -> retriever.Query:
+        query_vector = retriever.QueryVector(self.libraries.server.id, tuple(vector.tolist()), 1.0)
         scope = models.Scope("library")
-        return retrieval.Query(text, "en", (query_vector,), scope, settings, settings.blend_alpha)
+        return retriever.Query(text, "en", (query_vector,), scope, settings, settings.blend_alpha)
 
     @contextmanager
     def _session(self, name: str) -> Iterator[psycopg.Connection[Any]]:
@@ -151,7 +154,7 @@ def count_chunks(libraries: Libraries) -> int:
 
 def run(folder: Path, scopes: Mapping[str, int], *, total: int, rounds: int) -> list[dict[str, Any]]:
     with (
-        embedded_postgres.start(folder / "postgres", settings=evaluation.FAST) as server,
+        embedded_postgres.start(folder / "postgres", settings=command.FAST) as server,
         closing(Database(server.dsn)) as database,
     ):
         migrate.migrate(server.dsn, with_functions=True)

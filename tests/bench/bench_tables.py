@@ -1,10 +1,10 @@
-"""How many cells of known tables are found, and at what cost: `python -m tests.bench.bench_tables [DOCUMENTS]`.
+"""The share of cells of known tables that are found, and its cost: `python -m tests.bench.bench_tables [DOCUMENTS]`.
 
-A cell counts when its text, its row and the name of its column are right. Rows found are laid beside the known ones in
-order, so that as many cells as possible agree; a row stands beside one other at most. Empty cells do not count. The
-baseline is pdfplumber's `extract_tables` on the same pages, by lines for ruled tables and by text for others; it is
-told how many rows are header rows. Prints a table and, as its last line, one JSON object: `goal` is of the value where
-a figure is a share, and of the ratio where it is a time.
+A cell is correct if its text, its row and the name of its column are. The found rows are aligned with the known ones in
+order and one to one, so that as many cells as possible agree. Empty cells do not count. The baseline is pdfplumber's
+`extract_tables` on the same pages, with the strategy `lines` for ruled tables and `text` for others; it is given the
+number of header rows. Prints a table and, as its last line, one JSON object: `goal` applies to the value of a share,
+and to the ratio of a time.
 """
 
 from __future__ import annotations
@@ -18,20 +18,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from functions.core import models, pdf_extraction, pdf_tables, pdf_text
-from functions.local import evaluation_sets
-from tests import prose_documents, random_tables, table_documents
+from functions.core import models
+from functions.core.extraction.pdf import text_layer
+from functions.core.extraction.pdf.reader import open_pdf, open_text_page
+from functions.core.extraction.pdf.tables import finder
+from functions.local.evaluation import question_sets
 from tests.bench.report import at_most, figure, print_figures
-from tests.table_documents import KnownTable
+from tests.support import prose_documents, random_tables, table_documents
+from tests.support.table_documents import KnownTable
 
 DOCUMENTS = 60
-FIRST_SEED = 10_000  # the rules were made looking at documents of seeds below 1,000
+FIRST_SEED = 10_000  # the rules were developed on documents of seeds below 1,000
 GOALS = {"ruled": 0.95, "unruled": 0.85}
 PROSE_SEEDS, PROSE_GOAL = 10, 0.02
 GATE_GOAL, TABLE_GOAL = 0.5, 0.5
 
 Cells = Counter[tuple[str, str]]
-"""The cells of one row: name of the column and text, without empty ones."""
+"""The non-empty cells of one row: column name and text."""
 
 
 @dataclass
@@ -57,7 +60,7 @@ def cells_of_table(rows: Sequence[Sequence[str]], header_rows: int) -> list[Cell
 
 
 def count_right(known: list[Cells], found: list[Cells]) -> int:
-    """The most cells that agree when rows are laid beside each other in order."""
+    """The largest number of cells that agree when rows are aligned in order."""
     best = [0] * (len(found) + 1)
     for row in known:
         before = list(best)
@@ -67,7 +70,7 @@ def count_right(known: list[Cells], found: list[Cells]) -> int:
 
 
 def add_page(score: Score, known: Sequence[KnownTable], tables: Sequence[list[Cells]]) -> None:
-    """Tables of a page are paired so that most cells agree; a table without a partner is all wrong."""
+    """Pairs the tables of a page so that most cells agree; every cell of an unpaired table is wrong."""
     rows = [cells_of(table.header, table.rows) for table in known]
     score.known += sum(row.total() for table in rows for row in table)
     score.found += sum(row.total() for table in tables for row in table)
@@ -81,7 +84,7 @@ def add_page(score: Score, known: Sequence[KnownTable], tables: Sequence[list[Ce
 
 @dataclass
 class Side:
-    """What one way of finding tables found in all documents, and the seconds it took."""
+    """The result of one table finder over all documents, and the seconds it took."""
 
     score: Score = field(default_factory=Score)
     seconds: float = 0.0
@@ -89,7 +92,7 @@ class Side:
 
 def read_ours(path: Path, side: Side) -> dict[int, list[list[Cells]]]:
     found = {}
-    with pdf_extraction.open_pdf(path) as pdf:
+    with open_pdf(path) as pdf:
         for number in range(1, len(pdf) + 1):
             start = time.perf_counter()
             tables, *_ = find_tables(pdf, number)
@@ -99,9 +102,9 @@ def read_ours(path: Path, side: Side) -> dict[int, list[list[Cells]]]:
 
 
 def find_tables(pdf: Any, number: int) -> tuple[tuple[models.Table, ...], float, bool]:
-    """The tables of a page, the seconds that finding them took, and whether the page was looked at closely."""
-    with pdf_extraction.open_text_page(pdf, number) as (page, text_page):
-        layer = pdf_text.read_layer(text_page)
+    """The tables of a page, the seconds to find them, and whether the page passed the quick check for tables."""
+    with open_text_page(pdf, number) as (page, text_page):
+        layer = text_layer.read_layer(text_page)
         asked = []
 
         def indices() -> list[int | None]:
@@ -109,7 +112,7 @@ def find_tables(pdf: Any, number: int) -> tuple[tuple[models.Table, ...], float,
             return layer.indices(text_page)
 
         start = time.perf_counter()
-        tables = pdf_tables.find_tables(page, text_page, layer.text, indices)
+        tables = finder.find_tables(page, text_page, layer.text, indices)
         return tables, time.perf_counter() - start, bool(asked)
 
 
@@ -134,14 +137,14 @@ def read_plumber(path: Path, known: Sequence[KnownTable], strategy: str, side: S
 def cells_of_plumber(table: Sequence[Sequence[str | None]], header_rows: int) -> list[Cells]:
     rows = [[" ".join((cell or "").split()) for cell in row] for row in table]
     count = min(header_rows, len(rows))
-    for row in rows[: count - 1]:  # merged header cells, which it gives once
+    for row in rows[: count - 1]:  # merged header cells, which pdfplumber returns once
         for column in range(1, len(row)):
             row[column] = row[column] or row[column - 1]
     return cells_of_table(rows, count)
 
 
 def measure(kind: str, documents: int) -> tuple[Side, Side, int, int]:
-    """Our side, the baseline's, and the number of tables and of pages."""
+    """Our result, the baseline's, and the number of tables and of pages."""
     ours, plumber, tables, pages = Side(), Side(), 0, 0
     strategy = "lines" if kind == "ruled" else "text"
     with tempfile.TemporaryDirectory() as folder:
@@ -157,7 +160,7 @@ def measure(kind: str, documents: int) -> tuple[Side, Side, int, int]:
 
 
 def measure_prose() -> tuple[float, float, int]:
-    """The share of pages of prose in columns with a table, by us and by pdfplumber's text strategy; and how many."""
+    """The share of pages of prose in columns with a table, ours and pdfplumber's by its text strategy; their number."""
     kinds = list(prose_documents.PROSE)
     ours = plumber = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -171,12 +174,12 @@ def measure_prose() -> tuple[float, float, int]:
 
 
 def measure_gate() -> dict[str, float] | None:
-    """What looking for tables costs on the pages of the question sets without any, beside reading their text."""
-    paths = sorted(evaluation_sets.data_root().glob("pages_*/pdf/*.pdf"))
+    """The cost of searching for tables on pages of the question sets without any, relative to reading their text."""
+    paths = sorted(question_sets.data_root().glob("pages_*/pdf/*.pdf"))
     text_seconds = gate_seconds = 0.0
     pages = close = 0
     for path in paths:
-        with pdf_extraction.open_pdf(path) as pdf:
+        with open_pdf(path) as pdf:
             for number in range(1, len(pdf) + 1):
                 tables, seconds, asked = find_tables(pdf, number)
                 if not tables:
@@ -202,8 +205,8 @@ def measure_figures(documents: int) -> Iterator[dict[str, Any]]:
         ours, plumber, tables, pages = measure(kind, documents)
         cells, f1 = ours.score.known, ours.score.f1
         yield figure(f"cell F1, {kind}, n = {tables} tables, {cells} cells", f1, plumber.score.f1, goal, ok=f1 >= goal)
-        milliseconds = [1e3 * side.seconds / pages for side in (ours, plumber)]
-        yield at_most(f"ms a page with tables, {kind}, n = {pages}", *milliseconds, TABLE_GOAL)
+        our_ms, plumber_ms = (1e3 * side.seconds / pages for side in (ours, plumber))
+        yield at_most(f"ms a page with tables, {kind}, n = {pages}", our_ms, plumber_ms, TABLE_GOAL)
     ours_share, plumber_share, count = measure_prose()
     name = f"share of pages of prose in columns with a table, n = {count}"
     yield figure(name, ours_share, plumber_share, PROSE_GOAL, ok=ours_share <= PROSE_GOAL)

@@ -1,7 +1,7 @@
-"""Libraries of very different sizes on one server, as a service has them: made fast, and the same every time.
+"""Libraries of very different sizes on one server, as in production: generated fast, and the same in every run.
 
-A pool of documents is indexed once. Each library is copies of some of them, with vectors of its own: around a few
-topics, so that questions can be asked on and off its subjects.
+A pool of documents is indexed once. Each library has copies of some of them, with its own vectors around a few topics,
+so that questions can be on or off its subjects.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import numpy.typing as npt
 
 from functions.adapters.postgres.connection import Database
 from functions.core import models
-from functions.local import evaluation_library, evaluation_sets
-from tests import library
+from functions.local.evaluation import question_sets
+from functions.local.evaluation.library import Document, copy_vectors, write_documents
+from tests.support import library
 
 Vectors = npt.NDArray[np.float32]
 
@@ -29,7 +30,7 @@ TOPICS_OF_A_LIBRARY = 6
 POOL_DOCUMENTS = 60
 WORDS_OF_A_CHUNK = 130
 COMMON_WORDS = "the of and to in is was for that on as with by at from it are this be or an which were not have has"
-# How near vectors are to their topic.
+# The cosine between a vector and its topic.
 CHUNK_COSINE, QUESTION_COSINE = 0.65, 0.71
 
 _COPY_DOCUMENTS = """
@@ -71,15 +72,15 @@ select id, generation from chunks order by id
 """
 
 
-def make_document(name: str, texts: Sequence[str], vectors: Iterable[Vectors]) -> evaluation_library.Document:
-    """One page whose chunks are these texts as they are, with a vector each."""
+def make_document(name: str, texts: Sequence[str], vectors: Iterable[Vectors]) -> Document:
+    """A document of one page whose chunks are exactly these texts, with one vector each."""
     chunks, start = [], 0
     for index, text in enumerate(texts):
         end = start + len(text)
         chunks.append(models.Chunk(index, 1, 1, start, end, text, text, None, "en", len(text.split())))
         start = end + len(BETWEEN)
-    passage = evaluation_sets.Passage(name, None, BETWEEN.join(texts))
-    return evaluation_library.Document(passage, chunks, list(vectors))
+    passage = question_sets.Passage(name, None, BETWEEN.join(texts))
+    return Document(passage, chunks, list(vectors))
 
 
 def scatter(centres: Vectors, cosine: float, random: np.random.Generator) -> Vectors:
@@ -95,7 +96,7 @@ def normalize(rows: npt.NDArray[Any]) -> Vectors:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What `user` has: row i of `vectors`, as it is stored, belongs to chunk `first_id` + i."""
+    """The library of `user`: row i of `vectors`, as stored, belongs to chunk `first_id` + i."""
 
     user: models.User
     topics: tuple[int, ...]
@@ -108,7 +109,7 @@ class Library:
 
 
 class Libraries:
-    """Makes libraries in a migrated database; their texts are made of words by Zipf's law."""
+    """Creates libraries in a migrated database; the words of their texts follow Zipf's law."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -123,7 +124,7 @@ class Libraries:
         self._pool = self._write_pool()
 
     def add(self, sizes: Mapping[str, int]) -> None:
-        """A library for each name, of that many chunks (rounded up to whole documents)."""
+        """Adds a library for each name with this number of chunks, rounded up to whole documents."""
         for name, size in sizes.items():
             self.by_name[name] = self._add_library(-(-size // CHUNKS_OF_A_DOCUMENT))
         with self._database.autocommit() as connection:
@@ -140,7 +141,7 @@ class Libraries:
             yield " ".join(["what", "is", "the", *words[:5]]), vector
 
     def _draw(self, count: int) -> list[str]:
-        """Words by Zipf's law, the commonest being stop words."""
+        """Words that follow Zipf's law; the most common ones are stop words."""
         ranks = self._random.zipf(1.15, size=count * 4) - 1
         return [self._words[rank] for rank in ranks if rank < len(self._words)][:count]
 
@@ -152,7 +153,7 @@ class Libraries:
             for row in range(0, len(texts), CHUNKS_OF_A_DOCUMENT)
         ]
         owner = models.User.named(str(uuid.uuid4()))
-        return evaluation_library.write_documents(self._database, owner, self.server, documents)
+        return write_documents(self._database, owner, self.server, documents)
 
     def _add_library(self, documents: int) -> Library:
         user = models.User.named(str(uuid.uuid4()))
@@ -164,5 +165,5 @@ class Libraries:
             rows = cursor.execute(_COPY_DOCUMENTS, {"owner": user.id, "sources": sources}).fetchall()
             keys = ((row["id"], row["generation"]) for row in rows)
             copied = ((*key, vector) for key, vector in zip(keys, vectors, strict=True))
-            evaluation_library.copy_vectors(cursor, user, self.server, copied)
+            copy_vectors(cursor, user, self.server, copied)
         return Library(user, topics, rows[0]["id"], vectors)

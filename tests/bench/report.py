@@ -1,4 +1,4 @@
-"""Figures of benchmarks: a table for people and, as the last line, one JSON object."""
+"""The figures of benchmarks, printed as a table and, in the last line, as one JSON object."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 def figure(
     name: str, value: float, baseline: float, goal: float | None = None, *, ok: bool | None = None
 ) -> dict[str, Any]:
-    """`goal` is the least ratio of value to baseline, unless `ok` says otherwise; None where it is only reported."""
-    # It brings the client of the database, which processes that measure their own memory do without.
-    from functions.local import evaluation_goals
+    """`goal` is the least ratio of value to baseline, unless `ok` is given; None if the figure is only reported."""
+    # Its import loads the database client, which processes that measure their own memory must not load.
+    from functions.local.evaluation import scores
 
-    row = evaluation_goals.figure(name, value, baseline, goal)
+    row = scores.figure(name, value, baseline, goal)
     return row if ok is None else row | {"ok": ok}
 
 

@@ -1,4 +1,4 @@
-"""One server for each file of browser tests, and one Chromium; every test has a user of its own."""
+"""One server and one Chromium for each file of browser tests; every test has its own user."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, sync_playwright
 
-from tests import database as database_servers
-from tests.local_server import LocalServer, Person, run_local_server
-from tests.requirements import need_chromium
+from tests.support import database as database_servers
+from tests.support.local_server import LocalServer, Person, run_local_server
+from tests.support.requirements import need_chromium
 
 QUIET = [
     "--no-sandbox",

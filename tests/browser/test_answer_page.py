@@ -1,4 +1,4 @@
-"""The whole way in a real browser: a PDF goes up, a question is asked, the citation opens at the words."""
+"""End to end in a real browser: upload a PDF, ask a question, open the citation at the quoted words."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pdfplumber
 import pytest
 from PIL import Image
 from playwright.sync_api import Page, expect, sync_playwright
 
-from tests import database as database_servers
 from tests.browser.conftest import QUIET
-from tests.local_server import run_local_server
-from tests.requirements import need_chromium, need_eval_data
+from tests.support import database as database_servers
+from tests.support.local_server import run_local_server
+from tests.support.requirements import need_chromium, need_eval_data
 
 QUESTIONS = 6
 
@@ -47,18 +48,18 @@ def page(
     clusters: database_servers.Clusters, postgres_major: int, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Page]:
     chromium = need_chromium()
-    faults: list[str] = []
+    errors: list[str] = []
     with (
         run_local_server(clusters.get(postgres_major).clone(), tmp_path_factory.mktemp("home")) as server,
         sync_playwright() as playwright,
         playwright.chromium.launch(executable_path=chromium, args=QUIET) as browser,
     ):
         opened = browser.new_page(viewport={"width": 1280, "height": 900}, locale="en-US")
-        opened.on("pageerror", lambda error: faults.append(str(error)))
-        opened.on("console", lambda message: faults.append(message.text) if message.type == "error" else None)
+        opened.on("pageerror", lambda error: errors.append(str(error)))
+        opened.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         opened.goto(server.base_url)
         yield opened
-    assert faults == []
+    assert errors == []
 
 
 def upload(page: Page, file: Path) -> None:
@@ -69,7 +70,7 @@ def upload(page: Page, file: Path) -> None:
 
 
 def ask(page: Page, question: str) -> set[int]:
-    """Asks in a new conversation; the pages that the answer cites."""
+    """Asks in a new conversation and returns the pages that the answer cites."""
     page.get_by_test_id("new-conversation").click()
     page.get_by_test_id("question").fill(question)
     page.get_by_test_id("send").click()
@@ -87,7 +88,7 @@ READ_PIXELS = """image => {
 
 
 def open_citation(page: Page) -> tuple[int, str, Image.Image]:
-    """Opens the first source: page number, quote, and the picture of the page as the panel shows it."""
+    """Opens the first source and returns its page number, its quote and the page image that the panel shows."""
     page.get_by_test_id("citation").first.click()
     shown = page.get_by_test_id("page-image")
     expect(shown).to_be_visible()
@@ -104,7 +105,7 @@ def squeeze(text: str) -> str:
 
 
 def highlighted_share(pdf: Path, number: int, quote: str, image: Image.Image) -> float:
-    """The share of the quote's words, placed by another PDF reader, whose middle is yellow in the picture."""
+    """The share of the quote's words whose centre is yellow in the image; another PDF reader locates the words."""
     with pdfplumber.open(pdf) as document:
         page = document.pages[number - 1]
         words = page.extract_words(use_text_flow=True)
@@ -125,15 +126,16 @@ def highlighted_share(pdf: Path, number: int, quote: str, image: Image.Image) ->
 
 def is_yellow(region: Image.Image) -> bool:
     """Most of the region's bright pixels are yellow: much less blue than red."""
-    pixels = [p for p in region.get_flattened_data() if p[0] > 150]
+    data: Any = region.get_flattened_data()
+    pixels = [p for p in data if p[0] > 150]
     return bool(pixels) and sum(p[2] < p[0] - 60 for p in pixels) > len(pixels) / 2
 
 
 @pytest.mark.parametrize(
     ("name", "document"), [("pages_en", "en-dev-01"), ("pages_fr", "piaf-dev-arts-1")], ids=["English", "French"]
 )
-def test_a_citation_opens_the_gold_page_with_the_very_words_highlighted(page: Page, name: str, document: str) -> None:
-    """WEB-4, CHAT-5: of the first questions of a set, asked on the page with no key and no model server."""
+def test_a_citation_opens_the_gold_page_with_the_quoted_words_highlighted(page: Page, name: str, document: str) -> None:
+    """WEB-4, CHAT-5: for the first questions of a set, asked on the page without a key and without a model server."""
     case = read_case(name, document)
     upload(page, case.pdf)
     pages, shares = [], []

@@ -1,4 +1,4 @@
-"""What a conversation is asked of, its export, its answers as notes, and links to a passage, in a real browser."""
+"""The search scope of a conversation, its export, answers saved as notes, and links to a passage, in a real browser."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from uuid import UUID
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests import documents
-from tests.acceptance import writing
+from tests.acceptance.support import writing
 from tests.browser.test_library_page import DESKTOP, PHONE, UNNAMED, Tab, ask, see
-from tests.local_server import Json, Person
+from tests.support import documents
+from tests.support.local_server import Json, Person
 
 WOOD = "The boiler burns wood chips in winter."
 PEAT = "The boiler burns peat bricks in summer."
@@ -49,27 +49,27 @@ def conversation_of(page: Page) -> str:
     return page.url.partition("#c=")[2]
 
 
-# What is asked
+# Search scope
 
 
-def test_chosen_documents_are_attached_to_the_conversation_that_begins_with_them(page: Page, ada: Person) -> None:
+def test_documents_chosen_before_the_first_question_are_attached_to_the_conversation(page: Page, ada: Person) -> None:
     """CHAT-3, CHAT-11"""
     wood = add(ada, "wood.txt", WOOD)
     add(ada, "peat.txt", PEAT)
-    expect(page.get_by_test_id("scope-text")).to_have_text("Asks the whole library")
+    expect(page.get_by_test_id("scope-text")).to_have_text("Search scope: whole library")
     page.get_by_test_id("attach-open").click()
     see(page, "attach-option", **{"document-id": wood}).click()
     page.get_by_test_id("attach-done").click()
-    expect(page.get_by_test_id("scope-text")).to_have_text("Asks the attached documents")
+    expect(page.get_by_test_id("scope-text")).to_have_text("Search scope: attached documents")
     ask(page, QUESTION)
     page.reload()
     expect(page.get_by_test_id("scope-pill")).to_have_text("wood")
     answer = ask(page, "And what in winter?")
-    expect(answer.get_by_test_id("answer-scope")).to_have_text("Asked of 1 chosen document")
+    expect(answer.get_by_test_id("answer-scope")).to_have_text("Searched 1 selected document")
     assert attached(ada, conversation_of(page)) == {wood}
 
 
-def test_documents_are_attached_and_detached_while_a_conversation_goes_on(page: Page, ada: Person) -> None:
+def test_documents_can_be_attached_and_detached_during_a_conversation(page: Page, ada: Person) -> None:
     """CHAT-11"""
     wood, peat = add(ada, "wood.txt", WOOD), add(ada, "peat.txt", PEAT)
     asked = ada.ask(QUESTION)
@@ -86,32 +86,32 @@ def test_documents_are_attached_and_detached_while_a_conversation_goes_on(page: 
     assert attached(ada, asked["conversation_id"]) == {peat}
 
 
-def test_one_question_is_asked_of_the_whole_library_and_the_next_one_is_not(page: Page, ada: Person) -> None:
+def test_whole_library_once_applies_to_one_question_only(page: Page, ada: Person) -> None:
     """CHAT-3"""
     add(ada, "wood.txt", WOOD)
     note = writing.write(ada, PEAT, title="Summer")
     open_conversation(page, ada, ada.ask(QUESTION, note_id=note["id"]))
-    expect(page.get_by_test_id("scope-text")).to_have_text("Asks the note")
+    expect(page.get_by_test_id("scope-text")).to_have_text("Search scope: note")
     page.get_by_test_id("scope-once").press("Enter")
     expect(page.get_by_test_id("scope-once")).to_have_attribute("aria-pressed", "true")
-    expect(page.get_by_test_id("question")).to_have_accessible_description(re.compile("whole library, this once"))
-    expect(ask(page, QUESTION).get_by_test_id("answer-scope")).to_have_text("Asked of the whole library")
+    expect(page.get_by_test_id("question")).to_have_accessible_description(re.compile("whole library, once"))
+    expect(ask(page, QUESTION).get_by_test_id("answer-scope")).to_have_text("Searched the whole library")
     expect(page.get_by_test_id("scope-once")).to_have_attribute("aria-pressed", "false")
-    expect(ask(page, QUESTION).get_by_test_id("answer-scope")).to_have_text("Asked of this note")
+    expect(ask(page, QUESTION).get_by_test_id("answer-scope")).to_have_text("Searched this note")
 
 
-def test_what_the_server_refuses_to_attach_is_taken_back_and_said(page: Page, ada: Person) -> None:
+def test_a_document_that_the_server_refuses_to_attach_is_removed_with_an_error_message(page: Page, ada: Person) -> None:
     """WEB-1"""
     add(ada, "wood.txt", WOOD)
     asked = ada.ask(QUESTION)
     page.reload()
     open_conversation(page, ada, asked)
-    expect(page.get_by_test_id("scope-text")).to_have_text("Asks the whole library")
+    expect(page.get_by_test_id("scope-text")).to_have_text("Search scope: whole library")
     page.route("**/conversations/*/documents", lambda route: route.abort())
     page.get_by_test_id("document-row").hover()
     page.get_by_test_id("document-attach").click()
     expect(page.get_by_test_id("toast")).to_contain_text("The server could not be reached.")
-    expect(page.get_by_test_id("scope-text")).to_have_text("Asks the whole library")
+    expect(page.get_by_test_id("scope-text")).to_have_text("Search scope: whole library")
     expect(page.get_by_test_id("document-attach")).to_have_attribute("aria-pressed", "false")
 
 
@@ -135,7 +135,7 @@ def test_a_conversation_is_downloaded_as_markdown_in_the_language_of_the_page(pa
     assert f"### Réponse\n\n{WOOD} [1]\n" in text
 
 
-def test_an_answer_is_kept_as_a_note_whose_links_open_the_cited_words(page: Page, ada: Person) -> None:
+def test_an_answer_is_saved_as_a_note_whose_links_open_the_cited_words(page: Page, ada: Person) -> None:
     """CHAT-12, WEB-4"""
     document_id = add(ada, "wood_[1].txt", WOOD)
     notebook_id = writing.add_notebook(ada)
@@ -156,7 +156,7 @@ def test_an_answer_is_kept_as_a_note_whose_links_open_the_cited_words(page: Page
     assert [note["notebook_id"] for note in ada.get("/notes")["items"]] == [notebook_id]
 
 
-def test_an_answer_that_cannot_be_kept_says_why(page: Page, ada: Person) -> None:
+def test_an_answer_that_cannot_be_saved_shows_why(page: Page, ada: Person) -> None:
     """CHAT-12"""
 
     def cut(route: Route) -> None:
@@ -193,7 +193,7 @@ def test_a_link_opens_the_page_of_a_document_with_its_words_highlighted(
     assert page.url == f"{ada.server.base_url}/"
 
 
-def test_a_link_to_what_is_gone_says_so(page: Page, ada: Person) -> None:
+def test_a_link_to_deleted_content_says_so(page: Page, ada: Person) -> None:
     """LIB-8"""
     note = writing.save(ada, WOOD)
     ada.post(f"/notes/{note['id']}/trash")
@@ -204,7 +204,7 @@ def test_a_link_to_what_is_gone_says_so(page: Page, ada: Person) -> None:
         page.get_by_test_id("source-close").click()
 
 
-def test_only_a_whole_link_is_read(page: Page) -> None:
+def test_only_a_complete_link_is_followed(page: Page) -> None:
     """WEB-4"""
     some = str(UUID(int=7))
     place = {"document_id": some, "page_start": 1, "start_offset": 0, "end_offset": 0}
@@ -223,11 +223,11 @@ def test_only_a_whole_link_is_read(page: Page) -> None:
         "#d=../me&page=1": None,
         "#c=1": None,
     }
-    read = "async (all) => all.map((await import('/static/page_link.js')).readLink)"
+    read = "async (all) => all.map((await import('/static/source/page_link.js')).readLink)"
     assert dict(zip(expected, page.evaluate(read, list(expected)), strict=True)) == expected
 
 
-def test_a_note_links_to_nothing_but_places_of_the_page(page: Page, ada: Person) -> None:
+def test_a_note_links_only_to_passages_and_conversations(page: Page, ada: Person) -> None:
     """WEB-1"""
     evil = "[a](javascript:alert) [b](https://example.org) [c](/#d=x'onclick) [d](/#c=1)"
     writing.save(ada, evil, title="Links")
@@ -238,10 +238,10 @@ def test_a_note_links_to_nothing_but_places_of_the_page(page: Page, ada: Person)
     assert links.evaluate_all("(all) => all.map((a) => a.getAttribute('href'))") == ["#c=1"]
 
 
-# However it is used
+# Small screens
 
 
-def test_a_phone_has_room_for_what_is_asked_and_kept(page: Page, ada: Person) -> None:
+def test_the_search_scope_and_the_save_dialog_fit_a_phone(page: Page, ada: Person) -> None:
     """WEB-1"""
     page.set_viewport_size(PHONE)
     add(ada, f"{'long' * 30}.txt", WOOD)

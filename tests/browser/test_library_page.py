@@ -1,4 +1,4 @@
-"""Notebooks, notes and documents on the page, in a real browser, each test as a person of its own."""
+"""Notebooks, notes and documents on the page, in a real browser; every test has its own user."""
 
 from __future__ import annotations
 
@@ -8,42 +8,42 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, expect
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, ViewportSize, expect
 
-from tests import documents
-from tests.acceptance import writing
-from tests.local_server import LocalServer, Person
+from tests.acceptance.support import writing
+from tests.support import documents
+from tests.support.local_server import LocalServer, Person
 
 PATIENCE = 30_000
-DESKTOP = {"width": 1280, "height": 900}
-PHONE = {"width": 360, "height": 720}
+DESKTOP: ViewportSize = {"width": 1280, "height": 900}
+PHONE: ViewportSize = {"width": 360, "height": 720}
 BOILER = "The boiler burns wood chips in winter."
 CHIMNEY = "The chimney was swept by a walrus in March."
 expect.set_options(timeout=PATIENCE)
-REFUSED = "Failed to load resource"  # Chromium reports every response of 400 and more
+ERROR_RESPONSE = "Failed to load resource"  # Chromium logs every response of 400 and above
 
 
 class Tab:
-    """A page that is opened anew for each test, keeping its cache, and that listens to its console."""
+    """A page that is opened anew for each test, keeps its cache, and records its console."""
 
     def __init__(self, browser: Browser, **context: Any) -> None:
         self.page = browser.new_context(locale="en-US", reduced_motion="reduce", **context).new_page()
         self.page.set_default_timeout(PATIENCE)
-        self.faults: list[str] = []
-        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.page.on("console", self._hear)
+        self.errors: list[str] = []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("console", self._record)
 
-    def _hear(self, message: ConsoleMessage) -> None:
-        if message.type == "error" and REFUSED not in message.text:
-            self.faults.append(message.text)
+    def _record(self, message: ConsoleMessage) -> None:
+        if message.type == "error" and ERROR_RESPONSE not in message.text:
+            self.errors.append(message.text)
 
     def open(self, person: Person) -> Iterator[Page]:
-        """The page, signed in as this person; whatever it complains of fails the test."""
+        """The page, signed in as this person; an error in its console fails the test."""
         self.page.unroute_all()
         self.page.route("**/api/local/token", lambda route: route.fulfill(json={"token": person.token}))
         self.page.goto(person.server.base_url)
         yield self.page
-        assert self.faults == []
+        assert self.errors == []
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +62,7 @@ def phone(ada: Person, browser: Browser) -> Iterator[Page]:
 
 
 def see(page: Page, testid: str, **attributes: str) -> Locator:
-    """What has this test id, and these data attributes."""
+    """The element with this test id and these data attributes."""
     return page.locator(f"[data-testid={testid}]" + "".join(f'[data-{k}="{v}"]' for k, v in attributes.items()))
 
 
@@ -81,7 +81,7 @@ def upload(page: Page, *files: Path) -> None:
 
 
 def write_note(page: Page, title: str, content: str) -> None:
-    """A new note, left open once it is indexed."""
+    """Writes a new note and leaves it open once it is indexed."""
     page.get_by_test_id("note-new").click()
     page.get_by_test_id("note-title").fill(title)
     page.get_by_test_id("note-content").fill(content)
@@ -104,7 +104,7 @@ def ask(page: Page, question: str) -> Locator:
 
 
 def titles(page: Page) -> list[str]:
-    """What the library shows, from the top."""
+    """The titles that the library shows, from the top."""
     return page.locator("#shelves .document-title").all_inner_texts()
 
 
@@ -117,7 +117,7 @@ def text_file(folder: Path, name: str, text: str) -> Path:
 # Notebooks
 
 
-def test_an_open_notebook_keeps_what_comes_in_and_is_what_is_asked(page: Page, ada: Person, tmp_path: Path) -> None:
+def test_an_open_notebook_receives_new_items_and_is_the_search_scope(page: Page, ada: Person, tmp_path: Path) -> None:
     """WEB-2, LIB-1, CHAT-3"""
     create_notebook(page, "Heating")
     upload(page, text_file(tmp_path, "boiler.txt", BOILER))
@@ -127,11 +127,11 @@ def test_an_open_notebook_keeps_what_comes_in_and_is_what_is_asked(page: Page, a
     assert (notebook["note_count"], notebook["document_count"]) == (1, 1)
     expect(page.locator(".place-count")).to_have_text("2")
     answer = ask(page, "What does the boiler burn in winter?")
-    expect(answer.get_by_test_id("answer-scope")).to_have_text("Asked of this notebook")
+    expect(answer.get_by_test_id("answer-scope")).to_have_text("Searched this notebook")
     expect(answer.get_by_test_id("answer-text")).to_contain_text(BOILER)
 
 
-def test_the_notebook_of_a_question_is_seen_and_can_be_taken_away(page: Page, ada: Person) -> None:
+def test_the_notebook_in_the_search_scope_is_shown_and_can_be_removed(page: Page, ada: Person) -> None:
     """WEB-2, CHAT-3"""
     writing.write(ada, BOILER, title="Elsewhere")
     create_notebook(page, "Heating")
@@ -140,12 +140,12 @@ def test_the_notebook_of_a_question_is_seen_and_can_be_taken_away(page: Page, ad
     page.get_by_test_id("scope-pill-remove").click()
     expect(pill).to_have_count(0)
     answer = ask(page, "What does the boiler burn in winter?")
-    expect(answer.get_by_test_id("answer-scope")).to_have_text("Asked of the whole library")
+    expect(answer.get_by_test_id("answer-scope")).to_have_text("Searched the whole library")
     page.get_by_test_id("new-conversation").click()
     expect(pill).to_have_text("Heating")
 
 
-def test_a_conversation_goes_on_in_the_notebook_it_began_in(page: Page, ada: Person, tmp_path: Path) -> None:
+def test_a_conversation_keeps_searching_the_notebook_it_started_in(page: Page, ada: Person, tmp_path: Path) -> None:
     """CHAT-3"""
     create_notebook(page, "Heating")
     upload(page, text_file(tmp_path, "boiler.txt", BOILER))
@@ -154,10 +154,10 @@ def test_a_conversation_goes_on_in_the_notebook_it_began_in(page: Page, ada: Per
     expect(page.get_by_test_id("scope-pill")).to_contain_text("Heating")
     expect(page.get_by_test_id("scope-pill-remove")).to_have_count(0)
     answer = ask(page, "And what burns wood chips?")
-    expect(answer.get_by_test_id("answer-scope")).to_have_text("Asked of this notebook")
+    expect(answer.get_by_test_id("answer-scope")).to_have_text("Searched this notebook")
 
 
-def test_a_notebook_is_renamed_where_it_stands(page: Page, ada: Person) -> None:
+def test_a_notebook_is_renamed_in_the_list(page: Page, ada: Person) -> None:
     create_notebook(page, "Heating")
     page.get_by_test_id("notebook-row").hover()
     page.get_by_test_id("notebook-rename").click()
@@ -210,7 +210,7 @@ def test_a_note_is_cited_at_its_words_hidden_in_the_trash_and_cited_again_when_r
 
 
 def cited_words(page: Page) -> str:
-    """Asks who swept the chimney; the words marked in the text that the first citation opens."""
+    """Asks who swept the chimney and returns the words marked in the text that the first citation opens."""
     ask(page, "Who swept the chimney?").get_by_test_id("citation").first.click()
     expect(page.get_by_test_id("source-place")).to_have_text("note · Sweeping")
     words = page.get_by_test_id("page-mark").inner_text()
@@ -235,7 +235,7 @@ def test_a_citation_of_a_note_that_was_deleted_or_rewritten_says_so(page: Page, 
     expect(page.get_by_test_id("source-gone")).to_contain_text("this note is no longer in the library")
 
 
-def test_a_deleted_note_is_asked_about_first_and_then_gone(page: Page, ada: Person) -> None:
+def test_a_note_is_deleted_after_confirmation(page: Page, ada: Person) -> None:
     note = writing.save(ada, CHIMNEY, title="Chimney")
     ada.post(f"/notes/{note['id']}/trash")
     page.get_by_test_id("place-trash").click()
@@ -247,8 +247,8 @@ def test_a_deleted_note_is_asked_about_first_and_then_gone(page: Page, ada: Pers
     assert ada.get("/notes", trashed=True)["items"] == []
 
 
-def test_what_is_typed_is_saved_after_a_pause_and_when_the_note_is_closed(page: Page, ada: Person) -> None:
-    """WEB-2: and without a word, there is no note."""
+def test_a_note_is_saved_after_a_pause_in_typing_and_when_it_is_closed(page: Page, ada: Person) -> None:
+    """WEB-2: an empty note is not saved."""
     page.get_by_test_id("note-new").click()
     page.get_by_test_id("note-close").click()
     page.get_by_test_id("note-new").click()
@@ -265,7 +265,9 @@ def test_what_is_typed_is_saved_after_a_pause_and_when_the_note_is_closed(page: 
 
 
 @pytest.mark.parametrize(("way", "kept"), [("note-reload", CHIMNEY), ("note-overwrite", "Mine.")])
-def test_a_note_changed_elsewhere_is_never_overwritten_unasked(page: Page, ada: Person, way: str, kept: str) -> None:
+def test_a_note_changed_elsewhere_is_never_overwritten_without_asking(
+    page: Page, ada: Person, way: str, kept: str
+) -> None:
     """WEB-2"""
     note = writing.save(ada, BOILER, title="Heating")
     page.reload()
@@ -281,7 +283,7 @@ def test_a_note_changed_elsewhere_is_never_overwritten_unasked(page: Page, ada: 
     assert ada.get(f"/notes/{note['id']}")["content"] == kept
 
 
-def test_a_note_put_into_the_trash_elsewhere_is_taken_out_before_it_is_saved(page: Page, ada: Person) -> None:
+def test_a_note_trashed_elsewhere_is_restored_before_it_is_saved(page: Page, ada: Person) -> None:
     note = writing.save(ada, BOILER, title="Heating")
     page.reload()
     open_note(page)
@@ -294,7 +296,7 @@ def test_a_note_put_into_the_trash_elsewhere_is_taken_out_before_it_is_saved(pag
     assert ada.get(f"/notes/{note['id']}")["content"] == "Mine."
 
 
-def test_what_cannot_be_saved_is_not_lost_by_closing(page: Page, ada: Person) -> None:
+def test_closing_a_note_that_cannot_be_saved_asks_first(page: Page, ada: Person) -> None:
     """WEB-2"""
 
     def cut(route: Route) -> None:
@@ -313,9 +315,7 @@ def test_what_cannot_be_saved_is_not_lost_by_closing(page: Page, ada: Person) ->
     assert [item["snippet"] for item in ada.get("/notes")["items"]] == [BOILER]
 
 
-def test_files_of_a_note_are_added_taken_from_the_library_and_given_back(
-    page: Page, ada: Person, tmp_path: Path
-) -> None:
+def test_attachments_are_uploaded_chosen_from_the_library_and_detached(page: Page, ada: Person, tmp_path: Path) -> None:
     """WEB-2, LIB-1"""
     upload(page, text_file(tmp_path, "boiler.txt", BOILER))
     write_note(page, "Heating", "What follows is attached.")
@@ -335,18 +335,18 @@ def test_files_of_a_note_are_added_taken_from_the_library_and_given_back(
     assert by_name == {"boiler.txt": note["id"], "chimney.txt": None}
 
 
-def test_this_note_is_asked_with_its_attachments_and_nothing_else(page: Page, ada: Person) -> None:
+def test_asking_about_a_note_searches_the_note_and_its_attachments_only(page: Page, ada: Person) -> None:
     """CHAT-3"""
     writing.write(ada, CHIMNEY)
     write_note(page, "Heating", BOILER)
     page.get_by_test_id("note-ask-this").click()
     expect(page.get_by_test_id("question")).to_be_focused()
     answer = ask(page, "Who swept the chimney, and what does the boiler burn?")
-    expect(answer.get_by_test_id("answer-scope")).to_have_text("Asked of this note")
+    expect(answer.get_by_test_id("answer-scope")).to_have_text("Searched this note")
     expect(answer.get_by_test_id("answer-text")).not_to_contain_text(CHIMNEY)
 
 
-def test_nothing_written_becomes_markup(page: Page, ada: Person, tmp_path: Path) -> None:
+def test_markup_in_notes_and_documents_stays_text(page: Page, ada: Person, tmp_path: Path) -> None:
     """WEB-1"""
     evil = "<img src=x onerror=\"document.title='cracked'\"> Boilers burn <b>wood</b>"
     create_notebook(page, evil)
@@ -362,7 +362,7 @@ def test_nothing_written_becomes_markup(page: Page, ada: Person, tmp_path: Path)
     assert page.locator("img, b").count() == 0
 
 
-def test_long_lists_come_in_pages(page: Page, ada: Person) -> None:
+def test_long_lists_are_loaded_in_pages(page: Page, ada: Person) -> None:
     """WEB-2"""
     for number in range(57):
         writing.save(ada, title=f"Note {number}")
@@ -379,7 +379,7 @@ def test_long_lists_come_in_pages(page: Page, ada: Person) -> None:
 # Documents
 
 
-def test_a_document_shows_what_it_says_of_itself_and_how_well_it_was_read(page: Page, tmp_path: Path) -> None:
+def test_a_document_shows_its_metadata_and_its_health_report(page: Page, tmp_path: Path) -> None:
     """WEB-2, LIB-10, ING-3"""
     pages = (["Installed by the Larsen brothers in 1987.", BOILER], "The pump was replaced after the great flood.")
     upload(page, documents.make_pdf(tmp_path / "boiler.pdf", *pages, title="Boiler handbook", author="Ada Larsen"))
@@ -387,12 +387,12 @@ def test_a_document_shows_what_it_says_of_itself_and_how_well_it_was_read(page: 
     report = page.get_by_test_id("document-health")
     expect(report.locator("[data-health=pages_without_text]")).to_have_text("All 2 pages have text.")
     expect(report.locator("[data-health=languages]")).to_have_text("Written in English.")
-    found = re.compile(r"^(\d) of \1 of its own sentences are found again\.$")
+    found = re.compile(r"^Search finds (\d) of \1 sentences taken from this document\.$")
     expect(report.locator("[data-health=self_retrieval]")).to_have_text(found)
     expect(page.get_by_test_id("document-metadata")).to_contain_text("Ada Larsen")
 
 
-def test_a_file_that_is_there_already_is_said_to_be_before_it_is_sent(page: Page, tmp_path: Path) -> None:
+def test_a_duplicate_is_reported_before_it_is_uploaded(page: Page, tmp_path: Path) -> None:
     """WEB-2, LIB-5"""
     file = text_file(tmp_path, "boiler.txt", BOILER)
     upload(page, file)
@@ -407,8 +407,8 @@ def test_a_file_that_is_there_already_is_said_to_be_before_it_is_sent(page: Page
     expect(page.get_by_test_id("upload-row")).to_have_count(0)
 
 
-def test_a_duplicate_that_is_found_when_it_is_read_gives_up_its_row(page: Page, tmp_path: Path) -> None:
-    """LIB-5: where the browser cannot hash, the server finds it out."""
+def test_a_duplicate_that_the_worker_finds_loses_its_row(page: Page, tmp_path: Path) -> None:
+    """LIB-5: where the browser cannot compute the hash, the worker does."""
     upload(page, text_file(tmp_path, "boiler.txt", BOILER))
     page.evaluate("Object.defineProperty(globalThis.crypto, 'subtle', { value: undefined })")
     page.get_by_test_id("upload-input").set_input_files(text_file(tmp_path, "again.txt", BOILER))
@@ -416,7 +416,7 @@ def test_a_duplicate_that_is_found_when_it_is_read_gives_up_its_row(page: Page, 
     expect(page.get_by_test_id("document-row")).to_have_count(1)
 
 
-def test_a_new_version_takes_the_row_of_the_old_one_which_stays_readable(page: Page, tmp_path: Path) -> None:
+def test_a_new_version_replaces_the_row_of_the_old_one_which_stays_readable(page: Page, tmp_path: Path) -> None:
     """WEB-2, LIB-5"""
     upload(page, text_file(tmp_path, "boiler.txt", BOILER))
     page.get_by_test_id("upload-input").set_input_files(text_file(tmp_path, "boiler.txt", CHIMNEY))
@@ -424,7 +424,7 @@ def test_a_new_version_takes_the_row_of_the_old_one_which_stays_readable(page: P
     expect(page.get_by_test_id("document-row")).to_have_count(1)
     page.get_by_test_id("document-open").click()
     page.get_by_test_id("document-version-open").click()
-    expect(page.get_by_test_id("document-dialog")).to_contain_text("1, replaced by a newer one")
+    expect(page.get_by_test_id("document-dialog")).to_contain_text("1, replaced by a newer version")
 
 
 def test_a_document_is_moved_to_a_notebook(page: Page, ada: Person, tmp_path: Path) -> None:
@@ -440,7 +440,7 @@ def test_a_document_is_moved_to_a_notebook(page: Page, ada: Person, tmp_path: Pa
     assert [item["notebook_id"] for item in ada.get("/documents")["items"]] == [notebook_id]
 
 
-def test_progress_counts_pages_and_a_failure_says_why(
+def test_progress_counts_pages_and_a_failure_shows_why(
     page: Page, server: LocalServer, ada: Person, tmp_path: Path
 ) -> None:
     """WEB-2, LIB-6"""
@@ -461,10 +461,10 @@ def test_progress_counts_pages_and_a_failure_says_why(
     expect(row.get_by_test_id("document-retry")).to_be_visible()
 
 
-# However it is used
+# Keyboard and small screens
 
 
-def test_everything_is_done_with_the_keyboard_and_the_focus_is_never_lost(page: Page, ada: Person) -> None:
+def test_every_action_works_with_the_keyboard_and_keeps_the_focus(page: Page, ada: Person) -> None:
     """WEB-1"""
     page.get_by_test_id("notebook-new").focus()
     page.keyboard.press("Enter")
@@ -491,7 +491,7 @@ UNNAMED = """() => [...document.querySelectorAll("button, input, textarea, selec
 TOO_WIDE = "() => document.documentElement.scrollWidth - innerWidth"
 
 
-def test_a_phone_has_room_for_everything_and_every_control_has_a_name(phone: Page, ada: Person, tmp_path: Path) -> None:
+def test_the_page_fits_a_phone_and_every_control_has_a_name(phone: Page, ada: Person, tmp_path: Path) -> None:
     """WEB-1"""
     see(phone, "view-tab", view="library").tap()
     create_notebook(phone, "A notebook with a title that is longer than a phone is wide, by far")

@@ -1,4 +1,4 @@
-"""The page's pure modules, each alone, in a real browser and without a backend."""
+"""Modules of the page that need no server, each tested alone in a real browser."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, sync_playwright
 
-from tests import requirements
+from tests.support import requirements
 
 STATIC = requirements.REPOSITORY / "functions" / "web" / "static"
 BLANK = b"<!doctype html><title>units</title>"
@@ -28,7 +28,7 @@ CHROMIUM_FLAGS = [
 
 
 class StaticFiles(SimpleHTTPRequestHandler):
-    """The static folder, and an empty page at the root for modules to be imported into."""
+    """Serves the static folder, and at the root an empty page that imports modules."""
 
     extensions_map = SimpleHTTPRequestHandler.extensions_map | {".js": "text/javascript"}
 
@@ -75,7 +75,7 @@ def call(page: Page, module: str, body: str, argument: Any = None) -> Any:
 
 def parse_events(page: Page, pieces: list[str]) -> list[str]:
     body = "const p = new m.EventStreamParser(); return a.flatMap((piece) => p.push(piece)).map((event) => event.data);"
-    return call(page, "sse.js", body, pieces)
+    return call(page, "shared/sse.js", body, pieces)
 
 
 def render(page: Page, text: str, known: tuple[int, ...] = (), how: str = "renderMarkdown") -> str:
@@ -85,7 +85,7 @@ def render(page: Page, text: str, known: tuple[int, ...] = (), how: str = "rende
         node.append(m[a.how](a.text, { known: new Set(a.known), drawMark }));
         return node.innerHTML;
     """
-    return call(page, "markdown.js", body, {"text": text, "known": list(known), "how": how})
+    return call(page, "chat/markdown.js", body, {"text": text, "known": list(known), "how": how})
 
 
 STREAM = (
@@ -96,7 +96,7 @@ EVENTS = ['{"text":\n"é😀"}', "second", "third", ""]
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 13, 1000])
-def test_an_event_stream_reads_the_same_wherever_it_is_cut(page: Page, size: int) -> None:
+def test_an_event_stream_is_read_the_same_wherever_it_is_split(page: Page, size: int) -> None:
     """WEB-3"""
     pieces = [STREAM[at : at + size] for at in range(0, len(STREAM), size)]
     assert parse_events(page, pieces) == EVENTS
@@ -144,7 +144,7 @@ def test_an_empty_piece_between_cr_and_lf_changes_nothing(page: Page) -> None:
         "empty",
     ],
 )
-def test_markdown_becomes_nodes(page: Page, text: str, html: str) -> None:
+def test_markdown_is_rendered_as_nodes(page: Page, text: str, html: str) -> None:
     assert render(page, text) == html
 
 
@@ -165,14 +165,14 @@ def test_nothing_in_an_answer_becomes_active(page: Page, text: str) -> None:
     assert tags <= {"p", "code", "div", "table", "thead", "tbody", "tr", "th", "td"}
 
 
-def test_marks_of_known_sources_become_buttons_and_others_stay_text(page: Page) -> None:
+def test_marks_of_known_citations_become_buttons_and_others_stay_text(page: Page) -> None:
     """WEB-4"""
     html = render(page, "So it is [1][2, 3]. Not [7], nor `[1]`.", known=(1, 2, 3))
     buttons = "<button>1</button><button>2</button><button>3</button>"
     assert html == f'<p>So it <span class="unbroken">is {buttons}</span>. Not [7], nor <code>[1]</code>.</p>'
 
 
-def test_verbatim_text_keeps_its_signs_and_has_marks(page: Page) -> None:
+def test_verbatim_text_keeps_its_characters_and_has_citation_marks(page: Page) -> None:
     """CHAT-6"""
     html = render(page, "# 5 *stars* | a_b_\n- x [1]\n\nnext", known=(1,), how="renderVerbatim")
     assert html == (
@@ -182,7 +182,7 @@ def test_verbatim_text_keeps_its_signs_and_has_marks(page: Page) -> None:
 
 
 @pytest.mark.parametrize("piece", ["**", "`", "*a", "_", "[1", "| - ", "> ", "- ", "#"])
-def test_repeated_signs_are_drawn_in_reasonable_time(page: Page, piece: str) -> None:
+def test_repeated_markdown_characters_are_rendered_in_reasonable_time(page: Page, piece: str) -> None:
     page.set_default_timeout(10_000)
     assert len(render(page, piece * 20_000)) > 0
 
@@ -202,7 +202,12 @@ def test_offsets_count_characters_not_utf_16_units(
 ) -> None:
     """WEB-4"""
     assert (
-        call(page, "offsets.js", "return m.cutAt(a.text, a.start, a.end);", {"text": text, "start": start, "end": end})
+        call(
+            page,
+            "source/offsets.js",
+            "return m.cutAt(a.text, a.start, a.end);",
+            {"text": text, "start": start, "end": end},
+        )
         == parts
     )
 
@@ -224,11 +229,11 @@ def test_the_highlight_is_found_on_the_page_image(page: Page, bands: list[int], 
         await image.decode();
         return m.findHighlight(image);
     """
-    share = call(page, "highlight.js", body, bands)
+    share = call(page, "source/highlight.js", body, bands)
     assert share == (None if found is None else pytest.approx(found, abs=0.01))
 
 
-HEALTH = {
+HEALTH: dict[str, Any] = {
     "pages_without_text": [],
     "ocr": None,
     "tables": 0,
@@ -245,10 +250,10 @@ USUAL = ["All 12 pages have text.", "Written in English.", "4 chunks (each embed
 
 
 def describe_health(page: Page, **found: Any) -> list[str]:
-    """The sentences of the report, without those of a document about which there is nothing to say."""
+    """The sentences of the report, without those that every document of the tests has."""
     document = {"file_type": "pdf", "page_count": 12}
     body = "return m.describeHealth(a.health, a.document).map(({ text }) => text);"
-    sentences = call(page, "health.js", body, {"health": HEALTH | found, "document": document})
+    sentences = call(page, "library/health.js", body, {"health": HEALTH | found, "document": document})
     return [sentence for sentence in sentences if sentence not in USUAL]
 
 
@@ -263,34 +268,34 @@ def describe_health(page: Page, **found: Any) -> list[str]:
         ),
         (
             {"ocr": {"pages": 3, "confidence": 88.5, "lowest": {"page": 4, "confidence": 61.2}}},
-            ["3 pages were read by OCR, with 89% confidence. The least sure is page 4, with 61%."],
+            ["3 pages were read by OCR, with 89% confidence. Page 4 has the lowest confidence, 61%."],
         ),
         ({"tables": 5}, ["5 tables were found."]),
         (
             {"hidden_text": [{"page": 2, "characters": 1200}, {"page": 5, "characters": 34}]},
-            ["1,234 characters that a reader cannot see were left out. Pages 2, 5."],
+            ["1,234 characters that a reader cannot see were skipped. Pages 2, 5."],
         ),
         (
             {"warnings": {"ocr_unavailable": [7], "no_text": [7], "new_code": [1, 2]}},
-            ["A picture, and no OCR is installed to read it. Page 7.", "new code Pages 1–2."],
+            ["OCR is not installed, so text in images could not be read. Page 7.", "new code Pages 1–2."],
         ),
         (
             {"running_lines": ["bottom: page #", "top: annual report"]},
-            ["Repeated headers and footers were left out: “page #”, “annual report”."],
+            ["Repeated headers and footers were skipped: “page #”, “annual report”."],
         ),
         ({"languages": {"fr": 1, "en": 3}}, ["Written in English 75%, French 25%."]),
         (
             {"chunks_not_embedded": 2, "chunking_strategy": "late"},
-            ["4 chunks (each embedded in its context). 2 of them have no vector and are found by their words only."],
+            ["4 chunks (each embedded with its context). 2 of them have no vector, so only keyword search finds them."],
         ),
         (
             {"self_retrieval": {"sentences": 10, "found": 9, "score": 0.9}},
-            ["9 of 10 of its own sentences are found again."],
+            ["Search finds 9 of 10 sentences taken from this document."],
         ),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
-def test_the_health_of_a_document_is_told_in_sentences(page: Page, found: dict[str, Any], sentences: list[str]) -> None:
+def test_the_health_report_is_written_in_sentences(page: Page, found: dict[str, Any], sentences: list[str]) -> None:
     """LIB-10, WEB-2"""
     assert describe_health(page, **found) == sentences
 
@@ -306,7 +311,7 @@ def test_the_health_of_a_document_is_told_in_sentences(page: Page, found: dict[s
     ids=["none", "one", "ranges", "many"],
 )
 def test_page_numbers_are_joined_to_ranges(page: Page, numbers: list[int], words: str) -> None:
-    assert call(page, "health.js", "return m.pageRanges(a);", numbers) == words
+    assert call(page, "library/health.js", "return m.pageRanges(a);", numbers) == words
 
 
 AUTOSAVE = """
@@ -329,23 +334,23 @@ AUTOSAVE = """
     };
     const states = [];
     const saver = new m.Autosave({ api, note, read: () => fields, onState: (state) => states.push(state) });
-    const type = (text) => { fields.content = text; saver.touch(); };
+    const type = (text) => { fields.content = text; saver.scheduleSave(); };
 """
 
 
 def run_autosave(page: Page, steps: str, *answers: dict[str, Any], content: str = "") -> dict[str, Any]:
-    """What was asked of the server, which answers so, and the last state."""
+    """The requests sent to a server with these answers, the last state, and whether changes are unsaved."""
     body = f"{AUTOSAVE}\n{steps}\nreturn {{ log, state: states.at(-1) ?? null, dirty: saver.isDirty }};"
-    return call(page, "autosave.js", body, {"answers": answers, "content": content})
+    return call(page, "notes/autosave.js", body, {"answers": answers, "content": content})
 
 
-def test_what_is_typed_while_it_is_saved_is_saved_after_it(page: Page) -> None:
+def test_text_typed_during_a_save_is_saved_next(page: Page) -> None:
     """WEB-2"""
     done = run_autosave(page, 'type("a"); const first = saver.flush(); type("ab"); type("abc"); await first;')
     assert done == {"log": [["patch", "a"], ["patch", "abc"]], "state": "saved", "dirty": False}
 
 
-def test_a_save_whose_answer_was_lost_is_no_conflict(page: Page) -> None:
+def test_a_save_whose_response_was_lost_is_no_conflict(page: Page) -> None:
     """WEB-2"""
     done = run_autosave(page, 'type("a"); await saver.flush();', {"status": 409}, {"content": "a"})
     assert done == {"log": [["patch", "a"], ["get", None]], "state": "saved", "dirty": False}
@@ -356,7 +361,9 @@ def test_a_save_whose_answer_was_lost_is_no_conflict(page: Page) -> None:
     [({"content": "theirs"}, "conflict"), ({"trashed_at": "2026-01-01"}, "trashed"), ({"status": 404}, "gone")],
     ids=["changed", "trashed", "gone"],
 )
-def test_saving_stops_when_the_note_is_not_as_it_was(page: Page, found: dict[str, Any], state: str) -> None:
+def test_saving_stops_when_the_note_was_changed_trashed_or_deleted_elsewhere(
+    page: Page, found: dict[str, Any], state: str
+) -> None:
     """WEB-2"""
     steps = 'type("a"); await saver.flush(); type("ab"); await saver.flush();'
     assert run_autosave(page, steps, {"status": 409}, found) == {
@@ -366,35 +373,35 @@ def test_saving_stops_when_the_note_is_not_as_it_was(page: Page, found: dict[str
     }
 
 
-def test_to_show_a_note_with_other_line_ends_is_not_to_change_it(page: Page) -> None:
-    """A text area knows LF alone."""
+def test_showing_a_note_with_other_line_endings_does_not_change_it(page: Page) -> None:
+    """A text area converts line endings to LF."""
     done = run_autosave(page, 'fields.content = "a\\nb\\nc"; await saver.flush();', content="a\r\nb\rc")
     assert done == {"log": [], "state": None, "dirty": False}
 
 
-def test_what_the_server_does_not_take_waits_for_another_change(page: Page) -> None:
+def test_a_note_that_the_server_rejects_is_saved_with_the_next_change(page: Page) -> None:
     steps = 'type("a"); await saver.flush(); type("ab"); await saver.flush();'
     done = run_autosave(page, steps, {"status": 400})
     assert done == {"log": [["patch", "a"], ["patch", "ab"]], "state": "saved", "dirty": False}
 
 
-def test_french_signs_stay_with_their_words(page: Page) -> None:
+def test_french_punctuation_has_no_break_spaces(page: Page) -> None:
     """WEB-1"""
     body = 'm.setLanguage("fr"); const words = m.t("note.deleteNamed", a); m.setLanguage("en"); return words;'
-    words = call(page, "i18n.js", body, {"name": "A : b"})
+    words = call(page, "language/i18n.js", body, {"name": "A : b"})
     assert words == "Supprimer définitivement «\u00a0A : b\u00a0»"
 
 
 def read_words(page: Page) -> dict[str, dict[str, Any]]:
-    english = call(page, "words_en.js", "return m.en;")
-    return {"en": english, "fr": call(page, "words_fr.js", "return m.fr;")}
+    english = call(page, "language/words_en.js", "return m.en;")
+    return {"en": english, "fr": call(page, "language/words_fr.js", "return m.fr;")}
 
 
 def placeholders(words: Any) -> set[str]:
     return set(re.findall(r"\{\w+\}", json.dumps(words)))
 
 
-def test_both_languages_say_the_same_things(page: Page) -> None:
+def test_both_languages_have_the_same_keys_and_placeholders(page: Page) -> None:
     """WEB-1"""
     words = read_words(page)
     translated_errors = {key for key in words["fr"] if key.startswith("error.")}
@@ -404,26 +411,42 @@ def test_both_languages_say_the_same_things(page: Page) -> None:
     assert differing == []
 
 
-def test_every_key_the_page_asks_for_has_words(page: Page) -> None:
-    source = "\n".join(path.read_text() for path in STATIC.glob("*.js") if not path.name.startswith("words_"))
-    asked = set(re.findall(r'\bt\("([\w.]+)"', source))
-    asked |= set(re.findall(r'data-i18n(?:-\w+)?="([\w.]+)"', (STATIC / "index.html").read_text()))
+def read_sources() -> str:
+    """The HTML and every module except the texts."""
+    modules = [path.read_text() for path in STATIC.rglob("*.js") if not path.name.startswith("words_")]
+    return "\n".join([*modules, (STATIC / "index.html").read_text()])
+
+
+def test_every_key_that_the_page_uses_has_a_text(page: Page) -> None:
+    asked = set(re.findall(r'(?:\bt\(|data-i18n(?:-\w+)?=)"([\w.]+)"', read_sources()))
     assert asked - read_words(page)["en"].keys() == set()
 
 
-def test_the_page_needs_no_inline_code_and_no_other_host() -> None:
+def test_every_text_is_used(page: Page) -> None:
+    """A key is used by name, or by a template like `check.${kind}.why`."""
+    source = read_sources()
+    named = set(re.findall(r'"([\w.]+)"', source))
+    templates = [
+        re.sub(r"\$\{\w+(?:\.\w+)*\}", r"\\w+", found)
+        for found in re.findall(r"`((?:\w|\$\{)[\w.${}]*\.[\w.${}]+)`", source)
+    ]
+    unnamed = read_words(page)["en"].keys() - named
+    assert {key for key in unnamed if not any(re.fullmatch(template, key) for template in templates)} == set()
+
+
+def test_the_page_has_no_inline_code_and_no_other_host() -> None:
     """WEB-1"""
     html = re.sub(r"<!--.*?-->", "", (STATIC / "index.html").read_text(), flags=re.DOTALL)
     assert re.findall(r"<style|\sstyle=|\son\w+=|<script(?![^>]* src=)|https?://", html) == []
 
 
-def test_data_never_goes_in_as_html() -> None:
+def test_data_is_never_inserted_as_html() -> None:
     """WEB-1"""
     unsafe = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function")
-    assert [path.name for path in STATIC.glob("*.js") if unsafe.search(path.read_text())] == []
+    assert [path.name for path in STATIC.rglob("*.js") if unsafe.search(path.read_text())] == []
 
 
-def test_every_module_is_asked_for_at_once() -> None:
-    """Modules found only by following imports would cost a round trip a level."""
-    preloaded = set(re.findall(r'"modulepreload" href="/static/([\w.]+)"', (STATIC / "index.html").read_text()))
-    assert preloaded | {"app.js"} == {path.name for path in STATIC.glob("*.js")}
+def test_every_module_is_preloaded() -> None:
+    """A module that is found only by following imports costs one more round trip for each level."""
+    preloaded = set(re.findall(r'"modulepreload" href="/static/([\w./]+)"', (STATIC / "index.html").read_text()))
+    assert preloaded | {"app.js"} == {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js")}

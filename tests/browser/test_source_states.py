@@ -1,4 +1,4 @@
-"""What the page shows of sources that were deleted, replaced or changed, and of figures without a source."""
+"""What the page shows for sources that were deleted, replaced or changed, and for figures without a source."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests import documents
-from tests.acceptance import writing
+from tests.acceptance.support import writing
 from tests.browser.test_library_page import DESKTOP, Tab, see
-from tests.local_server import Person
+from tests.support import documents
+from tests.support.local_server import Person
 
 FACT = "The boiler burns wood chips in winter."
 OTHER = "The boiler burns peat bricks in summer."
@@ -30,13 +30,13 @@ def page(ada: Person, tab: Tab) -> Iterator[Page]:
 
 
 def reopen(page: Page, ada: Person, asked: dict[str, Any]) -> None:
-    """The conversation of this answer, read afresh."""
+    """Reloads the page with the conversation of this answer."""
     page.goto(f"{ada.server.base_url}/#c={asked['conversation_id']}")
     page.reload()
     expect(page.get_by_test_id("answer")).to_have_attribute("data-state", "done")
 
 
-def test_a_deleted_source_is_a_quotation_without_a_page(page: Page, ada: Person, tmp_path: Path) -> None:
+def test_a_deleted_source_shows_the_quote_without_a_page(page: Page, ada: Person, tmp_path: Path) -> None:
     """LIB-8, WEB-4"""
     document_id = ada.add(documents.make_pdf(tmp_path / "boiler.pdf", FACT))["id"]
     asked = ada.ask(QUESTION)
@@ -52,7 +52,7 @@ def test_a_deleted_source_is_a_quotation_without_a_page(page: Page, ada: Person,
     assert [url for url in requests if document_id in url] == []
 
 
-def test_a_note_in_the_trash_is_a_quotation_that_cannot_be_opened(page: Page, ada: Person) -> None:
+def test_a_note_in_the_trash_shows_the_quote_and_cannot_be_opened(page: Page, ada: Person) -> None:
     """LIB-2, LIB-8"""
     note = writing.write(ada, FACT, title="Boiler")
     asked = ada.ask(QUESTION)
@@ -63,7 +63,7 @@ def test_a_note_in_the_trash_is_a_quotation_that_cannot_be_opened(page: Page, ad
     expect(page.get_by_test_id("source-open-note")).to_have_count(0)
 
 
-def test_an_older_version_opens_and_leads_to_the_newer_one(page: Page, ada: Person, tmp_path: Path) -> None:
+def test_an_older_version_opens_and_links_to_the_newer_one(page: Page, ada: Person, tmp_path: Path) -> None:
     """LIB-5, LIB-8, WEB-4"""
     ada.add(documents.make_pdf(tmp_path / "boiler.pdf", FACT))
     asked = ada.ask(QUESTION)
@@ -76,7 +76,7 @@ def test_an_older_version_opens_and_leads_to_the_newer_one(page: Page, ada: Pers
     expect(page.get_by_test_id("document-dialog")).to_contain_text("Version 1")
 
 
-def test_words_that_stand_there_no_longer_are_said_so_and_not_marked(page: Page, ada: Person) -> None:
+def test_quoted_words_that_are_no_longer_on_the_page_are_reported_and_not_marked(page: Page, ada: Person) -> None:
     """LIB-8, WEB-4"""
     note = writing.write(ada, FACT, title="Boiler")
     asked = ada.ask(QUESTION)
@@ -107,6 +107,6 @@ def test_figures_without_a_passage_and_the_query_of_a_follow_up_are_shown(page: 
     page.get_by_test_id("question").fill("By how much?")
     page.get_by_test_id("send").click()
     expect(page.get_by_test_id("unsupported-numbers")).to_have_text(
-        "This figure stands in none of the passages cited for it: 42 %"
+        "This figure does not appear in any passage cited for it: 42 %"
     )
     expect(page.get_by_test_id("answer-searched")).to_have_text("Searched for “By how much did revenue rise?”")

@@ -1,4 +1,4 @@
-"""Ibid as `make run` starts it, in processes of its own, and what its worker takes of the machine."""
+"""Ibid as `make run` starts it, in separate processes, and the memory that its worker uses."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ import httpx
 import psutil
 
 from tests.conftest import OUTSIDE, OUTSIDE_NAMES
-from tests.requirements import REPOSITORY
+from tests.support.requirements import REPOSITORY
 
-SAMPLE_SECONDS = 0.2  # a page takes OCR a second or more; looking takes processor time from the worker
+SAMPLE_SECONDS = 0.2  # OCR takes a second or more per page, and sampling takes processor time from the worker
 START_SECONDS = 120.0
 
 
 @contextmanager
 def run_installation(home: Path) -> Iterator[tuple[httpx.Client, WorkerWatch]]:
-    """Serves until the end of the block; the client is signed in as the person at this machine."""
+    """Serves until the end of the block; the client is signed in as the local user."""
     port = _find_port()
     inherited = {
         name: value
@@ -69,10 +69,10 @@ def _wait_until_ready(client: httpx.Client, process: subprocess.Popen[bytes]) ->
 
 
 class WorkerWatch:
-    """Looks at the worker of a server again and again.
+    """Samples the worker of a server.
 
-    `peak_bytes` is the most that the worker and the programs it runs (Tesseract) had in memory at one time, or the
-    worker alone by the kernel's own high-water mark; `starts` counts worker processes: more than one was a crash.
+    `peak_bytes` is the most memory of the worker with the programs it runs (Tesseract) in any sample, or the kernel's
+    high-water mark of the worker alone. `starts` counts worker processes: more than one means a crash.
     """
 
     def __init__(self, server_pid: int) -> None:
@@ -88,7 +88,7 @@ class WorkerWatch:
         return len(self._workers)
 
     def take_peak(self) -> int:
-        """The most bytes at one time since this was last asked."""
+        """The peak in bytes since the last call."""
         recent, self._recent_peak = self._recent_peak, 0
         return recent
 
@@ -114,10 +114,10 @@ class WorkerWatch:
 
 
 def measure_memory(process: psutil.Process) -> int:
-    """Bytes in memory of a process and of the programs that it has started.
+    """Memory in bytes of a process and of the programs that it has started.
 
-    A child that has not begun its program is still its parent, pages and all (vfork(2)): it is not counted again. On a
-    busy machine it may stay so for as long as it waits for a processor.
+    A child that has not started its program still shares all pages with its parent (vfork(2)) and is not counted again.
+    On a busy machine it stays in that state as long as it waits for a processor.
     """
     together, own = read_memory(process.pid, "VmRSS"), process.cmdline()
     for child in process.children(recursive=True):

@@ -1,4 +1,4 @@
-"""The robustness corpus as its manifest describes it, and whether what became of a file is what it asks for."""
+"""The robustness corpus as its manifest describes it, and whether the outcome of a file is the expected one."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.requirements import REPOSITORY
+from tests.support.requirements import REPOSITORY
 
 Expectation = Literal["ok", "ocr", "no_text", "other_type", "damaged", "wrong_type", "password", "too_big"]
 
-# Which codes say plainly what is the matter with a file; `indexed` beside them where reading it is right as well.
+# The error codes that name the fault of a file correctly; `indexed` where reading the file is also right.
 PLAIN_CODES: dict[Expectation, frozenset[str]] = {
     "ok": frozenset(),
     "ocr": frozenset({"no_text", "empty"}),
@@ -27,15 +27,15 @@ PLAIN_CODES: dict[Expectation, frozenset[str]] = {
 MAY_BE_INDEXED: frozenset[Expectation] = frozenset({"ok", "ocr", "other_type", "damaged", "wrong_type", "too_big"})
 
 
-# The only text of this one lies outside of its pages, where no reader sees it.
+# The only text of this file is outside its pages, where no reader sees it.
 ALSO_RIGHT = {"imagemagick-images.pdf": "no_text"}
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file of the corpus; `pages` is known of PDF files, `words` of scans: what a person reads there.
+    """One file of the corpus; `pages` is given for PDF files, `words` (what a person reads) for scans.
 
-    `characters` is the length of the text that the corpus' reference reader found, where it counted.
+    `characters` is the length of the text that the corpus' reference reader found, if it was counted.
     """
 
     path: Path
@@ -48,9 +48,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a file, and the most that worker and OCR had in memory meanwhile.
+    """The outcome of a file, and the peak memory of worker and OCR meanwhile.
 
-    `read_words` is None where there are none to look for.
+    `read_words` is None if there are no words to look for.
     """
 
     status: Literal["indexed", "failed", "refused", "unfinished"]
@@ -65,7 +65,7 @@ class Outcome:
 
 
 def data_root() -> Path:
-    """Where the corpus lies: IBID_CORPUS_DATA, or the folder beside the repository."""
+    """The folder of the corpus: IBID_CORPUS_DATA, or the folder beside the repository."""
     return Path(os.environ.get("IBID_CORPUS_DATA") or REPOSITORY / "../shared/corpus").resolve()
 
 
@@ -81,7 +81,7 @@ def _read_entry(folder: Path, row: dict[str, Any]) -> Entry:
 
 
 def choose_some(entries: Sequence[Entry], count: int) -> list[Entry]:
-    """At most `count` files a pair of expectation and kind, in their order: every pair is there."""
+    """At most `count` files per pair of expectation and kind, in order, so that every pair occurs."""
     taken: dict[tuple[str, str], int] = {}
     chosen = []
     for entry in entries:
@@ -94,7 +94,7 @@ def choose_some(entries: Sequence[Entry], count: int) -> list[Entry]:
 
 
 def find_deviation(entry: Entry, outcome: Outcome, *, has_ocr: bool) -> str | None:
-    """How the outcome differs from what the corpus expects, in words; None when it does not."""
+    """How the outcome differs from what the corpus expects, in words; None if it does not."""
     if outcome.status == "unfinished":
         return "not finished in time"
     if outcome.status == "indexed":
@@ -109,7 +109,7 @@ def find_deviation(entry: Entry, outcome: Outcome, *, has_ocr: bool) -> str | No
 
 
 def _find_fault_of_indexed(entry: Entry, outcome: Outcome, has_ocr: bool) -> str | None:
-    if entry.expect not in MAY_BE_INDEXED and not entry.characters:  # a word or two is something to read
+    if entry.expect not in MAY_BE_INDEXED and not entry.characters:  # one or two words count as text
         return f"indexed with {outcome.chunk_count} chunks"
     if outcome.chunk_count < 1:
         return "indexed without a chunk"

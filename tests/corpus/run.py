@@ -1,4 +1,4 @@
-"""Every file of the corpus through a running installation, and the figures of it."""
+"""Runs every file of the corpus through an installation, and computes the figures."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ FILE_SECONDS = 60.0
 PATIENCE_SECONDS = 180.0
 PEAK_MB = 600.0
 AHEAD = 3
-POLL_SECONDS = 0.05, 0.5  # at first, and when a file takes long: asking takes processor time from the worker
+POLL_SECONDS = 0.05, 0.5  # at first, and for slow files: polling takes processor time from the worker
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of each file, in order, and of the worker."""
+    """The outcome of each file, in order, and the state of the worker."""
 
     outcomes: tuple[tuple[Entry, Outcome], ...]
     peak_bytes: int
@@ -59,7 +59,7 @@ class Result:
 
 
 def run_corpus(entries: Sequence[Entry], on_outcome: Callable[[Entry, Outcome], object] = lambda *_: None) -> Result:
-    """`on_outcome` hears of each file as soon as it is done."""
+    """Calls `on_outcome` with each file as soon as it is finished."""
     with tempfile.TemporaryDirectory(prefix="ibid-corpus-") as folder:
         (home := Path(folder).resolve() / "home").mkdir()
         with run_installation(home) as (client, watch):
@@ -82,7 +82,7 @@ class _Sent:
 
 
 def _ingest_all(client: httpx.Client, entries: Sequence[Entry]) -> Iterator[Outcome]:
-    """A few files are sent ahead, so that the worker is never idle; it takes them one after the other."""
+    """Sends a few files ahead, so that the worker, which takes one at a time, is never idle."""
     waiting: deque[_Sent] = deque()
     free_at = 0.0
     for entry in [*entries, *[None] * AHEAD]:
@@ -97,7 +97,7 @@ def _ingest_all(client: httpx.Client, entries: Sequence[Entry]) -> Iterator[Outc
 
 
 def _send(client: httpx.Client, entry: Entry) -> _Sent:
-    """The two steps of an upload, with the type that a browser would declare."""
+    """Uploads a file in the two steps, with the type that a browser would declare."""
     content = entry.path.read_bytes()
     body = {"file_name": entry.path.name, "size": len(content), "mime_type": mimetypes.guess_type(entry.path.name)[0]}
     announced = client.post("/api/rag/documents", json=body)
@@ -140,7 +140,7 @@ def _describe(client: httpx.Client, sent: _Sent, found: dict[str, Any]) -> Outco
 
 
 def _holds(client: httpx.Client, document_id: str, words: str) -> bool:
-    """Whether the text has at least three in four of the words: OCR may misread a letter."""
+    """Whether the text has at least three quarters of the words, because OCR may misread letters."""
     pages = client.get(f"/api/rag/documents/{document_id}/text").raise_for_status().json()["pages"]
     read = _split_words(" ".join(page["text"] for page in pages))
     found = [_is_among(word, read) for word in _split_words(words)]
@@ -152,5 +152,5 @@ def _split_words(text: str) -> set[str]:
 
 
 def _is_among(word: str, read: set[str]) -> bool:
-    """Longer words may have endings there: "tip-toe" is found in "tip-toeing"."""
+    """Longer words may have an ending in the text: "tip-toe" is found in "tip-toeing"."""
     return word in read or (len(word) > 3 and any(other.startswith(word) for other in read))

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import sys
 
-from functions.local import evaluation, evaluation_sets
+from functions.local.evaluation import command, question_sets
 from tests.eval import bm25
 
 
 def main() -> int:
     arguments = sys.argv[1:]
     if not arguments or arguments[0].startswith("-"):
-        names = evaluation_sets.list_sets(evaluation_sets.data_root())
+        names = question_sets.list_sets(question_sets.data_root())
         if not names:
-            print(f"MISSING: IBID_EVAL_DATA: no question sets in {evaluation_sets.data_root()}", file=sys.stderr)
+            print(f"MISSING: IBID_EVAL_DATA: no question sets in {question_sets.data_root()}", file=sys.stderr)
             return 2
         arguments = [*names, *arguments]
-    return evaluation.main(arguments, {"bm25s": bm25.measure_ndcg})
+    return command.main(arguments, {"bm25s": bm25.measure_ndcg})
 
 
 if __name__ == "__main__":

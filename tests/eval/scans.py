@@ -1,8 +1,8 @@
-"""What scanning costs: `python -m tests.eval.scans [pages_en pages_fr]`.
+"""How much quality scans lose: `python -m tests.eval.scans [pages_en pages_fr]`.
 
-A page set is indexed twice by the worker that serves users: as it is, and with those files that have one replaced by
-their scanned twin, which OCR reads. The questions that these files answer are asked of both. Prints a table and, last,
-a line of JSON; 1 when a set loses more than is promised.
+The product's worker indexes a page set twice: as it is, and with files replaced by their scanned twins, where there
+are any, which OCR reads. Both are asked the questions that these files answer. Prints a table and, as its last line,
+one JSON object; exits with 1 if a set loses more than the goal allows.
 """
 
 from __future__ import annotations
@@ -24,12 +24,16 @@ from functions.adapters import tesseract
 from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
-from functions.core import extraction, ingestion, metrics, models, ports
+from functions.core import models, ports
+from functions.core.extraction.documents import ExtractedDocument, open_document
+from functions.core.ingestion.worker import Worker
 from functions.core.settings import Settings
-from functions.local import evaluation, evaluation_asking, evaluation_goals, evaluation_library, evaluation_sets
-from functions.runtime import wiring
+from functions.local.evaluation import asking, command, question_sets, ranking_scores
+from functions.local.evaluation.library import Library
+from functions.local.evaluation.scores import mean_scores
+from functions.runtime import policy
 from functions.runtime.config import Config
-from tests import library
+from tests.support import library
 
 SETS = ("pages_en", "pages_fr")
 PROCESSES = 2
@@ -41,9 +45,9 @@ ScannedPage = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A set before and after; `words_found` is the share of the words of the text that the scanned pages have, too.
+    """A set before and after scanning; `words_found` is the share of the original words that OCR finds.
 
-    `seconds` are those of one core, for reading a page.
+    `seconds` are processor seconds of one core per page.
     """
 
     name: str
@@ -51,8 +55,8 @@ class Comparison:
     questions: int
     words_found: float
     seconds: float
-    text: metrics.RankingScores
-    scans: metrics.RankingScores
+    text: ranking_scores.RankingScores
+    scans: ranking_scores.RankingScores
 
     @property
     def lost(self) -> float:
@@ -60,7 +64,7 @@ class Comparison:
 
 
 class RememberingRecognizer:
-    """Reads every picture once, so that pages can be read side by side before the worker asks for them in turn."""
+    """Remembers the result for every image, so that pages can be read in parallel before the worker needs them."""
 
     def __init__(self, inner: ports.TextRecognizer) -> None:
         self._inner = inner
@@ -74,7 +78,7 @@ class RememberingRecognizer:
 
 
 class OneFile:
-    """An object store as a worker needs it, over one file."""
+    """An object store with one file; it has the only method that a worker calls."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -92,11 +96,11 @@ def compare(
     documents: Collection[str] = (),
     scanned: Collection[str] = (),
 ) -> Comparison:
-    """Measures a set, or only these `documents` of it, of which only those `scanned` are replaced and asked about."""
+    """Measures a set or these `documents` of it; only those in `scanned` are replaced and asked about."""
     found = tesseract.find_tesseract()
     assert found is not None, "Tesseract is not installed"
     recognizer = RememberingRecognizer(found)
-    questions = evaluation_sets.read_set(name, root=root)
+    questions = question_sets.read_set(name, root=root)
     files = {file.doc_id: file.path for file in questions.files if not documents or file.doc_id in documents}
     twins = {doc_id: path for doc_id, path in find_twins(root / name).items() if doc_id in (scanned or files)}
     asked = [one for one in questions.questions if one.gold and all(unit[0] in twins for unit in one.gold)]
@@ -105,8 +109,7 @@ def compare(
     seconds = (_used_seconds() - before) / len(pages)
     words_found = share_of_words(read_pages({doc_id: files[doc_id] for doc_id in twins}, recognizer), pages)
     text, scans = (
-        evaluation_goals.mean_scores(_ask(database, indexed, asked, embedder, recognizer))
-        for indexed in (files, files | twins)
+        mean_scores(_ask(database, indexed, asked, embedder, recognizer)) for indexed in (files, files | twins)
     )
     return Comparison(name, len(pages), len(asked), words_found, seconds, text, scans)
 
@@ -133,39 +136,39 @@ def read_pages(files: Mapping[str, Path], recognizer: ports.TextRecognizer) -> d
 
 
 def share_of_words(text: Mapping[ScannedPage, str], scanned: Mapping[ScannedPage, str]) -> float:
-    """How many of the words of the pages are on the scanned pages as well, letter for letter."""
+    """The share of the words of the pages that the scanned pages also have, letter for letter."""
     words = {page: Counter(found.replace("\u00ad", "-\n").split()) for page, found in text.items()}
     common = sum((counted & Counter(scanned[page].split())).total() for page, counted in words.items())
     return common / sum(counted.total() for counted in words.values())
 
 
-def _open(path: Path, recognizer: ports.TextRecognizer) -> extraction.ExtractedDocument:
-    return extraction.open_document(path, "pdf", max_pages=Settings().max_pages, recognizer=recognizer)
+def _open(path: Path, recognizer: ports.TextRecognizer) -> ExtractedDocument:
+    return open_document(path, "pdf", max_pages=Settings().max_pages, recognizer=recognizer)
 
 
 def _ask(
     database: Database,
     files: Mapping[str, Path],
-    questions: Sequence[evaluation_sets.Question],
+    questions: Sequence[question_sets.Question],
     embedder: ports.Embedder,
     recognizer: ports.TextRecognizer,
-) -> list[evaluation_asking.Asked]:
+) -> list[asking.Asked]:
     user = models.User(str(uuid.uuid4()), False, {})
-    server = stored_settings.ensure_default_server(database, wiring.LOCAL_SERVER)
+    server = stored_settings.ensure_default_server(database, policy.LOCAL_SERVER)
     store, names = JobStore(database), {}
     for doc_id, path in files.items():
         document_id = library.add_document(database, user, path.name)
         job_id = store.enqueue_stored_object(library.object_path(user, document_id), "1", None)
         objects = cast(ports.ObjectStore, OneFile(path))
-        worker = ingestion.Worker(store, objects, server, embedder, Settings(), recognizer=recognizer)
+        worker = Worker(store, objects, server, embedder, Settings(), recognizer=recognizer)
         outcome = worker.ingest_next(job_id)
         assert outcome is not None
         assert outcome.status == "done", f"{path}: {outcome.code}"
         names[document_id] = doc_id
     with database.autocommit() as connection:
         connection.execute("vacuum analyze")
-    indexed = evaluation_library.Library(user, server, names, 0)
-    return evaluation_asking.ask_all(database, indexed, questions, embedder, Settings(), "hybrid")
+    indexed = Library(user, server, names, 0)
+    return asking.ask_all(database, indexed, questions, embedder, Settings(), "hybrid")
 
 
 def _used_seconds() -> float:
@@ -183,7 +186,7 @@ def print_table(found: Comparison) -> None:
         print(f"{kind:8}" + "".join(f"{value:8.4f}" for value in values))
 
 
-def _sides(found: Comparison) -> dict[str, metrics.RankingScores]:
+def _sides(found: Comparison) -> dict[str, ranking_scores.RankingScores]:
     return {"text": found.text, "scans": found.scans}
 
 
@@ -205,9 +208,9 @@ def _figure(name: str, lost: float, *, promised: bool) -> dict[str, Any]:
 
 def main(argv: Sequence[str]) -> int:
     figures: list[dict[str, Any]] = []
-    with evaluation.open_database() as database, evaluation.open_embedder(Config().home) as embedder:
+    with command.open_database() as database, command.open_embedder(Config().home) as embedder:
         for name in argv or SETS:
-            found = compare(database, name, embedder, root=evaluation_sets.data_root())
+            found = compare(database, name, embedder, root=question_sets.data_root())
             print_table(found)
             figures += list_figures(found)
     print(json.dumps({"name": "scans", "figures": figures}))

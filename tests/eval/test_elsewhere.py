@@ -1,4 +1,4 @@
-"""A question set in a folder of its own, measured in every way there is."""
+"""A question set in another folder, measured in every way."""
 
 from __future__ import annotations
 
@@ -13,13 +13,7 @@ from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
 from functions.core import ports
 from functions.core.settings import Settings
-from functions.local import (
-    evaluation,
-    evaluation_ablation,
-    evaluation_calibration,
-    evaluation_goals,
-    evaluation_sets,
-)
+from functions.local.evaluation import ablation, calibration, command, question_sets, report, scores
 
 PASSAGES = {
     "sun": ("Astronomy", "The Sun is a star of spectral type G. Its light takes eight minutes to reach the Earth."),
@@ -36,8 +30,8 @@ QUESTIONS = {
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> evaluation_sets.QuestionSet:
-    """EVAL-3: the documented format, somewhere."""
+def asked(tmp_path: Path) -> question_sets.QuestionSet:
+    """EVAL-3: a set in the documented format, in any folder."""
     corpus = [
         {"passage_id": name, "doc_id": f"{name}.txt", "title": title, "text": text}
         for name, (title, text) in PASSAGES.items()
@@ -53,7 +47,7 @@ def asked(tmp_path: Path) -> evaluation_sets.QuestionSet:
     ]
     for path, rows in (("corpus.jsonl", corpus), ("queries.jsonl", queries)):
         (tmp_path / path).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return evaluation_sets.read_set(str(tmp_path))
+    return question_sets.read_set(str(tmp_path))
 
 
 @pytest.fixture
@@ -64,11 +58,11 @@ def store(database: str) -> Iterator[Database]:
 
 @pytest.fixture
 def embedder(tmp_path: Path) -> Iterator[ports.Embedder]:
-    with evaluation.open_embedder(tmp_path) as opened:
+    with command.open_embedder(tmp_path) as opened:
         yield opened
 
 
-def test_a_set_is_read_with_the_documents_of_its_questions(asked: evaluation_sets.QuestionSet):
+def test_a_set_is_read_with_the_documents_of_its_questions(asked: question_sets.QuestionSet) -> None:
     """EVAL-3"""
     assert [(one.id, one.gold, one.documents) for one in asked.questions] == [
         (name, frozenset({name}), frozenset({f"{name}.txt"})) for name in PASSAGES
@@ -79,14 +73,14 @@ def test_a_set_is_read_with_the_documents_of_its_questions(asked: evaluation_set
 
 
 def test_a_set_is_measured_in_each_language(
-    store: Database, asked: evaluation_sets.QuestionSet, embedder: ports.Embedder, capsys: pytest.CaptureFixture[str]
-):
+    store: Database, asked: question_sets.QuestionSet, embedder: ports.Embedder, capsys: pytest.CaptureFixture[str]
+) -> None:
     """EVAL-1, EVAL-3"""
-    found = evaluation.evaluate(store, asked, embedder, Settings())
-    assert evaluation_goals.mean_scores(found.arms["hybrid"]).ndcg == 1.0
-    assert [row["figure"] for row in evaluation_goals.list_figures(found) if not row["ok"]] == []
-    evaluation.print_report(found)
-    evaluation.print_difference(found, found)
+    found = command.evaluate(store, asked, embedder, Settings())
+    assert scores.mean_scores(found.arms["hybrid"]).ndcg == 1.0
+    assert [row["figure"] for row in scores.list_figures(found) if not row["ok"]] == []
+    report.print_report(found)
+    report.print_difference(found, found)
     printed = capsys.readouterr().out
     assert [line.split()[:3] for line in printed.splitlines() if line.startswith("hybrid  ")] == [
         ["hybrid", "en", "3"],
@@ -97,28 +91,28 @@ def test_a_set_is_measured_in_each_language(
 
 
 def test_the_guard_is_calibrated_on_the_set(
-    store: Database, asked: evaluation_sets.QuestionSet, embedder: ports.Embedder
-):
-    """RET-8: without its document, no question has as much evidence as with it."""
-    found = evaluation_calibration.collect_evidence(store, asked, embedder, Settings())
+    store: Database, asked: question_sets.QuestionSet, embedder: ports.Embedder
+) -> None:
+    """RET-8: without its document, every question has less evidence than with it."""
+    found = calibration.collect_evidence(store, asked, embedder, Settings())
     assert [len(kind) for kind in (found.answerable, found.left_out, found.unanswerable)] == [4, 4, 0]
     pairs = zip(found.answerable, found.left_out, strict=True)
     assert all(left_out.evidence < answerable.evidence for answerable, left_out in pairs)
-    assert evaluation_calibration.cross_validate(found).left_out == 1.0
+    assert calibration.cross_validate(found).left_out == 1.0
 
 
-def test_a_threshold_that_was_found_is_used_by_the_installation(
+def test_a_saved_threshold_is_used_by_the_installation(
     database: str,
     store: Database,
-    asked: evaluation_sets.QuestionSet,
+    asked: question_sets.QuestionSet,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-):
+) -> None:
     """RET-8: `eval SET --calibrate --save`"""
     monkeypatch.setenv("DATABASE_URL", database)
     monkeypatch.setenv("IBID_HOME", str(tmp_path))
-    evaluation.main([str(tmp_path), "--calibrate", "--save"])
+    command.main([str(tmp_path), "--calibrate", "--save"])
     figures = json.loads(capsys.readouterr().out.splitlines()[-1])["figures"]
     found = next(row["value"] for row in figures if row["figure"].endswith(": threshold"))
     with store.as_worker() as connection:
@@ -126,11 +120,11 @@ def test_a_threshold_that_was_found_is_used_by_the_installation(
     assert thresholds == [pytest.approx(found, abs=1e-3)]
 
 
-def test_every_part_of_the_search_is_left_out_once(
-    store: Database, asked: evaluation_sets.QuestionSet, embedder: ports.Embedder
-):
+def test_the_ablation_leaves_out_every_part_of_the_search_once(
+    store: Database, asked: question_sets.QuestionSet, embedder: ports.Embedder
+) -> None:
     """EVAL-1"""
-    figures = evaluation_ablation.run(store, asked, embedder, Settings())
-    variants = evaluation_ablation.list_variants(asked, Settings())
+    figures = ablation.run(store, asked, embedder, Settings())
+    variants = ablation.list_variants(asked, Settings())
     assert [row["figure"] for row in figures] == [f"{asked.name}: ndcg, {variant.name}" for variant in variants]
     assert (figures[0]["ratio"], all(0 < row["value"] <= 1 for row in figures)) == (1.0, True)

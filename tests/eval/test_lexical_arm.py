@@ -1,4 +1,4 @@
-"""A question in plain words must be answered by words alone, too: whatever is asked, the arm is not empty."""
+"""The lexical arm alone finds passages for every question in plain words."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from contextlib import closing
 
 import pytest
 
-from functions.adapters.local_embedder import LocalEmbedder
+from functions.adapters.laptop.embedder import LocalEmbedder
 from functions.adapters.postgres.connection import Database
 from functions.core.settings import Settings
-from functions.local import evaluation_asking, evaluation_goals, evaluation_library, evaluation_sets
-from functions.local.evaluation_vectors import BlindEmbedder
+from functions.local.evaluation import asking, question_sets, scores
+from functions.local.evaluation.library import load_library
+from functions.local.evaluation.vector_cache import BlindEmbedder
 from tests.eval import bm25
-from tests.requirements import need_eval_data
+from tests.support.requirements import need_eval_data
 
 # SciFact is asked in test_scifact.py, because indexing it takes long.
 SETS = (
@@ -25,14 +26,14 @@ SETS = (
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_no_question_is_missed_by_words(database: str, name: str):
-    """RET-2: a passage is found for every question that has a word in common with the set."""
-    questions = evaluation_sets.read_set(name, root=need_eval_data())
+def test_the_lexical_arm_finds_a_passage_for_every_question(database: str, name: str) -> None:
+    """RET-2: for every question that shares a word with the set."""
+    questions = question_sets.read_set(name, root=need_eval_data())
     embedder = BlindEmbedder(LocalEmbedder())
     with closing(Database(database)) as store:
-        library = evaluation_library.load_library(store, questions, embedder, Settings())
-        asked = evaluation_asking.ask_all(store, library, questions.questions, embedder, Settings(), "lexical")
+        library = load_library(store, questions, embedder, Settings())
+        asked = asking.ask_all(store, library, questions.questions, embedder, Settings(), "lexical")
         assert len(asked) == len(questions.questions) > 0
-        assert evaluation_asking.list_missed(store, library, asked) == []
-        if questions.name in evaluation_goals.REFERENCE_SETS:
+        assert asking.list_missed(store, library, asked) == []
+        if questions.name in scores.REFERENCE_SETS:
             bm25.assert_ranks_alike(questions, asked)

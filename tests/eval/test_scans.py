@@ -1,4 +1,4 @@
-"""A scanned document is found nearly as well as its text: two of the scanned twins, among other documents."""
+"""A scanned document is found nearly as well as its original: two of the scanned twins, among other documents."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from contextlib import closing
 import pytest
 
 from functions.adapters.postgres.connection import Database
-from functions.local import evaluation
+from functions.local.evaluation import command
 from tests.eval import scans
-from tests.requirements import need_eval_data, need_tesseract
+from tests.support.requirements import need_eval_data, need_tesseract
 
 
 @pytest.mark.parametrize(
@@ -24,11 +24,11 @@ from tests.requirements import need_eval_data, need_tesseract
 def test_scanning_costs_at_most_five_points(
     database: str, pytestconfig: pytest.Config, name: str, documents: Sequence[str], pages: int, questions: int
 ) -> None:
-    """ING-2, EVAL-1: page hit@5 of the first of these documents; `python -m tests.eval.scans` scans them all."""
+    """ING-2, EVAL-1: page hit@5 of the first of these documents; `python -m tests.eval.scans` measures all of them."""
     need_tesseract()
     root = need_eval_data()
     home = pytestconfig.cache.mkdir("ibid")
-    with evaluation.open_embedder(home) as embedder, closing(Database(database)) as store:
+    with command.open_embedder(home) as embedder, closing(Database(database)) as store:
         found = scans.compare(store, name, embedder, root=root, documents=documents, scanned=documents[:1])
     scans.print_table(found)
     assert (found.pages, found.questions) == (pages, questions)

@@ -1,4 +1,4 @@
-"""Retrieval quality on scientific claims, through the tables and functions that serve users."""
+"""Retrieval quality on scientific claims, through the product's own tables and functions."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import pytest
 
 from functions.adapters.postgres.connection import Database
 from functions.core.settings import Settings
-from functions.local import evaluation, evaluation_goals, evaluation_sets, evaluation_tables
+from functions.local.evaluation import command, question_sets, report
+from functions.local.evaluation.scores import mean_scores
 from tests.eval import bm25
-from tests.requirements import need_eval_data
+from tests.support.requirements import need_eval_data
 
 NDCG = 0.845
-"""What is asked of a part of the set; `make eval ARGS=passages/scifact` asks all of it, in many times the minutes."""
+"""The least nDCG@10 on a part of the set; `make eval ARGS=passages/scifact` measures the whole, which takes longer."""
 
 
-def read_part() -> evaluation_sets.QuestionSet:
+def read_part() -> question_sets.QuestionSet:
     """Every third claim, the abstracts that answer them, and every ninth of the others."""
-    found = evaluation_sets.read_set("scifact", root=need_eval_data("passages"))
+    found = question_sets.read_set("scifact", root=need_eval_data("passages"))
     questions = found.questions[::3]
     gold = {unit for question in questions for unit in question.gold}
     others = [passage for passage in found.passages if passage.id not in gold]
@@ -28,14 +29,14 @@ def read_part() -> evaluation_sets.QuestionSet:
     return replace(found, passages=passages, questions=questions)
 
 
-def test_the_right_abstract_is_found_for_a_claim(database: str, pytestconfig: pytest.Config):
-    """EVAL-1: nDCG@10 of the hybrid search, which is more than either arm alone finds."""
+def test_the_right_abstract_is_found_for_a_claim(database: str, pytestconfig: pytest.Config) -> None:
+    """EVAL-1: nDCG@10 of the hybrid search is higher than that of either arm alone."""
     questions = read_part()
-    home = pytestconfig.cache.mkdir("ibid")  # vectors stay the same however the search changes
-    with evaluation.open_embedder(home) as embedder, closing(Database(database)) as store:
-        found = evaluation.evaluate(store, questions, embedder, Settings())
-    evaluation_tables.print_report(found)
-    scores = {arm: evaluation_goals.mean_scores(asked).ndcg for arm, asked in found.arms.items()}
+    home = pytestconfig.cache.mkdir("ibid")  # vectors do not depend on the search
+    with command.open_embedder(home) as embedder, closing(Database(database)) as store:
+        found = command.evaluate(store, questions, embedder, Settings())
+    report.print_report(found)
+    scores = {arm: mean_scores(asked).ndcg for arm, asked in found.arms.items()}
     assert (found.document_count, len(found.arms["hybrid"])) == (len(questions.passages), 270)
     assert scores["hybrid"] >= NDCG
     assert scores["hybrid"] > max(scores["lexical"], scores["dense"])

@@ -12,15 +12,14 @@ from uuid import uuid4
 
 import pytest
 
-from functions.adapters import auth, queue_sqs
-from functions.adapters.postgres import objects
-from functions.adapters.storage_local import LocalObjectStore
+from functions.adapters import auth, sqs
+from functions.adapters.laptop import object_rows
+from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.core import models
-from functions.runtime import wiring
-from functions.runtime.wiring import Services
-from tests import database as database_servers
+from functions.runtime.services import Services, shared_services
 from tests.handlers import events
 from tests.handlers.events import Answer, Json
+from tests.support import database as database_servers
 
 CRON_SECRET = "cron-secret-of-the-tests"
 WEBHOOK_SECRET = "webhook-secret-of-the-tests"
@@ -40,17 +39,17 @@ def _installed(dsn: str, home: Path, **environment: str) -> Iterator[Services]:
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (variables | environment).items():
             patch.setenv(name, value)
-        wiring.services.cache_clear()
-        services = wiring.services()
+        shared_services.cache_clear()
+        services = shared_services()
         yield services
         if "database" in vars(services):
             services.database.close()
-        wiring.services.cache_clear()
+        shared_services.cache_clear()
 
 
 @pytest.fixture(scope="module", autouse=True)
 def event_loop() -> Iterator[None]:
-    """Mangum asks for the current event loop, which a test before may have taken away, and leaves its own open."""
+    """Sets the event loop that Mangum asks for, which an earlier test may have removed, and closes it."""
     with suppress(RuntimeError), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         asyncio.get_event_loop().close()
@@ -73,16 +72,16 @@ def _installation(
 
 @pytest.fixture(scope="module")
 def services(_installation: tuple[str, Path]) -> Iterator[Services]:
-    """The services that handlers find; tests share them and have users of their own."""
+    """The services that handlers use. Tests share them, each with its own users."""
     with _installed(*_installation) as services:
         yield services
 
 
 @pytest.fixture
 def fresh_services(database: str, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Services]:
-    """The same on a database that nobody else has touched; other variables come by `parametrize(indirect=True)`.
+    """The same on a fresh database; `parametrize(indirect=True)` sets other variables.
 
-    A module uses this one or `services`: the process has one at a time.
+    A module uses either this or `services`: the process has one set of services at a time.
     """
     with _installed(database, tmp_path, **getattr(request, "param", {})) as services:
         yield services
@@ -90,19 +89,19 @@ def fresh_services(database: str, tmp_path: Path, request: pytest.FixtureRequest
 
 @pytest.fixture(autouse=True)
 def nudges(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The jobs whose ids were sent to the queue."""
+    """The ids of the jobs that were sent to the queue."""
     sent: list[int] = []
 
     def send_job(queue_url: str, job_id: int) -> None:
         assert queue_url == QUEUE
         sent.append(job_id)
 
-    monkeypatch.setattr(queue_sqs, "send_job", send_job)
+    monkeypatch.setattr(sqs, "send_job", send_job)
     return sent
 
 
 class Caller:
-    """Somebody with a token, through the gateway."""
+    """A signed-in user who calls the functions through the gateway."""
 
     def __init__(self, services: Services, *, admin: bool = False) -> None:
         self.services = services
@@ -120,12 +119,12 @@ class Caller:
         return document
 
     def store(self, document: Json, content: bytes) -> int:
-        """What the storage does with an upload: keeps the bytes, writes the row. Returns the job that this made."""
+        """Stores the bytes and writes the row as the storage does. Returns the id of the new job."""
         path = f"{self.user.id}/{document['id']}/original.{document['file_type']}"
         store = self.services.objects
         assert isinstance(store, LocalObjectStore)
         stored = store.put(path, [content])
-        objects.record(self.services.database, "documents", stored, stored.version)
+        object_rows.record(self.services.database, "documents", stored, stored.version)
         return int(self.row("select id from rag.ingest_jobs where document_id = %s", document["id"])["id"])
 
     def add(self, content: bytes, file_name: str = "boiler.txt") -> Json:
@@ -137,7 +136,7 @@ class Caller:
         return dict(found)
 
     def row(self, statement: str, *parameters: object) -> Json:
-        """One row, seen as the worker sees the tables."""
+        """One row, read as the worker role."""
         with self.services.database.as_worker() as connection:
             found = connection.execute(statement, parameters).fetchone()
         assert found is not None

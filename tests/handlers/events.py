@@ -1,4 +1,4 @@
-"""What platforms send, from the samples in tests/data/events, and what they do with an answer."""
+"""Events as the platforms send them, from the samples in tests/data/events, and their handling of a response."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+from functions import ingest, retention, storage_event, sweeper, vector_indexes
+from functions.runtime.services import Services
 
 Json = dict[str, Any]
 
@@ -23,19 +28,25 @@ def _read(name: str) -> Json:
 
 
 def load(name: str) -> Json:
-    """A sample of one's own to change."""
+    """A copy of a sample, which the caller may change."""
     return copy.deepcopy(_read(name))
 
 
 @dataclass(frozen=True)
 class Context:
-    """As much of a Lambda context as we use."""
+    """The part of a Lambda context that the handlers read."""
 
     seconds: float = 300.0
     aws_request_id: str = "8f507cfc-xmpl-4697-b07a-ac58fc914c95"
 
     def get_remaining_time_in_millis(self) -> int:
         return int(self.seconds * 1000)
+
+
+def share_services(patch: pytest.MonkeyPatch, services: Services) -> None:
+    """Lets every handler that starts from events find `services` in place of those of the environment."""
+    for module in (ingest, retention, storage_event, sweeper, vector_indexes):
+        patch.setattr(module, "shared_services", lambda: services)
 
 
 def http(
@@ -48,7 +59,7 @@ def http(
     encoded: bool = False,
     sample: str = "http_api",
 ) -> Json:
-    """A request as an API gateway or a Function URL hands it on; bytes and texts are sent as they are."""
+    """A request as an API gateway or a Function URL passes it on; a body of type str is sent unchanged."""
     event = load(sample)
     event["rawPath"] = event["requestContext"]["http"]["path"] = path
     event["requestContext"]["http"]["method"] = method
@@ -64,7 +75,7 @@ def http(
 
 @dataclass(frozen=True)
 class Answer:
-    """What the caller of the gateway gets."""
+    """The response that the caller of the gateway receives."""
 
     status: int
     headers: Json
@@ -82,7 +93,7 @@ class Answer:
 
 
 def invoke(module: str, event: Json, seconds: float = 300.0) -> Any:
-    """Runs `functions.<module>.handler`, whose answer has to be JSON for the platform to take it."""
+    """Runs `functions.<module>.handler` and checks that its result is JSON, which the platform requires."""
     answer = import_module(f"functions.{module}").handler(event, Context(seconds))
     return json.loads(json.dumps(answer))
 

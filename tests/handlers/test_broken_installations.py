@@ -1,15 +1,15 @@
-"""What is said when the database is down or was never migrated."""
+"""What the functions answer while the database is down or not migrated."""
 
 from __future__ import annotations
 
 import pytest
 
 from functions.adapters.postgres.connection import Database
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from tests.handlers import events
 from tests.handlers.conftest import CRON_SECRET, WEBHOOK_SECRET, Caller
 
-NOWHERE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing"}
+UNREACHABLE = {"DATABASE_URL": "postgresql://nobody@127.0.0.1:1/nothing"}
 LISTS = [
     ("conversations", "/api/rag/conversations"),
     ("documents", "/api/rag/documents"),
@@ -17,11 +17,11 @@ LISTS = [
     ("search", "/api/rag/search?q=anything"),
 ]
 
-nowhere = pytest.mark.parametrize("fresh_services", [NOWHERE], indirect=True, ids=["no-database"])
+without_database = pytest.mark.parametrize("fresh_services", [UNREACHABLE], indirect=True, ids=["no-database"])
 
 
-@nowhere
-def test_without_its_database_it_is_alive_and_says_what_is_missing(fresh_services: Services) -> None:
+@without_database
+def test_without_a_database_health_is_ok_and_readiness_names_the_database(fresh_services: Services) -> None:
     """OPS-4, SEC-6"""
     assert events.send("page", events.http("GET", "/health")).status == 200
     ready = events.send("page", events.http("GET", "/ready"))
@@ -32,9 +32,9 @@ def test_without_its_database_it_is_alive_and_says_what_is_missing(fresh_service
     assert b"127.0.0.1" not in ready.content
 
 
-@nowhere
+@without_database
 @pytest.mark.parametrize(("module", "address"), LISTS, ids=[module for module, _ in LISTS])
-def test_without_its_database_a_request_may_be_sent_again_later(
+def test_without_a_database_a_request_gets_a_503_with_retry_after(
     fresh_services: Services, module: str, address: str
 ) -> None:
     """SEC-6"""
@@ -44,8 +44,8 @@ def test_without_its_database_a_request_may_be_sent_again_later(
     assert answer.headers["retry-after"] == "5"
 
 
-@nowhere
-def test_without_its_database_the_queue_delivers_the_message_again(fresh_services: Services) -> None:
+@without_database
+def test_without_a_database_the_queue_redelivers_the_message(fresh_services: Services) -> None:
     """ING-10"""
     event = events.load("sqs")
     assert events.invoke("ingest", event) == {
@@ -53,8 +53,8 @@ def test_without_its_database_the_queue_delivers_the_message_again(fresh_service
     }
 
 
-@nowhere
-def test_without_its_database_webhook_and_cron_are_told_to_come_back(fresh_services: Services) -> None:
+@without_database
+def test_without_a_database_webhook_and_cron_get_a_503(fresh_services: Services) -> None:
     """SEC-5, SEC-6"""
     bearer, secret = {"authorization": f"Bearer {CRON_SECRET}"}, {"x-webhook-secret": WEBHOOK_SECRET}
     cron = events.http("GET", "/api/cron/retention", headers=bearer)
@@ -64,13 +64,13 @@ def test_without_its_database_webhook_and_cron_are_told_to_come_back(fresh_servi
 
 
 @pytest.mark.parametrize("fresh_services", [{"DATABASE_URL": ""}], indirect=True, ids=["unset"])
-def test_an_installation_that_names_no_database_says_which_variable(fresh_services: Services) -> None:
+def test_readiness_names_the_variable_when_no_database_is_configured(fresh_services: Services) -> None:
     """FIX-7"""
     ready = events.send("page", events.http("GET", "/ready"))
     assert ready.json["checks"]["database"] == {"ok": False, "detail": "DATABASE_URL is not set."}
 
 
-def test_a_database_that_was_never_migrated_is_called_so(
+def test_readiness_reports_an_unmigrated_database(
     empty_database: str, fresh_services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """OPS-4"""

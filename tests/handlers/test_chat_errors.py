@@ -1,4 +1,4 @@
-"""Questions at the limits and beyond them, the events of a stream in their order, and what a failing model leaves."""
+"""Questions at and beyond the limits, the order of the events of a stream, and what is saved when the model fails."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from uuid import uuid4
 
 import pytest
 
-from functions.adapters import openai_connection
-from functions.adapters.openai_api import OpenAIChatModel
-from functions.adapters.openai_connection import Patience
-from functions.runtime import asking
-from functions.runtime.wiring import Services
+from functions.adapters.models import openai_connection
+from functions.adapters.models.openai_chat import OpenAIChatModel
+from functions.adapters.models.openai_connection import Patience
+from functions.runtime import searching
+from functions.runtime.services import Services
 from functions.web import sse
-from tests.fakes.model_server import FakeModelServer, Reply, answer_json, pieces
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
+from tests.support.fakes.model_server import FakeModelServer, Reply, answer_json, pieces
 
-NOWHERE = "00000000-0000-4000-8000-00000000000f"
+UNKNOWN_ID = "00000000-0000-4000-8000-00000000000f"
 FACT = "The boiler burns wood chips in winter. It was built by Marta Olsen in 1931."
 QUESTION = "What does the boiler burn in winter?"
 OFF_TOPIC = "Which prince married the dancer of the Bolshoi?"
@@ -29,7 +29,7 @@ QUICK = Patience(attempts=1)
 
 @pytest.fixture(scope="module")
 def reader(services: Services) -> Caller:
-    """Somebody with one document."""
+    """A user with one document."""
     reader = Caller(services)
     reader.add(FACT.encode())
     return reader
@@ -43,7 +43,7 @@ def server() -> Iterator[FakeModelServer]:
 
 @pytest.fixture
 def model(services: Services, server: FakeModelServer, monkeypatch: pytest.MonkeyPatch) -> FakeModelServer:
-    """The model that answers questions from here to the end of the test."""
+    """The model that answers questions until the test ends."""
     chat_model = OpenAIChatModel(model="fake", base_url=server.base_url, patience=QUICK)
     monkeypatch.setitem(vars(services), "chat_model", chat_model)
     server.requests.clear()
@@ -121,7 +121,7 @@ def test_a_question_has_1_to_4000_characters(caller: Caller, query: str) -> None
         pytest.param([QUESTION], id="list"),
     ],
 )
-def test_what_is_no_question_is_refused_and_not_saved(caller: Caller, query: object, streamed: bool) -> None:
+def test_an_invalid_question_is_refused_and_not_saved(caller: Caller, query: object, streamed: bool) -> None:
     """CHAT-1, SEC-6"""
     answer = send(caller, query, stream=streamed)
     assert answer.problem == (400, "invalid_input")
@@ -134,10 +134,10 @@ def test_what_is_no_question_is_refused_and_not_saved(caller: Caller, query: obj
     [
         ({}, "query"),
         ({"query": QUESTION, "question": QUESTION}, "question"),
-        ({"query": QUESTION, "owner_id": NOWHERE}, "owner_id"),
+        ({"query": QUESTION, "owner_id": UNKNOWN_ID}, "owner_id"),
         ({"query": QUESTION, "stream": "perhaps"}, "stream"),
         ({"query": QUESTION, "scope": "notebook"}, "scope"),
-        ({"query": QUESTION, "scope": "library", "note_id": NOWHERE}, "scope"),
+        ({"query": QUESTION, "scope": "library", "note_id": UNKNOWN_ID}, "scope"),
         ({"query": QUESTION, "filters": []}, "filters"),
         ({"query": QUESTION, "conversation_id": "mine"}, "conversation_id"),
         ([], "body"),
@@ -156,7 +156,7 @@ def test_a_body_that_cannot_be_read_names_the_field_at_fault(caller: Caller, bod
     assert count_messages(caller) == 0
 
 
-def test_every_field_is_taken_in_camel_case_too(reader: Caller) -> None:
+def test_every_field_is_also_accepted_in_camel_case(reader: Caller) -> None:
     """CHAT-1"""
     first = send(reader).json
     again = send(reader, conversationId=first["conversation_id"], filters={"fileType": "txt"}).json
@@ -167,7 +167,7 @@ def test_every_field_is_taken_in_camel_case_too(reader: Caller) -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["json", "stream"])
-def test_a_conversation_that_is_not_there_or_not_ones_own_is_not_found(
+def test_an_unknown_or_foreign_conversation_is_not_found(
     services: Services, caller: Caller, reader: Caller, streamed: bool
 ) -> None:
     """CHAT-1, SEC-3"""
@@ -183,7 +183,7 @@ def test_a_conversation_that_is_not_there_or_not_ones_own_is_not_found(
 # The answer
 
 
-def test_the_body_of_an_answer_has_all_that_is_promised(reader: Caller) -> None:
+def test_the_body_of_an_answer_has_every_documented_field(reader: Caller) -> None:
     """CHAT-1, CHAT-5"""
     given = send(reader).json
     assert set(given) == {
@@ -199,7 +199,7 @@ def test_the_body_of_an_answer_has_all_that_is_promised(reader: Caller) -> None:
         "search_query",
     }
     assert [set(section) for section in given["sections"]] == [
-        {"text", "source_ids", "citations", "unsupported_numbers"}
+        {"text", "segment_ids", "source_ids", "citations", "unsupported_numbers"}
     ]
     (source,) = given["sources"]
     assert {
@@ -221,7 +221,7 @@ def test_the_body_of_an_answer_has_all_that_is_promised(reader: Caller) -> None:
     assert given["usage"]["completion_tokens"] is None
 
 
-def test_a_message_keeps_what_its_answer_said(reader: Caller, model: FakeModelServer) -> None:
+def test_a_saved_message_equals_its_answer(reader: Caller, model: FakeModelServer) -> None:
     """CHAT-11"""
     given = send(reader).json
     asked, kept = messages(reader, given["conversation_id"])
@@ -232,7 +232,7 @@ def test_a_message_keeps_what_its_answer_said(reader: Caller, model: FakeModelSe
     assert (asked["sections"], asked["sources"], asked["status"], asked["usage"]) == ([], [], "complete", None)
 
 
-def test_a_model_that_wrote_nothing_usable_is_paid_all_the_same(reader: Caller, model: FakeModelServer) -> None:
+def test_the_tokens_of_an_unusable_answer_are_counted(reader: Caller, model: FakeModelServer) -> None:
     """CHAT-6, OPS-3"""
     model.script(Reply(["{}"]))
     given = send(reader).json
@@ -241,7 +241,7 @@ def test_a_model_that_wrote_nothing_usable_is_paid_all_the_same(reader: Caller, 
     assert messages(reader, given["conversation_id"])[1]["usage"] == given["usage"]
 
 
-def test_the_model_is_told_the_last_turns_and_no_more(reader: Caller, model: FakeModelServer) -> None:
+def test_the_model_gets_the_last_turns_only(reader: Caller, model: FakeModelServer) -> None:
     """CHAT-7"""
     conversation: Json = {}
     for n in range(5):
@@ -256,7 +256,7 @@ def test_the_model_is_told_the_last_turns_and_no_more(reader: Caller, model: Fak
 # The stream
 
 
-def test_a_stream_is_the_scope_then_texts_then_the_whole_answer(reader: Caller) -> None:
+def test_a_stream_is_the_scope_then_the_texts_then_the_whole_answer(reader: Caller) -> None:
     """CHAT-2"""
     whole = send(reader).json
     meta, *texts, done = stream(reader)
@@ -277,7 +277,7 @@ def test_a_guard_answer_streams_the_same_way(caller: Caller, model: FakeModelSer
     assert messages(caller, done["conversation_id"])[1]["content"] == text["text"]
 
 
-def test_silence_is_filled_with_pings(reader: Caller, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_stream_sends_pings(reader: Caller, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """CHAT-2"""
     assert sse.PING_SECONDS == 15.0
     monkeypatch.setattr(sse, "PING_SECONDS", 0.05)
@@ -297,7 +297,7 @@ EMOJI = answer_json(("The boiler burns wood chips 😀 in winter.", []))
         pytest.param(pieces(json.dumps(json.loads(EMOJI)), 1), id="escapes-in-pieces"),
     ],
 )
-def test_an_emoji_whose_halves_come_apart_is_shown_whole(
+def test_an_emoji_split_over_two_pieces_is_streamed_whole(
     reader: Caller, model: FakeModelServer, written: list[str]
 ) -> None:
     """CHAT-2"""
@@ -308,7 +308,7 @@ def test_an_emoji_whose_halves_come_apart_is_shown_whole(
 
 
 @pytest.mark.parametrize("ending", ["cut", "silent", "error"])
-def test_an_error_in_the_middle_is_the_last_event_and_what_came_is_kept(
+def test_an_error_in_mid_stream_is_the_last_event_and_the_text_so_far_is_kept(
     reader: Caller, model: FakeModelServer, ending: Any
 ) -> None:
     """CHAT-2"""
@@ -333,7 +333,7 @@ def test_an_error_in_the_middle_is_the_last_event_and_what_came_is_kept(
     ],
     ids=["key", "limit", "fault", "html"],
 )
-def test_a_model_that_says_nothing_is_an_error_and_the_question_is_kept(
+def test_a_silent_model_is_an_error_and_the_question_is_kept(
     reader: Caller, model: FakeModelServer, reply: Reply, status: int, code: str, streamed: bool
 ) -> None:
     """CHAT-2, SEC-6"""
@@ -349,10 +349,10 @@ def test_a_model_that_says_nothing_is_an_error_and_the_question_is_kept(
     assert [message["content"] for message in messages(reader, conversation_id)] == [QUESTION]
 
 
-def test_a_model_that_only_sends_comments_is_too_slow(
+def test_a_model_that_only_sends_comments_times_out(
     reader: Caller, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """CHAT-2: they keep a connection open, not a reader."""
+    """CHAT-2: comments keep the connection open but are no text for the reader."""
     monkeypatch.setattr(openai_connection, "COMMENT_SECONDS", 0.2)
     model.script(Reply(["late"], comments=50, delay=0.05))
     refused = send(reader)
@@ -360,22 +360,22 @@ def test_a_model_that_only_sends_comments_is_too_slow(
     assert "too slow" in refused.json["detail"]
 
 
-def test_a_fault_of_ours_in_a_stream_is_told_without_details(
+def test_an_internal_error_in_a_stream_is_reported_without_details(
     reader: Caller, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CHAT-2, SEC-6"""
-    monkeypatch.setattr(asking, "retrieve", lambda *_: 1 / 0)
+    monkeypatch.setattr(searching, "retrieve", lambda *_: 1 / 0)
     meta, error = stream(reader)
     assert list(meta) == ["meta"]
     assert error["error"]["status"] == 500
     assert "division" not in json.dumps(error)
 
 
-# The door
+# Access
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
-def test_a_question_is_posted(caller: Caller, method: str) -> None:
+def test_only_post_is_allowed(caller: Caller, method: str) -> None:
     """SEC-6"""
     assert caller.call("chat", method, "/api/rag/chat").problem == (405, "method_not_allowed")
 
@@ -387,7 +387,7 @@ def test_a_body_of_more_than_a_megabyte_is_refused(caller: Caller, size: int) ->
 
 
 @pytest.mark.parametrize("token", ["", "Bearer", "Bearer nonsense", "Basic YTpi"])
-def test_nobody_asks_without_a_token(services: Services, token: str) -> None:
+def test_a_question_without_a_token_is_refused(services: Services, token: str) -> None:
     """SEC-1"""
     event = events.http("POST", "/api/rag/chat", {"query": QUESTION}, headers={"authorization": token})
     assert events.send("chat", event).problem == (401, "not_signed_in")

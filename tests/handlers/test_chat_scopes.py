@@ -1,4 +1,4 @@
-"""What a question is asked of: every scope that can be named or follows from the conversation, and every wrong one."""
+"""The scope of a question: every scope that a request can name or a conversation implies, and every invalid one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
 
@@ -16,7 +16,7 @@ QUESTION = "What does the boiler burn in winter?"
 
 
 class Shelf:
-    """Somebody's library: in each place one source that answers the question; `ids` by name, of all that there is."""
+    """A user's library with one source in each place that answers the question; `ids` maps names to ids."""
 
     def __init__(self, services: Services) -> None:
         self.owner = Caller(services)
@@ -52,8 +52,8 @@ class Shelf:
         assert created.status == 201, created.content
         return str(created.json["id"])
 
-    def fill(self, fields: Json) -> Json:
-        """The fields with ids in place of names."""
+    def with_ids(self, fields: Json) -> Json:
+        """The fields with each name replaced by its id."""
         return {
             key: [self.ids.get(name, name) for name in value]
             if isinstance(value, list)
@@ -64,7 +64,7 @@ class Shelf:
         }
 
     def names(self, answer: Json) -> set[str]:
-        """What an answer cites, by the names of `ids`."""
+        """The sources that an answer cites, by their names in `ids`."""
         by_id = {document_id: name for name, document_id in self.ids.items()}
         return {by_id[source["document_id"]] for source in answer["sources"]}
 
@@ -98,7 +98,7 @@ EVERYTHING = {"library.txt", "in_notebook.txt", "note", "attached.txt"}
 
 
 def name_case(value: object) -> str:
-    """Short, and the same in every process: the words of a set come in no order."""
+    """A short id that is the same in every process, unlike the order of a set."""
     return (" ".join(sorted(value)) if isinstance(value, set | frozenset) else str(value))[:60]
 
 
@@ -125,11 +125,11 @@ def name_case(value: object) -> str:
     ],
     ids=name_case,
 )
-def test_each_scope_is_what_is_searched_and_is_said(
+def test_each_scope_is_searched_and_reported(
     shelf: Shelf, fields: Json, kind: str, cited: set[str], streamed: bool
 ) -> None:
     """CHAT-1, CHAT-3, LIB-2"""
-    answer = send(shelf.owner, stream=streamed, **shelf.fill(fields))
+    answer = send(shelf.owner, stream=streamed, **shelf.with_ids(fields))
     assert answer.status == 200, answer.content
     given = read_events(answer)[-1] if streamed else answer.json
     assert (given["scope"]["kind"], shelf.names(given)) == (kind, cited)
@@ -140,7 +140,7 @@ def read_events(answer: Answer) -> list[Json]:
     return [json.loads(line.removeprefix("data: ")) for line in answer.content.decode().split("\n\n") if line]
 
 
-def test_a_scope_names_the_ids_it_was_given_once_each(shelf: Shelf) -> None:
+def test_a_scope_lists_each_given_id_once(shelf: Shelf) -> None:
     """CHAT-3"""
     one, other = shelf.ids["library.txt"], shelf.ids["attached.txt"]
     given = ask(shelf.owner, document_ids=[one, other, one.upper()], filters={"lang": "en"})
@@ -168,13 +168,13 @@ WRONG = [
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["json", "stream"])
 @pytest.mark.parametrize(("fields", "status", "code", "words"), WRONG, ids=name_case)
-def test_a_wrong_scope_is_refused_by_name_and_nothing_is_saved(
+def test_an_invalid_scope_is_refused_by_name_and_nothing_is_saved(
     shelf: Shelf, fields: Json, status: int, code: str, words: str, streamed: bool
 ) -> None:
     """CHAT-3, SEC-3, SEC-6"""
     before = count_conversations(shelf.owner)
     nowhere = {"nowhere": str(uuid4())}
-    filled = shelf.fill(fields)
+    filled = shelf.with_ids(fields)
     if isinstance(filled.get("document_ids"), list):
         filled["document_ids"] = [nowhere.get(name, name) for name in filled["document_ids"]]
     answer = send(shelf.owner, stream=streamed, **filled)
@@ -191,10 +191,10 @@ def test_a_wrong_scope_is_refused_by_name_and_nothing_is_saved(
     ],
     ids=["note", "attachments"],
 )
-def test_what_is_in_the_trash_is_said_to_be_there(shelf: Shelf, fields: Json, words: str) -> None:
+def test_asking_about_trashed_content_returns_409(shelf: Shelf, fields: Json, words: str) -> None:
     """CHAT-3, LIB-2"""
     before = count_conversations(shelf.owner)
-    answer = send(shelf.owner, **shelf.fill(fields))
+    answer = send(shelf.owner, **shelf.with_ids(fields))
     assert answer.problem == (409, "conflict")
     assert words in answer.json["detail"]
     assert count_conversations(shelf.owner) == before
@@ -203,7 +203,7 @@ def test_what_is_in_the_trash_is_said_to_be_there(shelf: Shelf, fields: Json, wo
 # Conversations
 
 
-def test_a_conversation_about_a_note_says_so_when_the_note_is_put_away(services: Services, caller: Caller) -> None:
+def test_a_conversation_about_a_trashed_note_returns_409(services: Services, caller: Caller) -> None:
     """CHAT-3, LIB-2"""
     services.index_notes_with(lambda job_id: services.make_worker().ingest_next(job_id))
     note = caller.call("notebooks", "POST", "/api/rag/notes", {"title": "N", "content": _fact("coal")}).json["id"]
@@ -227,17 +227,17 @@ def test_a_conversation_about_a_note_says_so_when_the_note_is_put_away(services:
     ],
     ids=["notebook", "note", "documents", "library"],
 )
-def test_later_questions_are_asked_of_what_the_conversation_began_with(
+def test_later_questions_keep_the_first_scope_of_the_conversation(
     shelf: Shelf, begun_with: Json, kind: str, cited: set[str]
 ) -> None:
-    """CHAT-3: ids named with one question are of that question alone."""
-    first = ask(shelf.owner, **shelf.fill(begun_with))
+    """CHAT-3: ids given with one question apply to that question only."""
+    first = ask(shelf.owner, **shelf.with_ids(begun_with))
     later = ask(shelf.owner, conversationId=first["conversation_id"])
     assert (later["conversation_id"], later["scope"]["kind"]) == (first["conversation_id"], kind)
     assert shelf.names(later) == cited
 
 
-def test_explicit_ids_go_before_attached_ones_and_these_before_the_notebook(shelf: Shelf) -> None:
+def test_explicit_ids_override_attached_documents_which_override_the_notebook(shelf: Shelf) -> None:
     """CHAT-3"""
     first = ask(shelf.owner, notebook_id=shelf.ids["notebook"])
     address = f"/api/rag/conversations/{first['conversation_id']}/documents"
@@ -250,11 +250,11 @@ def test_explicit_ids_go_before_attached_ones_and_these_before_the_notebook(shel
         ({"document_ids": ["in_notebook.txt"]}, "documents", {"in_notebook.txt"}),
         ({"scope": "library"}, "library", EVERYTHING),
     ):
-        given = ask(shelf.owner, **conversation, **shelf.fill(fields))
+        given = ask(shelf.owner, **conversation, **shelf.with_ids(fields))
         assert (given["scope"]["kind"], shelf.names(given)) == (kind, cited)
 
 
-def test_a_conversation_whose_documents_are_all_put_away_says_so(caller: Caller) -> None:
+def test_a_conversation_whose_documents_are_all_trashed_returns_409(caller: Caller) -> None:
     """CHAT-3, LIB-2"""
     note = caller.call("notebooks", "POST", "/api/rag/notes", {"title": "Empty"}).json["id"]
     attached = caller.add(_fact("straw").encode())["id"]
@@ -267,7 +267,7 @@ def test_a_conversation_whose_documents_are_all_put_away_says_so(caller: Caller)
     assert send(caller, conversation_id=first["conversation_id"]).problem == (409, "conflict")
 
 
-def test_a_document_that_was_replaced_or_is_a_duplicate_means_the_one_that_answers_for_it(caller: Caller) -> None:
+def test_the_id_of_a_replaced_or_duplicate_document_means_its_current_document(caller: Caller) -> None:
     """CHAT-3, LIB-5"""
     older = caller.add(_fact("wood").encode(), "boiler.txt")["id"]
     newer = caller.add(_fact("peat").encode(), "boiler.txt")["id"]
@@ -278,7 +278,7 @@ def test_a_document_that_was_replaced_or_is_a_duplicate_means_the_one_that_answe
         assert [source["document_id"] for source in given["sources"]] == [newer]
 
 
-def test_a_conversation_whose_documents_are_deleted_is_about_the_whole_library(caller: Caller) -> None:
+def test_a_conversation_whose_documents_are_deleted_searches_the_whole_library(caller: Caller) -> None:
     """CHAT-3, LIB-8"""
     gone, kept = caller.add(_fact("wood").encode(), "a.txt")["id"], caller.add(_fact("peat").encode(), "b.txt")["id"]
     first = ask(caller)
@@ -290,8 +290,8 @@ def test_a_conversation_whose_documents_are_deleted_is_about_the_whole_library(c
 
 
 @pytest.mark.parametrize("name", ["notebook", "note"])
-def test_a_conversation_outlives_the_place_it_was_about(caller: Caller, name: str) -> None:
-    """CHAT-3: then it is about the whole library."""
+def test_a_conversation_survives_the_deletion_of_its_notebook_or_note(caller: Caller, name: str) -> None:
+    """CHAT-3: it then searches the whole library."""
     caller.add(_fact("wood").encode())
     made = caller.call("notebooks", "POST", f"/api/rag/{name}s", {"title": "Gone"}).json["id"]
     first = ask(caller, **{f"{name}_id": made})
@@ -320,9 +320,9 @@ def complete(caller: Caller, asked: Any) -> Answer:
     ],
     ids=name_case,
 )
-def test_a_completion_is_asked_of_the_same_scopes(shelf: Shelf, asked: Any, kind: str, cited: set[str]) -> None:
+def test_a_completion_accepts_the_same_scopes(shelf: Shelf, asked: Any, kind: str, cited: set[str]) -> None:
     """CHAT-3, CHAT-10"""
-    answer = complete(shelf.owner, None if asked is None else shelf.fill(asked))
+    answer = complete(shelf.owner, None if asked is None else shelf.with_ids(asked))
     assert answer.status == 200, answer.content
     assert (answer.json["ibid"]["scope"]["kind"], shelf.names(answer.json["ibid"])) == (kind, cited)
 
@@ -339,9 +339,11 @@ def test_a_completion_is_asked_of_the_same_scopes(shelf: Shelf, asked: Any, kind
     ],
     ids=name_case,
 )
-def test_a_completion_of_a_wrong_scope_is_refused_in_openais_form(shelf: Shelf, asked: Any, status: int) -> None:
+def test_a_completion_with_an_invalid_scope_gets_an_error_in_openais_form(
+    shelf: Shelf, asked: Any, status: int
+) -> None:
     """CHAT-10, SEC-3"""
-    answer = complete(shelf.owner, shelf.fill(asked) if isinstance(asked, dict) else asked)
+    answer = complete(shelf.owner, shelf.with_ids(asked) if isinstance(asked, dict) else asked)
     assert (answer.status, answer.json["error"]["type"]) == (status, "invalid_request_error")
 
 
@@ -358,16 +360,16 @@ def test_a_completion_of_a_wrong_scope_is_refused_in_openais_form(shelf: Shelf, 
     ],
     ids=json.dumps,
 )
-def test_what_still_waits_is_named_where_it_would_be_searched(shelf: Shelf, asked: Json, is_named: bool) -> None:
+def test_a_waiting_document_is_named_when_it_is_in_scope(shelf: Shelf, asked: Json, is_named: bool) -> None:
     waiting = shelf.owner.announce("waiting.txt")
     shelf.owner.store(waiting, b"The zeppelin crossed the ocean.")
-    question = {"query": "Who won the chess championship of 1972?"} | shelf.fill(asked)
+    question = {"query": "Who won the chess championship of 1972?"} | shelf.with_ids(asked)
     answer = shelf.owner.call("chat", "POST", "/api/rag/chat", question)
     shelf.owner.call("documents", "DELETE", f"/api/rag/documents/{waiting['id']}")
     assert (answer.status, "waiting.txt" in answer.json["answer"]) == (200, is_named)
 
 
-def test_what_waits_in_the_trash_is_not_named(shelf: Shelf) -> None:
+def test_a_waiting_document_in_the_trash_is_not_named(shelf: Shelf) -> None:
     note = shelf.create("notes", title="To be trashed", content="Nothing of note.")
     waiting = shelf.owner.announce("binned.txt")
     shelf.owner.store(waiting, b"The zeppelin crossed the ocean.")

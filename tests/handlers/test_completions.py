@@ -1,4 +1,4 @@
-"""OpenAI's protocol through the gateway's events: the function that answers chats answers it, too."""
+"""OpenAI's protocol through the gateway's events, which the chat function answers as well."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 
@@ -19,7 +19,7 @@ def complete(caller: Caller, **fields: Any) -> events.Answer:
     return caller.call("chat", "POST", "/v1/chat/completions", body)
 
 
-def test_a_completion_comes_through_the_gateway(caller: Caller) -> None:
+def test_a_completion_passes_through_the_gateway(caller: Caller) -> None:
     """CHAT-10"""
     document = caller.add(FACT.encode())
     answer = complete(caller, ibid={"document_ids": [document["id"]], "list_sources": False})
@@ -29,14 +29,14 @@ def test_a_completion_comes_through_the_gateway(caller: Caller) -> None:
     assert caller.row("select count(*) as n from rag.conversations where owner_id = %s", caller.user.id) == {"n": 0}
 
 
-def test_a_stream_comes_through_the_gateway_in_one_piece(caller: Caller) -> None:
+def test_a_stream_passes_through_the_gateway_in_one_piece(caller: Caller) -> None:
     caller.add(FACT.encode())
     answer = complete(caller, stream=True)
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert answer.content.decode().endswith("data: [DONE]\n\n")
 
 
-def test_the_models_come_through_the_gateway(caller: Caller) -> None:
+def test_the_list_of_models_passes_through_the_gateway(caller: Caller) -> None:
     """CHAT-10"""
     listed = caller.call("chat", "GET", "/v1/models").json
     assert (listed["object"], [model["id"] for model in listed["data"]]) == ("list", ["ibid"])
@@ -46,7 +46,7 @@ def test_the_models_come_through_the_gateway(caller: Caller) -> None:
 
 
 @pytest.mark.parametrize(("method", "path"), [("POST", "chat/completions"), ("GET", "models"), ("GET", "models/ibid")])
-def test_nobody_gets_in_without_a_token(services: Services, method: str, path: str) -> None:
+def test_a_request_without_a_token_is_refused(services: Services, method: str, path: str) -> None:
     """SEC-1"""
     answer = events.send("chat", events.http(method, f"/v1/{path}"))
     assert (answer.status, answer.json["error"]["code"]) == (401, "not_signed_in")

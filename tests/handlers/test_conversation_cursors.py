@@ -1,4 +1,4 @@
-"""Lists of conversations and messages page by page; renaming, deleting, attaching, exporting, keeping: their limits."""
+"""Paging through conversations and messages, and the limits of renaming, deleting, attaching, exporting and keeping."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from uuid import uuid4
 
 import pytest
 
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
 
-NOWHERE = "00000000-0000-4000-8000-00000000000f"
+UNKNOWN_ID = "00000000-0000-4000-8000-00000000000f"
 FACT = "The boiler burns wood chips in winter."
 QUESTION = "What does the boiler burn in winter?"
 LIST = "/api/rag/conversations"
@@ -36,7 +36,7 @@ def page(caller: Caller, path: str = LIST, **params: Any) -> Json:
 
 
 def read_all(caller: Caller, path: str, limit: int) -> list[list[Json]]:
-    """The pages of a list."""
+    """All pages of a list."""
     pages = [page(caller, path, limit=limit)]
     while cursor := pages[-1]["next_cursor"]:
         pages.append(page(caller, path, limit=limit, cursor=cursor))
@@ -49,7 +49,7 @@ def encode(*values: object) -> str:
 
 @pytest.fixture(scope="module")
 def talker(services: Services) -> tuple[Caller, list[str]]:
-    """Somebody with five conversations, the first of which has three turns and was used last; ids, last used first."""
+    """A user with five conversations and their ids, last used first; the first has three turns."""
     talker = Caller(services)
     ids = [ask(talker, f"Question {n}?")["conversation_id"] for n in range(5)]
     for n in range(2):
@@ -61,7 +61,7 @@ def talker(services: Services) -> tuple[Caller, list[str]]:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 4, 5, 6, 100])
-def test_conversations_come_last_used_first_each_once(talker: tuple[Caller, list[str]], limit: int) -> None:
+def test_conversations_are_listed_last_used_first_and_once_each(talker: tuple[Caller, list[str]], limit: int) -> None:
     """CHAT-11"""
     person, ids = talker
     pages = read_all(person, LIST, limit)
@@ -70,7 +70,7 @@ def test_conversations_come_last_used_first_each_once(talker: tuple[Caller, list
     assert pages[-1]
 
 
-def test_a_page_has_30_conversations_unless_said(services: Services) -> None:
+def test_a_page_has_30_conversations_by_default(services: Services) -> None:
     """CHAT-11"""
     person = Caller(services)
     person.row(
@@ -82,25 +82,25 @@ def test_a_page_has_30_conversations_unless_said(services: Services) -> None:
     assert [len(items) for items in read_all(person, LIST, 100)] == [100, 1]
 
 
-def test_an_empty_list_is_a_page(caller: Caller) -> None:
+def test_an_empty_list_is_one_empty_page(caller: Caller) -> None:
     """CHAT-11"""
     assert page(caller) == {"items": [], "next_cursor": None}
 
 
-def test_conversations_that_change_meanwhile_are_not_lost(caller: Caller) -> None:
-    """CHAT-11: one that is used moves to the top, where the next look finds it; the others come all the same."""
+def test_conversations_that_change_while_paging_are_not_lost(caller: Caller) -> None:
+    """CHAT-11: a conversation in use moves to the top, where the next listing finds it; the others still follow."""
     ids = [ask(caller, f"Question {n}?")["conversation_id"] for n in range(5)]
     first = page(caller, limit=2)
     ask(caller, "And?", conversation_id=ids[0])
     assert call(caller, "DELETE", f"{LIST}/{ids[1]}").status == 204
-    assert call(caller, "DELETE", f"{LIST}/{ids[3]}").status == 204  # the one that the cursor names
+    assert call(caller, "DELETE", f"{LIST}/{ids[3]}").status == 204  # the conversation that the cursor names
     added = ask(caller, "New?")["conversation_id"]
     rest = page(caller, limit=2, cursor=first["next_cursor"])
     assert [item["id"] for item in first["items"] + rest["items"]] == [ids[4], ids[3], ids[2]]
     assert [item["id"] for item in page(caller)["items"]] == [added, ids[0], ids[4], ids[2]]
 
 
-def test_renaming_leaves_a_conversation_where_it_is(caller: Caller) -> None:
+def test_renaming_does_not_reorder_conversations(caller: Caller) -> None:
     """CHAT-11: `updated_at` is when it was last used."""
     ids = [ask(caller, f"Question {n}?")["conversation_id"] for n in range(2)]
     assert call(caller, "PATCH", f"{LIST}/{ids[0]}", {"title": "Renamed"}).status == 200
@@ -111,7 +111,7 @@ def test_renaming_leaves_a_conversation_where_it_is(caller: Caller) -> None:
 
 
 @pytest.mark.parametrize("limit", [1, 2, 5, 6, 100])
-def test_messages_come_oldest_first_each_once(talker: tuple[Caller, list[str]], limit: int) -> None:
+def test_messages_are_listed_oldest_first_and_once_each(talker: tuple[Caller, list[str]], limit: int) -> None:
     """CHAT-11"""
     person, ids = talker
     items = [item for found in read_all(person, f"{LIST}/{ids[0]}/messages", limit) for item in found]
@@ -119,7 +119,7 @@ def test_messages_come_oldest_first_each_once(talker: tuple[Caller, list[str]], 
     assert [item["content"] for item in items[::2]] == ["Question 0?", "Later 0?", "Later 1?"]
 
 
-def test_messages_that_come_meanwhile_are_on_the_last_page(caller: Caller) -> None:
+def test_messages_added_while_paging_are_on_the_last_page(caller: Caller) -> None:
     """CHAT-11"""
     conversation_id = ask(caller, "First?")["conversation_id"]
     address = f"{LIST}/{conversation_id}/messages"
@@ -130,7 +130,7 @@ def test_messages_that_come_meanwhile_are_on_the_last_page(caller: Caller) -> No
     assert rest["next_cursor"] is None
 
 
-# Limits and cursors that are none
+# Limits and invalid cursors
 
 
 @pytest.mark.parametrize("path", [LIST, f"{LIST}/{{}}/messages"], ids=["conversations", "messages"])
@@ -160,7 +160,7 @@ def test_a_page_has_1_to_100_items(talker: tuple[Caller, list[str]], path: str, 
         pytest.param("x" * 501, id="501-characters"),
     ],
 )
-def test_a_cursor_that_is_none_is_refused(talker: tuple[Caller, list[str]], path: str, cursor: str) -> None:
+def test_an_invalid_cursor_is_refused(talker: tuple[Caller, list[str]], path: str, cursor: str) -> None:
     """CHAT-11, SEC-6"""
     person, ids = talker
     answer = call(person, "GET", path.format(ids[0]), query=f"cursor={cursor}")
@@ -177,7 +177,7 @@ def test_a_cursor_of_another_list_is_refused(talker: tuple[Caller, list[str]]) -
         assert call(person, "GET", path, query=f"cursor={cursor}").problem == (400, "invalid_input")
 
 
-def test_a_cursor_of_somebody_else_shows_nothing_of_theirs(talker: tuple[Caller, list[str]], caller: Caller) -> None:
+def test_another_users_cursor_shows_none_of_their_data(talker: tuple[Caller, list[str]], caller: Caller) -> None:
     """SEC-2"""
     cursor = page(talker[0], limit=1)["next_cursor"]
     assert page(caller, cursor=cursor) == {"items": [], "next_cursor": None}
@@ -197,7 +197,7 @@ def test_a_cursor_of_somebody_else_shows_nothing_of_theirs(talker: tuple[Caller,
     ],
     ids=["255", "unicode", "255-and-spaces", "any-script", "one-sign"],
 )
-def test_a_title_is_kept_as_it_is_sent(talker: tuple[Caller, list[str]], sent: str, kept: str) -> None:
+def test_a_title_is_stored_as_sent(talker: tuple[Caller, list[str]], sent: str, kept: str) -> None:
     """CHAT-11"""
     person, ids = talker
     answer = call(person, "PATCH", f"{LIST}/{ids[-1]}", {"title": sent})
@@ -216,12 +216,12 @@ def test_a_title_is_kept_as_it_is_sent(talker: tuple[Caller, list[str]], sent: s
         {"title": None},
         {"title": 7},
         {},
-        {"title": "a", "owner_id": NOWHERE},
+        {"title": "a", "owner_id": UNKNOWN_ID},
         [],
     ],
     ids=["256", "empty", "blank", "zero-width", "nul", "null", "number", "nothing", "more", "list"],
 )
-def test_a_title_that_is_none_changes_nothing(talker: tuple[Caller, list[str]], body: Any) -> None:
+def test_an_invalid_title_changes_nothing(talker: tuple[Caller, list[str]], body: Any) -> None:
     """CHAT-11"""
     person, ids = talker
     before = page(person)
@@ -232,7 +232,7 @@ def test_a_title_that_is_none_changes_nothing(talker: tuple[Caller, list[str]], 
 # Deleting
 
 
-def test_a_deleted_conversation_takes_its_messages_along_and_leaves_its_documents(caller: Caller) -> None:
+def test_deleting_a_conversation_deletes_its_messages_and_keeps_its_documents(caller: Caller) -> None:
     """CHAT-11"""
     document = caller.add(FACT.encode())["id"]
     conversation_id = ask(caller)["conversation_id"]
@@ -258,14 +258,14 @@ NEEDED: dict[tuple[str, str], Any] = {
     ("GET", "/documents"): None,
     ("PUT", "/documents"): {"document_ids": []},
     ("POST", "/documents"): {"document_ids": []},
-    ("DELETE", f"/documents/{NOWHERE}"): None,
+    ("DELETE", f"/documents/{UNKNOWN_ID}"): None,
     ("GET", "/export"): None,
-    ("POST", f"/messages/{NOWHERE}/note"): {},
+    ("POST", f"/messages/{UNKNOWN_ID}/note"): {},
 }
 
 
 @pytest.mark.parametrize(("method", "path"), NEEDED, ids=lambda value: value[:20])
-def test_a_conversation_that_is_foreign_deleted_or_no_id_is_not_found(
+def test_a_foreign_deleted_or_malformed_conversation_id_is_not_found(
     services: Services, caller: Caller, method: str, path: str
 ) -> None:
     """CHAT-11, SEC-3"""
@@ -279,7 +279,7 @@ def test_a_conversation_that_is_foreign_deleted_or_no_id_is_not_found(
 # Attached documents
 
 
-def test_a_hundred_documents_can_be_attached_at_once_and_no_more(caller: Caller) -> None:
+def test_at_most_a_hundred_documents_can_be_attached_at_once(caller: Caller) -> None:
     """CHAT-11"""
     ids = [str(uuid4()) for _ in range(101)]
     caller.row(
@@ -316,7 +316,7 @@ def test_a_hundred_documents_can_be_attached_at_once_and_no_more(caller: Caller)
     ids=str,
 )
 @pytest.mark.parametrize("method", ["PUT", "POST"])
-def test_what_is_no_list_of_documents_is_refused(caller: Caller, method: str, body: Json, key: str) -> None:
+def test_an_invalid_list_of_documents_is_refused(caller: Caller, method: str, body: Json, key: str) -> None:
     """CHAT-11, SEC-6"""
     address = f"{LIST}/{ask(caller)['conversation_id']}/documents"
     answer = call(caller, method, address, body)
@@ -327,7 +327,7 @@ def test_what_is_no_list_of_documents_is_refused(caller: Caller, method: str, bo
 # Exports
 
 
-def test_a_conversation_without_messages_is_exported_with_its_title_alone(caller: Caller) -> None:
+def test_the_export_of_an_empty_conversation_is_its_title(caller: Caller) -> None:
     """CHAT-11"""
     made = caller.row(
         "insert into rag.conversations (owner_id, title) values (%s, 'Nothing yet') returning id", caller.user.id
@@ -338,7 +338,7 @@ def test_a_conversation_without_messages_is_exported_with_its_title_alone(caller
     assert "##" not in answer.content.decode()
 
 
-def test_an_interrupted_and_a_missing_answer_are_told_in_an_export(caller: Caller) -> None:
+def test_an_export_marks_interrupted_and_missing_answers(caller: Caller) -> None:
     """CHAT-2, CHAT-11"""
     caller.add(FACT.encode())
     given = ask(caller)
@@ -376,13 +376,13 @@ def test_an_export_is_in_english_or_french(caller: Caller) -> None:
         ({"title": "x" * 255}, 201),
         ({"title": ""}, 201),
         ({"title": "x" * 256}, 400),
-        ({"notebook_id": NOWHERE}, 404),
+        ({"notebook_id": UNKNOWN_ID}, 404),
         ({"notebook_id": "mine"}, 400),
         ({"content": "Mine."}, 400),
     ],
     ids=str,
 )
-def test_an_answer_is_kept_under_a_title_of_255_characters_in_ones_own_notebook(
+def test_a_kept_answer_needs_a_title_of_at_most_255_characters_and_an_own_notebook(
     caller: Caller, nudges: list[int], body: Json, status: int
 ) -> None:
     """CHAT-12, SEC-3"""

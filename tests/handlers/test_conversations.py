@@ -1,4 +1,4 @@
-"""What a conversation is asked of, and what becomes of it: documents attached, the whole library, exports, notes."""
+"""Conversations: attached documents, questions to the whole library, exports, and answers kept as notes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from uuid import uuid4
 
 import pytest
 
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
 
@@ -23,13 +23,13 @@ def ask(caller: Caller, query: str = QUESTION, **fields: Any) -> Json:
 
 
 def call(caller: Caller, method: str, asked: Json, path: str, body: Any = None, **options: Any) -> Answer:
-    """A request about the conversation of an answer."""
+    """Sends a request about the conversation of an answer."""
     address = f"/api/rag/conversations/{asked['conversation_id']}{path}"
     return caller.call("conversations", method, address, body, **options)
 
 
 def attach(caller: Caller, method: str, asked: Json, *ids: str) -> list[str]:
-    """The ids of what is attached afterwards."""
+    """Attaches documents; returns the ids that are attached afterwards."""
     answer = call(caller, method, asked, "/documents", {"document_ids": list(ids)})
     assert answer.status == 200, answer.content
     return [item["id"] for item in answer.json["items"]]
@@ -42,7 +42,7 @@ def sources(answer: Json) -> set[str]:
 # Attached documents
 
 
-def test_attached_documents_are_all_that_further_questions_are_asked_of(caller: Caller) -> None:
+def test_further_questions_search_the_attached_documents_only(caller: Caller) -> None:
     """CHAT-3, CHAT-11"""
     wood, peat = caller.add(WOOD, "wood.txt")["id"], caller.add(PEAT, "peat.txt")["id"]
     first = ask(caller)
@@ -54,7 +54,7 @@ def test_attached_documents_are_all_that_further_questions_are_asked_of(caller: 
     assert (explicit["scope"], sources(explicit)) == ({"kind": "documents", "document_ids": [wood]}, {wood})
 
 
-def test_attached_documents_go_before_the_notebook_of_the_conversation(caller: Caller) -> None:
+def test_attached_documents_override_the_notebook_of_the_conversation(caller: Caller) -> None:
     """CHAT-3"""
     peat = caller.add(PEAT)["id"]
     notebook = caller.call("notebooks", "POST", "/api/rag/notebooks", {"title": "Heating"}).json["id"]
@@ -81,7 +81,7 @@ def test_documents_are_added_replaced_listed_and_detached(caller: Caller) -> Non
     ]
 
 
-def test_a_duplicate_is_attached_and_detached_as_the_document_that_it_is_one_of(caller: Caller) -> None:
+def test_a_duplicate_is_attached_and_detached_as_its_original_document(caller: Caller) -> None:
     original, twin = caller.add(WOOD)["id"], caller.announce("twin.txt", len(WOOD))
     first = ask(caller)
     attach(caller, "PUT", first, twin["id"])
@@ -130,7 +130,7 @@ def test_no_more_than_100_documents_are_attached(caller: Caller) -> None:
 # The whole library
 
 
-def test_one_question_can_leave_aside_what_its_conversation_is_about(caller: Caller) -> None:
+def test_one_question_can_ignore_the_scope_of_its_conversation(caller: Caller) -> None:
     """CHAT-3"""
     wood, peat = caller.add(WOOD, "wood.txt")["id"], caller.add(PEAT, "peat.txt")["id"]
     first = ask(caller)
@@ -141,14 +141,14 @@ def test_one_question_can_leave_aside_what_its_conversation_is_about(caller: Cal
 
 
 @pytest.mark.parametrize("scope", ["notebook", "", 7])
-def test_no_other_scope_can_be_named(caller: Caller, scope: object) -> None:
+def test_library_is_the_only_scope_name(caller: Caller, scope: object) -> None:
     answer = caller.call("chat", "POST", "/api/rag/chat", {"query": QUESTION, "scope": scope})
     assert answer.problem == (400, "invalid_input")
     assert "'library'" in answer.json["detail"]
 
 
 @pytest.mark.parametrize("field", ["document_ids", "notebook_id", "note_id"])
-def test_the_whole_library_goes_with_no_part_of_it(caller: Caller, field: str) -> None:
+def test_the_library_scope_cannot_be_combined_with_ids(caller: Caller, field: str) -> None:
     part: Any = [str(uuid4())] if field == "document_ids" else str(uuid4())
     answer = caller.call("chat", "POST", "/api/rag/chat", {"query": QUESTION, "scope": "library", field: part})
     assert answer.problem == (400, "invalid_input")
@@ -173,7 +173,7 @@ def test_a_conversation_is_exported_as_a_markdown_file(caller: Caller) -> None:
     assert text.endswith(f"1. **wood\\_\\[1\\].txt**, part 1 (exact)\n\n   > {WOOD.decode()}\n")
 
 
-def test_an_export_says_which_sources_were_replaced_or_deleted(caller: Caller) -> None:
+def test_an_export_marks_replaced_and_deleted_sources(caller: Caller) -> None:
     """CHAT-11, LIB-8"""
     document = caller.add(WOOD)
     asked = ask(caller)
@@ -209,7 +209,7 @@ def test_an_answer_becomes_a_note_that_is_indexed(services: Services, caller: Ca
     assert call(caller, "POST", asked, path, {"title": "Wood"}).json["title"] == "Wood"
 
 
-def test_an_interrupted_answer_can_be_kept_too(caller: Caller) -> None:
+def test_an_interrupted_answer_can_also_be_kept(caller: Caller) -> None:
     """CHAT-12"""
     asked = ask(caller)
     caller.row("update rag.messages set status = 'interrupted' where id = %s returning id", asked["message_id"])

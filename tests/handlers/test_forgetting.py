@@ -1,4 +1,4 @@
-"""The deletion of a person's data: everything of theirs goes, nothing of anybody else's."""
+"""Forgetting a user deletes all of their data and none of anybody else's."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from functions.adapters.storage_local import LocalObjectStore
+from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.core import errors
-from functions.local import forgetting
-from functions.runtime.wiring import Services
+from functions.local import forget_user
+from functions.runtime.services import Services
 from tests.handlers.conftest import Caller
 
 FACT = b"The boiler burns wood chips in winter."
@@ -21,7 +21,7 @@ OWNED = """
 
 
 def fill(services: Services) -> Caller:
-    """Somebody with something in every table that has owners."""
+    """A user with at least one row in every table that has owners."""
     caller = Caller(services, admin=True)
     document = caller.add(FACT)
     notebook = caller.call("notebooks", "POST", "/api/rag/notebooks", {"title": "Heating"}).json
@@ -41,7 +41,7 @@ def count_rows(services: Services, caller: Caller) -> dict[str, int]:
         return {
             table: connection.execute(
                 f"select count(*) as n from rag.{table} where owner_id = %s".encode(), (caller.user.id,)
-            ).fetchone()["n"]
+            ).fetchall()[0]["n"]
             for table in tables
         }
 
@@ -51,57 +51,57 @@ def ada(fresh_services: Services) -> Caller:
     return fill(fresh_services)
 
 
-def test_nothing_is_left_of_a_person_and_everything_of_the_others(ada: Caller, fresh_services: Services) -> None:
+def test_forgetting_deletes_every_row_of_the_user_and_none_of_others(ada: Caller, fresh_services: Services) -> None:
     bob = fill(fresh_services)
     before = count_rows(fresh_services, bob)
     assert {table for table, rows in before.items() if rows == 0} <= {"chunk_translations"}
-    removed = forgetting.forget_user(fresh_services, ada.user.id)
+    removed = forget_user.forget_user(fresh_services, ada.user.id)
     assert set(count_rows(fresh_services, ada).values()) == {0}
     assert count_rows(fresh_services, bob) == before
     assert removed == {"conversations": 1, "documents": 1, "notebooks": 1, "notes": 1, "objects": 1}
 
 
-def test_the_stored_files_are_gone_also_those_that_nobody_knows(ada: Caller, fresh_services: Services) -> None:
+def test_all_stored_files_are_deleted_even_without_a_document(ada: Caller, fresh_services: Services) -> None:
     store = fresh_services.objects
     assert isinstance(store, LocalObjectStore)
     stray = ada.announce("late.txt")
     ada.store(stray, b"came late")
     ada.row("delete from rag.documents where id = %s returning id", stray["id"])
-    assert forgetting.forget_user(fresh_services, ada.user.id)["objects"] == 2
+    assert forget_user.forget_user(fresh_services, ada.user.id)["objects"] == 2
     with fresh_services.database.autocommit() as connection:
         left = connection.execute("select name from storage.objects where name like %s", (f"{ada.user.id}/%",))
         assert left.fetchall() == []
     assert not list((fresh_services.config.home / "storage").rglob(f"*{ada.user.id}*/**/original.*"))
 
 
-def test_the_names_in_the_audit_are_gone_and_its_lines_stay(ada: Caller, fresh_services: Services) -> None:
-    forgetting.forget_user(fresh_services, ada.user.id)
+def test_the_audit_keeps_its_rows_without_the_users_name(ada: Caller, fresh_services: Services) -> None:
+    forget_user.forget_user(fresh_services, ada.user.id)
     lines = ada.row("select count(*) as n, count(changed_by) as named from rag.settings_audit")
     assert lines == {"n": 1, "named": 0}
 
 
-def test_it_works_in_batches_and_may_be_repeated(ada: Caller, fresh_services: Services) -> None:
+def test_forgetting_works_in_batches_and_can_be_repeated(ada: Caller, fresh_services: Services) -> None:
     for n in range(4):
         ada.announce(f"{n}.txt")
-    assert forgetting.forget_user(fresh_services, ada.user.id, batch_size=2)["documents"] == 5
-    assert set(forgetting.forget_user(fresh_services, ada.user.id).values()) == {0}
+    assert forget_user.forget_user(fresh_services, ada.user.id, batch_size=2)["documents"] == 5
+    assert set(forget_user.forget_user(fresh_services, ada.user.id).values()) == {0}
 
 
-def test_duplicates_are_counted_with_the_document_that_answers_for_them(ada: Caller, fresh_services: Services) -> None:
+def test_duplicates_are_counted_with_their_original_document(ada: Caller, fresh_services: Services) -> None:
     worker = fresh_services.make_worker()
     for n in range(3):
         worker.ingest_next(ada.store(ada.announce(f"{n}.txt", len(FACT)), FACT))
-    assert forgetting.forget_user(fresh_services, ada.user.id, batch_size=2)["documents"] == 4
+    assert forget_user.forget_user(fresh_services, ada.user.id, batch_size=2)["documents"] == 4
 
 
-def test_a_worker_in_the_middle_of_a_document_saves_nothing_afterwards(ada: Caller, fresh_services: Services) -> None:
+def test_a_worker_saves_nothing_for_a_user_forgotten_during_ingestion(ada: Caller, fresh_services: Services) -> None:
     job_id = ada.store(ada.announce("new.txt"), b"The chimney was swept in May, and again in September.")
     worker = fresh_services.make_worker()
     download = worker.objects.download
 
     def forget_meanwhile(path: str, target: Path) -> None:
         download(path, target)
-        forgetting.forget_user(fresh_services, ada.user.id)
+        forget_user.forget_user(fresh_services, ada.user.id)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(worker.objects, "download", forget_meanwhile)
@@ -111,14 +111,14 @@ def test_a_worker_in_the_middle_of_a_document_saves_nothing_afterwards(ada: Call
     assert set(count_rows(fresh_services, ada).values()) == {0}
 
 
-def test_who_is_meant_has_to_be_clear(ada: Caller, fresh_services: Services) -> None:
-    assert forgetting.find_user_id(fresh_services, ada.user.id.upper()) == ada.user.id
-    assert forgetting.find_user_id(fresh_services, "ada") != ada.user.id
+def test_a_user_is_found_by_id_or_local_name_and_a_blank_is_refused(ada: Caller, fresh_services: Services) -> None:
+    assert forget_user.find_user_id(fresh_services, ada.user.id.upper()) == ada.user.id
+    assert forget_user.find_user_id(fresh_services, "ada") != ada.user.id
     with pytest.raises(errors.InvalidInputError):
-        forgetting.find_user_id(fresh_services, " ")
+        forget_user.find_user_id(fresh_services, " ")
 
 
-def test_nobody_signed_in_can_forget_anybody(ada: Caller, fresh_services: Services) -> None:
+def test_no_signed_in_user_can_forget_anybody(ada: Caller, fresh_services: Services) -> None:
     """SEC-2"""
     with pytest.raises(errors.NotAllowedError), fresh_services.database.as_user(ada.user) as connection:
         connection.execute("select rag.forget_user(%s, 100)", (ada.user.id,))

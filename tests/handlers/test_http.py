@@ -1,4 +1,4 @@
-"""The functions behind the API gateway, each invoked with the gateway's events."""
+"""Every function behind the API gateway, invoked with the gateway's events."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from uuid import uuid4
 
 import pytest
 
-from functions.runtime.wiring import Services
-from tests import documents, service
+from functions.runtime.services import Services
 from tests.handlers import events
 from tests.handlers.conftest import Caller
+from tests.support import documents, service
 
 FACT = b"The boiler burns wood chips in winter."
 QUESTION = "What does the boiler burn in winter?"
@@ -28,16 +28,16 @@ CLOSED = {
 }
 
 
-def test_these_are_all_functions_behind_the_gateway() -> None:
+def test_the_list_of_functions_behind_the_gateway_is_complete() -> None:
     """FIX-3"""
-    own_frames = {"retention", "storageEvent"}  # they answer events, too
+    own_frames = {"retention", "storageEvent"}  # they also answer events
     assert sorted(HTTP) == sorted(
         name for name in service.python_handlers() if service.routes(name) and name not in own_frames
     )
 
 
 @pytest.mark.parametrize("module", HTTP)
-def test_nobody_gets_in_without_a_token(services: Services, module: str) -> None:
+def test_a_request_without_a_token_is_refused(services: Services, module: str) -> None:
     """SEC-1"""
     answer = events.send(module, events.http(*CLOSED[module]))
     assert answer.problem == (401, "not_signed_in")
@@ -46,7 +46,7 @@ def test_nobody_gets_in_without_a_token(services: Services, module: str) -> None
 
 
 @pytest.mark.parametrize("module", HTTP)
-def test_an_address_of_another_function_is_not_found(services: Services, module: str) -> None:
+def test_the_route_of_another_function_is_not_found(services: Services, module: str) -> None:
     assert events.send(module, events.http("GET", "/api/rag/elsewhere")).problem == (404, "not_found")
 
 
@@ -74,7 +74,7 @@ def test_a_body_in_base64_is_read(caller: Caller) -> None:
     assert caller.call("documents", "POST", "/api/rag/documents", body, encoded=True).status == 201
 
 
-def test_an_uploaded_document_is_found_read_and_deleted(services: Services, caller: Caller) -> None:
+def test_an_uploaded_document_can_be_found_read_and_deleted(services: Services, caller: Caller) -> None:
     """LIB-8, LIB-9"""
     document = caller.add(FACT)
     address = f"/api/rag/documents/{document['id']}"
@@ -92,7 +92,7 @@ def test_finalizing_starts_a_worker(services: Services, caller: Caller, nudges: 
     """LIB-3, ING-10"""
     document = caller.announce()
     job_id = caller.store(document, FACT)
-    # as in an installation without the trigger
+    # as without the storage trigger
     caller.row("delete from rag.ingest_jobs where id = %s returning id", job_id)
     caller.row("update rag.documents set status = 'awaiting_upload' where id = %s returning id", document["id"])
     answer = caller.call("documents", "POST", f"/api/rag/documents/{document['id']}/finalize")
@@ -100,7 +100,7 @@ def test_finalizing_starts_a_worker(services: Services, caller: Caller, nudges: 
     assert nudges == [caller.row("select id from rag.ingest_jobs where document_id = %s", document["id"])["id"]]
 
 
-def test_a_page_goes_through_the_gateway_as_a_picture(caller: Caller, tmp_path: Path) -> None:
+def test_a_page_image_passes_through_the_gateway(caller: Caller, tmp_path: Path) -> None:
     """LIB-9"""
     pdf = documents.make_pdf(tmp_path / "a.pdf", FACT.decode()).read_bytes()
     document = caller.add(pdf, "a.pdf")
@@ -109,7 +109,7 @@ def test_a_page_goes_through_the_gateway_as_a_picture(caller: Caller, tmp_path: 
     assert answer.content.startswith(documents.PNG_HEADER)
 
 
-def test_a_document_of_somebody_else_is_not_found(services: Services, caller: Caller) -> None:
+def test_another_users_document_is_not_found(services: Services, caller: Caller) -> None:
     """SEC-3"""
     document = caller.announce()
     answer = Caller(services).call("documents", "DELETE", f"/api/rag/documents/{document['id']}")
@@ -160,7 +160,7 @@ def test_a_question_is_answered_cited_and_saved(caller: Caller, sample: str) -> 
     assert saved == {"content": answer.json["answer"], "status": "complete"}
 
 
-def test_a_stream_that_the_gateway_buffers_is_still_a_stream_of_events(caller: Caller) -> None:
+def test_a_stream_buffered_by_the_gateway_is_still_a_stream_of_events(caller: Caller) -> None:
     """CHAT-2"""
     caller.add(FACT)
     answer = caller.call("chat", "POST", "/api/rag/chat", {"query": QUESTION, "stream": True}, sample="function_url")
@@ -185,7 +185,7 @@ def test_conversations_are_listed_read_renamed_and_deleted(caller: Caller) -> No
     assert caller.row("select count(*) as n from rag.messages where conversation_id = %s", conversation_id) == {"n": 0}
 
 
-def test_passages_are_found_with_the_question_in_the_address(caller: Caller) -> None:
+def test_a_search_takes_its_query_from_the_address(caller: Caller) -> None:
     """RET-11"""
     document = caller.add(FACT)
     answer = caller.call("search", "GET", "/api/rag/search", query=f"q=wood+chips%3F&document_id={document['id']}")
@@ -196,7 +196,7 @@ def test_passages_are_found_with_the_question_in_the_address(caller: Caller) -> 
 # settings
 
 
-def test_settings_are_changed_and_audited(admin: Caller) -> None:
+def test_a_change_of_settings_is_saved_and_audited(admin: Caller) -> None:
     """SET-3, SET-4"""
     before = admin.call("settings", "GET", "/api/rag/settings").json
     changed = admin.call("settings", "PATCH", "/api/rag/settings", {"rrf_k": 50, "guard_message": "Désolé."})
@@ -209,7 +209,7 @@ def test_settings_are_changed_and_audited(admin: Caller) -> None:
     assert audited == {"keys": ["guard_message", "rrf_k"], "new": ["Désolé.", 50], "old": None}
 
 
-def test_one_fault_is_enough_to_change_nothing_and_every_fault_is_named(admin: Caller) -> None:
+def test_one_invalid_setting_prevents_all_changes_and_every_fault_is_named(admin: Caller) -> None:
     """SET-3"""
     changes = {"rrf_k": 50, "context_turns": 0, "fts_weight": "1", "nonsense": 1, "guard_message": "a\x00"}
     answer = admin.call("settings", "PATCH", "/api/rag/settings", changes)
@@ -241,24 +241,25 @@ def test_the_schema_describes_every_setting(caller: Caller) -> None:
 # page
 
 
-def test_the_page_and_its_parts_are_served(services: Services) -> None:
+def test_the_page_and_its_files_are_served(services: Services) -> None:
     """WEB-1"""
     page = events.send("page", events.http("GET", "/"))
     assert page.headers["content-type"].startswith("text/html")
     assert "default-src 'none'" in page.headers["content-security-policy"]
-    script = events.send("page", events.http("GET", "/static/app.js"))
-    assert (script.status, script.headers["content-type"].partition(";")[0]) == (200, "text/javascript")
+    for path in ("/static/app.js", "/static/chat/answer.js"):
+        script = events.send("page", events.http("GET", path))
+        assert (script.status, script.headers["content-type"].partition(";")[0]) == (200, "text/javascript")
     assert events.send("page", events.http("GET", "/static/../app.py")).problem == (404, "not_found")
 
 
-def test_it_is_alive_and_ready(services: Services) -> None:
+def test_health_and_readiness_are_ok(services: Services) -> None:
     """OPS-4"""
     assert events.send("page", events.http("GET", "/health")).json == {"status": "ok"}
     ready = events.send("page", events.http("GET", "/ready"))
     assert (ready.status, ready.json["status"]) == (200, "ok")
 
 
-def test_an_id_that_is_none_is_not_found(caller: Caller) -> None:
+def test_a_malformed_id_is_not_found(caller: Caller) -> None:
     for module in ("documents", "conversations"):
         answer = caller.call(module, "DELETE", f"/api/rag/{module}/{uuid4()}x")
         assert answer.problem == (404, "not_found")

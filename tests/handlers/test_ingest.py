@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from functions.runtime.wiring import Services
-from tests import documents
+from functions.runtime.services import Services
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Json
-from tests.library import HurriedStore
+from tests.support import documents
+from tests.support.library import HurriedStore
 
 FACT = b"The boiler burns wood chips in winter."
 DONE: Json = {"batchItemFailures": []}
@@ -25,7 +25,7 @@ def message(body: str, message_id: str = "m-1") -> Json:
 
 
 def batch(*bodies: Any) -> Json:
-    """A batch of messages m-0, m-1, …; a number is the id of a job."""
+    """A batch of messages m-0, m-1, …; a number stands for the message of that job."""
     texts = [f'{{"job_id": {body}}}' if isinstance(body, int) else body for body in bodies]
     return {"Records": [message(text, f"m-{at}") for at, text in enumerate(texts)]}
 
@@ -50,7 +50,7 @@ def document_of(caller: Caller, document: Json) -> Json:
     return found
 
 
-def test_a_message_is_worked_off(caller: Caller, queued: tuple[Json, int], nudges: list[int]) -> None:
+def test_a_message_runs_its_job(caller: Caller, queued: tuple[Json, int], nudges: list[int]) -> None:
     """ING-10"""
     document, job_id = queued
     assert events.invoke("ingest", batch(job_id)) == DONE
@@ -60,7 +60,7 @@ def test_a_message_is_worked_off(caller: Caller, queued: tuple[Json, int], nudge
     assert nudges == []
 
 
-def test_a_message_delivered_twice_makes_nothing_twice(caller: Caller, queued: tuple[Json, int]) -> None:
+def test_a_message_delivered_twice_is_processed_once(caller: Caller, queued: tuple[Json, int]) -> None:
     """ING-10"""
     document, job_id = queued
     assert [events.invoke("ingest", batch(job_id, job_id)) for _ in range(2)] == [DONE, DONE]
@@ -72,20 +72,18 @@ def test_a_message_delivered_twice_makes_nothing_twice(caller: Caller, queued: t
     "poison",
     ["", "{", "[]", "null", "{}", '{"job_id": "x"}', '{"job_id": null}', '{"job_id": {}}', f'{{"job_id": {10**30}}}'],
 )
-def test_one_poisoned_message_does_not_hold_up_the_others(
-    caller: Caller, queued: tuple[Json, int], poison: str
-) -> None:
+def test_a_poisoned_message_does_not_block_the_others(caller: Caller, queued: tuple[Json, int], poison: str) -> None:
     """ING-10"""
     _, job_id = queued
     assert events.invoke("ingest", batch(poison, job_id)) == failed("m-0")
     assert job(caller, job_id)["status"] == "done"
 
 
-def test_a_job_that_is_gone_is_no_failure(services: Services) -> None:
+def test_a_message_for_a_deleted_job_succeeds(services: Services) -> None:
     assert events.invoke("ingest", batch(2**40)) == DONE
 
 
-def test_a_document_that_cannot_be_read_is_not_delivered_again(caller: Caller, nudges: list[int]) -> None:
+def test_the_message_of_an_unreadable_document_is_not_redelivered(caller: Caller, nudges: list[int]) -> None:
     """ING-11"""
     document = caller.announce("a.pdf", 9)
     job_id = caller.store(document, b"no PDF!!!")
@@ -95,7 +93,7 @@ def test_a_document_that_cannot_be_read_is_not_delivered_again(caller: Caller, n
     assert nudges == []
 
 
-def test_a_file_that_the_storage_lost_is_a_failure_with_a_reason(
+def test_a_file_missing_from_the_storage_fails_with_a_reason(
     services: Services, caller: Caller, queued: tuple[Json, int]
 ) -> None:
     document, job_id = queued
@@ -109,7 +107,7 @@ def test_a_file_that_the_storage_lost_is_a_failure_with_a_reason(
 # Time
 
 
-def test_too_little_time_leaves_the_job_untouched_and_sends_it_on(
+def test_too_little_time_leaves_the_job_untouched_and_queues_it_again(
     caller: Caller, queued: tuple[Json, int], nudges: list[int]
 ) -> None:
     """ING-10"""
@@ -122,7 +120,7 @@ def test_too_little_time_leaves_the_job_untouched_and_sends_it_on(
     assert document_of(caller, document)["status"] == "indexed"
 
 
-def test_a_long_document_goes_on_after_the_last_saved_page(
+def test_a_long_document_resumes_after_the_last_saved_page(
     services: Services, caller: Caller, tmp_path: Path, nudges: list[int]
 ) -> None:
     """ING-10, ING-7"""

@@ -1,4 +1,4 @@
-"""OPS-3: what is written down of a request, and that no word of a document or a question ever is."""
+"""OPS-3: what a request logs, and that no word of a document or a question is ever logged."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from fastapi import FastAPI
 from fastapi.responses import StreamingResponse
 from starlette.testclient import TestClient
 
-from functions.adapters.openai_api import OpenAIChatModel
-from functions.adapters.openai_connection import Patience
+from functions.adapters.models.openai_chat import OpenAIChatModel
+from functions.adapters.models.openai_connection import Patience
 from functions.adapters.postgres import conversations, documents
-from functions.core import errors, extraction
+from functions.core import errors
 from functions.runtime import logging as json_logging
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from functions.web import app
-from tests.documents import make_pdf
-from tests.fakes.model_server import FakeModelServer, Reply, answer
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Json
+from tests.support.documents import make_pdf
+from tests.support.fakes.model_server import FakeModelServer, Reply, answer
 
 MARK = "Quastenflosser"
 TEXT = f"The {MARK} boiler burns wood chips in winter, and nobody knows who has built it."
 QUESTION = f"What does the {MARK} boiler burn in winter?"
 
 
-class Written(io.StringIO):
-    """Everything any logger has to say, as it would be written."""
+class LogCapture(io.StringIO):
+    """Everything that any logger writes."""
 
     @property
     def lines(self) -> list[Json]:
@@ -44,8 +44,8 @@ class Written(io.StringIO):
 
 
 @pytest.fixture
-def written(fresh_services: Services) -> Iterator[Written]:
-    stream = Written()
+def written(fresh_services: Services) -> Iterator[LogCapture]:
+    stream = LogCapture()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(json_logging.JsonFormatter())
     loggers = (logging.getLogger(), logging.getLogger("functions"))
@@ -80,7 +80,7 @@ def refuse(*_: Any, **__: Any) -> Any:
 
 
 def use_everything(caller: Caller, patch: pytest.MonkeyPatch, model: FakeModelServer) -> None:
-    """Documents of each kind, questions answered in each way, and faults of each kind, with the mark in all of them."""
+    """Uploads every kind of document and causes every kind of answer and fault, all with MARK in them."""
     services = caller.services
     caller.add(TEXT.encode(), f"{MARK}.txt")
     caller.add(make_pdf(services.config.home / "made.pdf", [TEXT]).read_bytes(), f"{MARK}.pdf")
@@ -89,7 +89,7 @@ def use_everything(caller: Caller, patch: pytest.MonkeyPatch, model: FakeModelSe
     broken = caller.announce("broken.pdf")
     services.make_worker().ingest_next(caller.store(broken, f"%PDF-1.4 {TEXT}".encode()))
     with patch.context() as inner:
-        inner.setattr(extraction, "open_document", fail)
+        inner.setattr("functions.core.ingestion.worker.open_document", fail)
         services.make_worker().ingest_next(caller.store(caller.announce("other.txt"), TEXT.encode() + b" Again."))
     ask(caller)  # extractive
     caller.call("search", "GET", "/api/rag/search", query=f"q={MARK}&debug=true")
@@ -113,8 +113,8 @@ def use_everything(caller: Caller, patch: pytest.MonkeyPatch, model: FakeModelSe
     events.invoke("sweeper", events.load("schedule"))
 
 
-def test_no_word_of_a_document_or_a_question_is_written_down(
-    caller: Caller, written: Written, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+def test_no_word_of_a_document_or_a_question_is_logged(
+    caller: Caller, written: LogCapture, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with FakeModelServer() as model:
         use_everything(caller, monkeypatch, model)
@@ -124,7 +124,7 @@ def test_no_word_of_a_document_or_a_question_is_written_down(
     assert MARK.lower() not in (out + err).lower()
 
 
-def test_a_retrieval_is_one_line_with_the_request_id(caller: Caller, written: Written) -> None:
+def test_a_retrieval_logs_one_line_with_the_request_id(caller: Caller, written: LogCapture) -> None:
     caller.add(TEXT.encode())
     asked = ask(caller)
     (line,) = written.named("ai_rag_retrieve")
@@ -137,7 +137,7 @@ def test_a_retrieval_is_one_line_with_the_request_id(caller: Caller, written: Wr
     assert line["search_latency_ms"] > 0
 
 
-def test_an_answer_is_one_line_with_its_tokens(caller: Caller, written: Written) -> None:
+def test_an_answer_logs_one_line_with_its_tokens(caller: Caller, written: LogCapture) -> None:
     asked = ask(caller)
     (line,) = written.named("ai_rag_answer")
     assert {key: line[key] for key in ("user", "conversation", "mode", "status", "request_id")} == {
@@ -150,8 +150,8 @@ def test_an_answer_is_one_line_with_its_tokens(caller: Caller, written: Written)
     assert line["prompt_tokens"] is None
 
 
-def test_a_fault_is_written_down_with_code_stack_and_request_id(
-    caller: Caller, written: Written, monkeypatch: pytest.MonkeyPatch
+def test_an_error_is_logged_with_its_code_stack_and_request_id(
+    caller: Caller, written: LogCapture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(conversations, "add_message", fail)
     answered = ask(caller)
@@ -179,13 +179,13 @@ def describe(exc: Exception) -> str:
     ],
     ids=["ours", "plain", "database", "system"],
 )
-def test_of_foreign_messages_the_kind_and_the_code_stay(exc: Exception, kind: str) -> None:
+def test_a_foreign_exception_is_logged_by_type_and_code_without_its_message(exc: Exception, kind: str) -> None:
     assert describe(exc).startswith(kind)
     assert MARK not in describe(exc)
 
 
 @pytest.mark.parametrize("sent", ["", "short", "x" * 65, "bad id with spaces"])
-def test_a_request_without_a_good_id_has_that_of_the_gateway(
+def test_a_request_without_a_valid_id_gets_the_gateways_id(
     caller: Caller, sent: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "ibid-test-page")
@@ -193,20 +193,22 @@ def test_a_request_without_a_good_id_has_that_of_the_gateway(
     assert answered.headers["x-request-id"] == "JKJaXmPLvHcESHA="
 
 
-def test_a_client_may_name_its_request(caller: Caller) -> None:
+def test_a_client_may_choose_the_request_id(caller: Caller) -> None:
     answered = events.send("page", events.http("GET", "/health", headers={"x-request-id": "trace-12345678"}))
     assert answered.headers["x-request-id"] == "trace-12345678"
 
 
-def test_lines_of_a_schedule_have_the_id_of_the_invocation(caller: Caller, written: Written) -> None:
+def test_log_lines_of_a_schedule_have_the_id_of_the_invocation(caller: Caller, written: LogCapture) -> None:
     caller.store(caller.announce(), TEXT.encode())
     events.invoke("sweeper", events.load("schedule"))
     (line,) = written.named("swept")
     assert line["request_id"] == events.Context().aws_request_id
 
 
-def test_an_answer_that_a_fault_breaks_off_says_so_in_our_log_alone(fresh_services: Services, written: Written) -> None:
-    """A server would write down the fault as it is, with its message."""
+def test_an_error_while_streaming_is_logged_by_us_and_not_by_the_server(
+    fresh_services: Services, written: LogCapture
+) -> None:
+    """The server would log the exception with its message."""
 
     def write() -> Iterator[str]:
         yield "The beginning"

@@ -1,4 +1,4 @@
-"""MCP through the gateway: each invocation is one request and one answer, warm or cold."""
+"""MCP through the gateway: each invocation, cold or warm, is one request and one response."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from functions.core import tools
+from functions.core.answering import tools
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
@@ -41,7 +41,7 @@ def reader(services: Any) -> Caller:
 
 
 @pytest.mark.parametrize("encoded", [False, True], ids=["plain", "base64"])
-def test_a_client_that_shakes_hands_gets_its_tools_and_its_passages(reader: Caller, encoded: bool) -> None:
+def test_a_client_with_a_handshake_gets_tools_and_passages(reader: Caller, encoded: bool) -> None:
     """CHAT-9"""
     hello = send(
         reader,
@@ -69,13 +69,13 @@ def test_a_client_of_2026_needs_no_handshake(reader: Caller) -> None:
     assert answer.json["result"]["structuredContent"]["passages"][0]["text"].startswith("The boiler burns")
 
 
-def test_one_container_serves_one_person_after_another(reader: Caller, caller: Caller) -> None:
+def test_one_container_serves_several_users_in_turn(reader: Caller, caller: Caller) -> None:
     """SEC-2"""
     found = [len(search(who, "boiler")["structuredContent"]["passages"]) for who in (reader, caller) * 3]
     assert found == [1, 0] * 3
 
 
-def test_without_a_token_there_is_no_answer() -> None:
+def test_a_request_without_a_token_is_refused() -> None:
     """SEC-1"""
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     answer = events.send("mcp", events.http("POST", "/mcp", body, headers=HEADERS))
@@ -83,12 +83,12 @@ def test_without_a_token_there_is_no_answer() -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
-def test_there_is_no_stream_that_would_hold_the_function(caller: Caller, method: str) -> None:
+def test_a_long_lived_stream_is_refused(caller: Caller, method: str) -> None:
     answer = caller.call("mcp", method, "/mcp", headers=HEADERS)
     assert answer.problem == (405, "method_not_allowed")
 
 
-def test_a_page_of_another_host_is_refused(caller: Caller) -> None:
+def test_a_page_of_another_origin_is_refused(caller: Caller) -> None:
     answer = send(caller, "tools/list", headers={"origin": "https://evil.example"})
     assert answer.status == 403
 
@@ -106,7 +106,7 @@ def test_a_page_of_another_host_is_refused(caller: Caller) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
-def test_a_call_of_another_shape_is_refused_in_a_sentence(
+def test_a_malformed_call_is_refused_with_a_sentence(
     caller: Caller, params: Json | None, words: str, version: str
 ) -> None:
     """CHAT-9, SEC-6"""
@@ -127,7 +127,7 @@ def test_a_call_of_another_shape_is_refused_in_a_sentence(
     ],
     ids=["nothing", "unseen", "number", "limit", "101-ids", "unknown"],
 )
-def test_what_is_wrong_with_the_arguments_is_told_to_the_model(caller: Caller, arguments: Any, words: str) -> None:
+def test_faults_in_the_arguments_are_reported_to_the_model(caller: Caller, arguments: Any, words: str) -> None:
     """CHAT-9"""
     answer = send(caller, "tools/call", {"name": "document_search", "arguments": arguments})
     (content,) = answer.json["result"]["content"]

@@ -1,4 +1,4 @@
-"""OPS-3: figures for Prometheus, and the same for CloudWatch."""
+"""OPS-3: metrics for Prometheus, and the same for CloudWatch."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from collections.abc import Iterator
 import pytest
 from starlette.testclient import TestClient
 
-from functions.adapters.openai_api import OpenAIChatModel
+from functions.adapters.models.openai_chat import OpenAIChatModel
 from functions.runtime import metrics
-from functions.runtime.wiring import Services
-from functions.web import app, routes_health
-from tests.fakes.model_server import FakeModelServer
+from functions.runtime.services import Services
+from functions.web import app
+from functions.web.routes import health
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
+from tests.support.fakes.model_server import FakeModelServer
 
 TOKEN = "metrics-token-of-the-tests"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
@@ -30,7 +31,7 @@ with_token = pytest.mark.parametrize("fresh_services", [{"METRICS_TOKEN": TOKEN}
 
 @pytest.fixture(autouse=True)
 def registry(monkeypatch: pytest.MonkeyPatch) -> metrics.Registry:
-    """Counters of the test's own."""
+    """Empty counters for this test."""
     registry = metrics.Registry()
     monkeypatch.setattr(metrics, "REGISTRY", registry)
     return registry
@@ -46,7 +47,7 @@ def model(fresh_services: Services, monkeypatch: pytest.MonkeyPatch) -> Iterator
 @pytest.fixture
 def on_lambda(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "ibid-test-chat")
-    monkeypatch.setattr(Services, "is_local", True)  # the laptop's storage, which no function has
+    monkeypatch.setattr(Services, "is_local", True)  # local storage, which no deployed function uses
 
 
 def get_metrics(headers: Json = BEARER) -> Answer:
@@ -54,7 +55,7 @@ def get_metrics(headers: Json = BEARER) -> Answer:
 
 
 def read_figures(text: str) -> dict[str, float]:
-    """Name with labels → value."""
+    """The metrics: name with labels → value."""
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
 
@@ -64,7 +65,7 @@ def embedded(capsys: pytest.CaptureFixture[str]) -> list[Json]:
 
 
 @with_token
-def test_what_happened_is_counted(fresh_services: Services) -> None:
+def test_requests_searches_answers_and_jobs_are_counted(fresh_services: Services) -> None:
     caller = Caller(fresh_services)
     caller.add(FACT)
     caller.call("chat", "POST", "/api/rag/chat", QUESTION)
@@ -83,7 +84,7 @@ def test_what_happened_is_counted(fresh_services: Services) -> None:
 
 
 @with_token
-def test_no_label_holds_an_id_or_what_somebody_wrote(fresh_services: Services) -> None:
+def test_no_label_holds_an_id_or_user_text(fresh_services: Services) -> None:
     caller = Caller(fresh_services)
     events.send("page", events.http("BREW", "/quastenflosser"))
     caller.call("conversations", "GET", f"/api/rag/conversations/{caller.user.id}/messages", query="cursor=quasten")
@@ -94,25 +95,25 @@ def test_no_label_holds_an_id_or_what_somebody_wrote(fresh_services: Services) -
 
 @with_token
 @pytest.mark.parametrize("headers", [{}, {"authorization": f"Bearer {TOKEN}x"}, {"authorization": TOKEN}])
-def test_figures_are_for_whoever_knows_the_token(fresh_services: Services, headers: Json) -> None:
+def test_metrics_need_the_token(fresh_services: Services, headers: Json) -> None:
     """SEC-5"""
     assert get_metrics(headers).problem == (401, "not_signed_in")
 
 
-def test_without_a_token_set_nobody_from_outside_sees_figures(fresh_services: Services) -> None:
+def test_without_a_configured_token_no_remote_client_sees_metrics(fresh_services: Services) -> None:
     """SEC-5: the caller of the sample event is not this machine."""
     assert get_metrics({}).problem == get_metrics({"authorization": "Bearer None"}).problem == (401, "not_signed_in")
 
 
-def test_a_laptop_shows_its_figures_to_itself(fresh_services: Services) -> None:
-    """SEC-5: to no page of another host either, whose name was pointed here."""
-    served = app.create_app(routes_health.router, services=fresh_services)
+def test_a_laptop_shows_its_metrics_to_local_clients(fresh_services: Services) -> None:
+    """SEC-5: a page of another host whose name resolves to this machine is also refused."""
+    served = app.create_app(health.router, services=fresh_services)
 
-    def look(host: str, client: str) -> int:
+    def request_metrics(host: str, client: str) -> int:
         return TestClient(served, base_url=f"http://{host}:8000", client=(client, 50000)).get("/metrics").status_code
 
-    assert [look("127.0.0.1", "127.0.0.1"), look("localhost", "127.0.0.1")] == [200, 200]
-    assert [look("evil.example", "127.0.0.1"), look("localhost", "192.0.2.7")] == [401, 401]
+    assert [request_metrics("127.0.0.1", "127.0.0.1"), request_metrics("localhost", "127.0.0.1")] == [200, 200]
+    assert [request_metrics("evil.example", "127.0.0.1"), request_metrics("localhost", "192.0.2.7")] == [401, 401]
 
 
 @pytest.mark.parametrize(
@@ -121,13 +122,13 @@ def test_a_laptop_shows_its_figures_to_itself(fresh_services: Services) -> None:
     indirect=True,
     ids=["no-database"],
 )
-def test_without_its_database_the_process_still_shows_its_own_figures(fresh_services: Services) -> None:
+def test_without_a_database_the_process_still_shows_its_own_metrics(fresh_services: Services) -> None:
     answer = get_metrics()
     assert answer.status == 200
     assert "ai_index" not in answer.content.decode()
 
 
-def test_on_lambda_the_same_figures_are_lines_of_the_log(
+def test_on_lambda_the_same_metrics_are_log_lines(
     fresh_services: Services, model: FakeModelServer, on_lambda: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     caller = Caller(fresh_services, admin=True)
@@ -150,7 +151,7 @@ def test_on_lambda_the_same_figures_are_lines_of_the_log(
 
 
 def check_embedded(line: Json) -> None:
-    """What the specification demands of a document."""
+    """Checks a log line against the specification of CloudWatch's embedded metric format."""
     assert abs(line["_aws"]["Timestamp"] / 1000 - time.time()) < 60
     for directive in line["_aws"]["CloudWatchMetrics"]:
         assert directive["Namespace"] == "Ibid"
@@ -162,10 +163,10 @@ def check_embedded(line: Json) -> None:
             assert metric["Unit"] in ("Count", "Seconds", "None")
 
 
-def test_on_lambda_the_page_says_where_the_figures_are(
+def test_on_lambda_the_metrics_page_points_to_cloudwatch(
     fresh_services: Services, on_lambda: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(routes_health, "check_secret", lambda *_: None)
+    monkeypatch.setattr(health, "check_secret", lambda *_: None)
     text = get_metrics().content.decode()
     assert text.startswith("# Retrievals, answers, tokens and cost of functions are CloudWatch metrics")
     assert set(read_figures(text)) == {
@@ -175,7 +176,7 @@ def test_on_lambda_the_page_says_where_the_figures_are(
     }
 
 
-def test_the_sweeper_says_what_waits(
+def test_the_sweeper_reports_the_waiting_jobs(
     fresh_services: Services, on_lambda: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     caller = Caller(fresh_services)
@@ -188,7 +189,9 @@ def test_the_sweeper_says_what_waits(
     assert line["request_id"] == events.Context().aws_request_id
 
 
-def test_a_cost_is_shown_and_kept_where_prices_are_known(fresh_services: Services, model: FakeModelServer) -> None:
+def test_the_cost_is_returned_and_saved_when_prices_are_configured(
+    fresh_services: Services, model: FakeModelServer
+) -> None:
     caller = Caller(fresh_services, admin=True)
     caller.add(FACT)
     assert "cost_usd" not in caller.call("chat", "POST", "/api/rag/chat", QUESTION).json["usage"]

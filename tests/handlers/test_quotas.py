@@ -1,4 +1,4 @@
-"""OPS-5 over HTTP: 429 in the form of each protocol, and before a stream begins."""
+"""OPS-5 over HTTP: a 429 in the form of each protocol, sent before a stream begins."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from functions.core import errors
 from functions.runtime import asking
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
 
@@ -26,8 +26,8 @@ TOOL_CALL = {
 
 
 @pytest.fixture(autouse=True)
-def one_minute() -> None:
-    """A test that began as a minute ends would have two."""
+def wait_for_a_full_minute() -> None:
+    """Waits when a minute is about to end, because the test would span two quota windows."""
     left = 60 - time.time() % 60
     time.sleep(left if left < 6 else 0)
 
@@ -61,7 +61,7 @@ def call_tool(caller: Caller) -> Json:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_a_question_too_many_is_told_when_to_come_back(caller: Caller, admin: Caller, stream: bool) -> None:
+def test_a_question_over_the_quota_gets_a_429_with_retry_after(caller: Caller, admin: Caller, stream: bool) -> None:
     limit(admin, questions_per_day=1)
     assert ask(caller).status == 200
     refused = ask(caller, stream=stream)
@@ -71,7 +71,7 @@ def test_a_question_too_many_is_told_when_to_come_back(caller: Caller, admin: Ca
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_openai_clients_are_told_in_their_own_form(caller: Caller, admin: Caller, stream: bool) -> None:
+def test_openai_clients_get_the_429_in_openais_form(caller: Caller, admin: Caller, stream: bool) -> None:
     """CHAT-10"""
     limit(admin, requests_per_minute=1)
     assert complete(caller).status == 200
@@ -90,7 +90,7 @@ def test_a_refused_question_is_not_saved(caller: Caller, admin: Caller) -> None:
     assert caller.row("select count(*) as n from rag.conversations where owner_id = %s", caller.user.id) == {"n": 1}
 
 
-def test_questions_searches_and_tools_share_the_minute(caller: Caller, admin: Caller) -> None:
+def test_questions_searches_and_tool_calls_share_one_quota_per_minute(caller: Caller, admin: Caller) -> None:
     limit(admin, requests_per_minute=3)
     assert [ask(caller).status, search(caller).status, call_tool(caller)["isError"]] == [200, 200, False]
     assert [ask(caller).problem, search(caller).problem] == [(429, "rate_limited")] * 2
@@ -99,7 +99,7 @@ def test_questions_searches_and_tools_share_the_minute(caller: Caller, admin: Ca
     assert "within a minute. Go on in" in said["content"][0]["text"]
 
 
-def test_questions_at_the_same_time_cannot_overrun(caller: Caller, admin: Caller) -> None:
+def test_concurrent_questions_cannot_exceed_the_quota(caller: Caller, admin: Caller) -> None:
     limit(admin, questions_per_day=3)
 
     def is_answered(_: int) -> bool:
@@ -112,7 +112,7 @@ def test_questions_at_the_same_time_cannot_overrun(caller: Caller, admin: Caller
         assert sum(pool.map(is_answered, range(12))) == 3
 
 
-def test_a_full_library_takes_no_more(caller: Caller, admin: Caller) -> None:
+def test_a_full_library_refuses_uploads(caller: Caller, admin: Caller) -> None:
     limit(admin, max_documents=1)
     assert announce(caller).status == 201
     refused = announce(caller)
@@ -120,13 +120,13 @@ def test_a_full_library_takes_no_more(caller: Caller, admin: Caller) -> None:
     assert "holds 1 documents" in refused.json["detail"]
 
 
-def test_bytes_are_counted_before_they_are_sent(caller: Caller, admin: Caller) -> None:
+def test_announced_bytes_count_before_they_are_sent(caller: Caller, admin: Caller) -> None:
     limit(admin, max_library_megabytes=1)
     assert announce(caller, 1024 * 1024 + 1).problem == (429, "quota_exceeded")
     assert announce(caller, 1024 * 1024).status == 201
 
 
-def test_a_duplicate_takes_no_place(caller: Caller, admin: Caller) -> None:
+def test_a_duplicate_does_not_count_towards_the_quota(caller: Caller, admin: Caller) -> None:
     document = caller.add(b"The boiler burns wood chips in winter.")
     limit(admin, max_documents=1)
     body = {"file_name": "b.txt", "size": document["size_bytes"], "sha256": document["sha256"]}
@@ -134,20 +134,21 @@ def test_a_duplicate_takes_no_place(caller: Caller, admin: Caller) -> None:
     assert (again.status, again.json["duplicate"]) == (200, True)
 
 
-def test_uploads_have_a_minute_of_their_own(caller: Caller, admin: Caller) -> None:
+def test_uploads_have_their_own_quota_per_minute(caller: Caller, admin: Caller) -> None:
     limit(admin, uploads_per_minute=1, requests_per_minute=1)
     assert [announce(caller).status, search(caller).status, announce(caller).status] == [201, 200, 429]
 
 
-def test_a_search_is_one_round_trip_also_when_it_is_counted(
+def test_a_counted_search_is_still_one_round_trip(
     caller: Caller, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services.policy()
     statements: list[object] = []
+    assert services.config.database_url is not None
     execute, dsn = psycopg.Connection.execute, services.config.database_url.get_secret_value()
 
     def count(self: Any, query: Any, *rest: Any, **options: Any) -> Any:
-        if self.info.dbname in dsn:  # a server of other tests may run in this process
+        if self.info.dbname in dsn:  # another test's server may run in this process
             statements.append(query)
         return execute(self, query, *rest, **options)
 
@@ -156,12 +157,12 @@ def test_a_search_is_one_round_trip_also_when_it_is_counted(
     assert len(statements) == 1
 
 
-def test_everybody_has_a_day_of_their_own(caller: Caller, admin: Caller) -> None:
+def test_every_user_has_their_own_daily_quota(caller: Caller, admin: Caller) -> None:
     limit(admin, questions_per_day=1)
     assert [ask(someone).status for someone in (caller, Caller(caller.services), caller)] == [200, 200, 429]
 
 
-def test_the_limits_are_settings(admin: Caller) -> None:
+def test_quotas_are_settings(admin: Caller) -> None:
     """SET-3"""
     refused = admin.call("settings", "PATCH", "/api/rag/settings", {"questions_per_day": -1})
     assert refused.problem == (400, "invalid_settings")

@@ -1,4 +1,4 @@
-"""OPS-4: what works and what does not, in words and within seconds."""
+"""OPS-4: readiness says within seconds and in words what works and what does not."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 from functions.adapters.postgres.connection import Database
 from functions.runtime import readiness
 from functions.runtime.config import Config
-from functions.runtime.wiring import Services
-from tests.fakes.json_server import Body, FakeServer, Fault
+from functions.runtime.services import Services
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
+from tests.support.fakes.json_server import Body, FakeServer, Fault
 
 FACT = b"The boiler burns wood chips in winter."
 
@@ -30,7 +30,7 @@ def checks() -> dict[str, Json]:
     return found
 
 
-def test_readiness_says_what_waits_for_a_worker(fresh_services: Services) -> None:
+def test_readiness_counts_the_jobs_waiting_for_a_worker(fresh_services: Services) -> None:
     caller = Caller(fresh_services)
     assert checks()["ingestion"] == {"ok": True, "detail": "Nothing waits, 0 in work."}
     caller.store(caller.announce(size=len(FACT)), FACT)
@@ -40,7 +40,7 @@ def test_readiness_says_what_waits_for_a_worker(fresh_services: Services) -> Non
     )
 
 
-def test_readiness_says_that_nobody_works(fresh_services: Services) -> None:
+def test_readiness_reports_that_no_worker_is_running(fresh_services: Services) -> None:
     caller = Caller(fresh_services)
     job_id = caller.store(caller.announce(size=len(FACT)), FACT)
     caller.row("update rag.ingest_jobs set run_after = now() - interval '20 min' where id = %s returning id", job_id)
@@ -50,7 +50,7 @@ def test_readiness_says_that_nobody_works(fresh_services: Services) -> None:
     }
 
 
-def test_readiness_counts_what_was_given_up(fresh_services: Services) -> None:
+def test_readiness_counts_the_jobs_that_were_given_up(fresh_services: Services) -> None:
     caller = Caller(fresh_services)
     fresh_services.make_worker().ingest_next(caller.store(caller.announce(size=3), b"\x00\x01\x02"))
     assert checks()["ingestion"]["detail"] == "Nothing waits, 0 in work. Given up within a day: 1."
@@ -71,46 +71,47 @@ def test_readiness_asks_the_model_server(
 ) -> None:
     with ListOfModels(status) as server:
         services = configure(monkeypatch, database, tmp_path, f"{server.base_url}/v1")
-        found = services.readiness.check()["models"]
+        found = readiness.Readiness(services).check()["models"]
         services.database.close()
     assert (found.ok, found.detail) == (ok, detail)
     (request,) = server.requests
     assert (request["path"], request["headers"]["Authorization"]) == ("/v1/models", "Bearer sk-secret")
 
 
-def test_a_model_server_that_is_gone_is_named_without_its_address_or_key(
+def test_an_unreachable_model_server_is_reported_without_its_address_or_key(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services = configure(monkeypatch, database, tmp_path, "http://someone:password@127.0.0.1:1/v1")
-    found = services.readiness.check()
+    found = readiness.Readiness(services).check()
     services.database.close()
     assert found["models"] == readiness.Check(False, "Answers (fake): its server does not answer.")
     assert found["database"].ok
 
 
-def test_a_key_that_no_request_can_carry_is_named(
+def test_a_key_with_invalid_characters_is_reported(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     services = configure(monkeypatch, database, tmp_path, "http://127.0.0.1:1/v1", key="sk-\u2011secret")
-    found = services.readiness.check()["models"]
+    found = readiness.Readiness(services).check()["models"]
     services.database.close()
     assert found == readiness.Check(False, "Answers (fake): its key holds characters that no key has.")
 
 
-def test_the_model_server_is_asked_every_half_minute_at_most(
+def test_the_model_server_is_asked_at_most_twice_a_minute(
     database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ListOfModels(200) as server:
         services = configure(monkeypatch, database, tmp_path, f"{server.base_url}/v1")
+        asked = readiness.Readiness(services)
         for _ in range(5):
-            services.readiness.check()
+            asked.check()
         services.database.close()
     assert len(server.requests) == 1
 
 
-def test_a_look_at_everything_takes_one_connection(fresh_services: Services) -> None:
-    """The pooler's clients are counted by containers."""
-    fresh_services.policy()  # makes the first embedding server, with a second connection
+def test_all_checks_share_one_connection(fresh_services: Services) -> None:
+    """The pooler limits the number of clients, and every container is one."""
+    fresh_services.policy()  # creates the first embedding server, over a second connection
     fresh_services.forget_policy()
     with fresh_services.database.as_worker() as connection:
         assert checks()["ingestion"]["ok"]
@@ -118,11 +119,11 @@ def test_a_look_at_everything_takes_one_connection(fresh_services: Services) -> 
             "select count(*) as n from pg_stat_activity"
             " where application_name = 'ibid' and datname = current_database()"
         )
-        assert [dict(found) for found in row.fetchall()] == [{"n": 2}]  # this one, and that one
+        assert [dict(found) for found in row.fetchall()] == [{"n": 2}]  # this connection and that of the checks
 
 
-def test_a_part_that_hangs_is_named_within_seconds(fresh_services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as deaf:  # takes connections and says nothing
+def test_a_hanging_check_is_reported_within_seconds(fresh_services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as deaf:  # accepts connections and never answers
         port = deaf.getsockname()[1]
         monkeypatch.setitem(vars(fresh_services), "database", Database(f"postgresql://u@127.0.0.1:{port}/x"))
         monkeypatch.setattr(readiness, "PATIENCE_SECONDS", 0.5)
@@ -142,7 +143,7 @@ def configure(patch: pytest.MonkeyPatch, dsn: str, home: Path, base_url: str, *,
 
 
 class ListOfModels(FakeServer):
-    """A server that answers GET /v1/models with a status."""
+    """A server that answers GET /v1/models with the given status."""
 
     def __init__(self, status: int) -> None:
         super().__init__()

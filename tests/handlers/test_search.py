@@ -1,4 +1,4 @@
-"""Metadata filters through the gateway, on documents that say of themselves who wrote them and when."""
+"""Metadata filters through the gateway, on documents with an author and a date of publication."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 import pytest
 
-from functions.runtime.wiring import Services
-from tests import documents
+from functions.runtime.services import Services
 from tests.handlers.conftest import Caller
+from tests.support import documents
 
 QUESTION = "What does the boiler burn in winter?"
 FACT = "The boiler burns wood chips in winter."
@@ -18,7 +18,7 @@ FACT = "The boiler burns wood chips in winter."
 
 @pytest.fixture(scope="module")
 def reader(services: Services, tmp_path_factory: pytest.TempPathFactory) -> Caller:
-    """Somebody with an article and a text without any metadata."""
+    """A user with an article and a text file without metadata."""
     reader = Caller(services)
     article = ["On boilers", FACT, "Published: 17 May 2020", "https://doi.org/10.1234/Boiler.7"]
     path = documents.make_pdf(
@@ -56,21 +56,21 @@ def search(reader: Caller, **params: Any) -> list[str]:
         ({"lang": "fr"}, []),
     ],
 )
-def test_a_search_is_narrowed_by_what_documents_say_of_themselves(
+def test_a_search_is_filtered_by_the_metadata_of_documents(
     reader: Caller, params: dict[str, str], names: list[str]
 ) -> None:
     """RET-10"""
     assert search(reader, **params) == names
 
 
-def test_the_filters_in_force_are_part_of_the_scope(reader: Caller) -> None:
+def test_the_active_filters_are_part_of_the_reported_scope(reader: Caller) -> None:
     """RET-10, CHAT-3"""
     answer = reader.call("search", "GET", "/api/rag/search", query="q=boiler&publishedFrom=2020&author=+M%C3%BCller+")
     assert answer.json["scope"] == {"kind": "library", "filters": {"author": "Müller", "published_from": "2020"}}
 
 
 @pytest.mark.parametrize("key", ["published_to", "publishedTo"])
-def test_a_question_is_asked_of_what_the_filters_leave(reader: Caller, key: str) -> None:
+def test_a_question_searches_only_what_matches_its_filters(reader: Caller, key: str) -> None:
     """RET-10, CHAT-1"""
     found, nothing = (
         reader.call("chat", "POST", "/api/rag/chat", {"query": QUESTION, "filters": {"author": "müller", key: year}})
@@ -102,7 +102,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("params", REFUSED)
-def test_what_is_no_filter_is_refused_by_the_name_it_was_given(reader: Caller, params: dict[str, str]) -> None:
+def test_an_invalid_filter_is_refused_under_the_name_in_the_request(reader: Caller, params: dict[str, str]) -> None:
     """RET-10"""
     found = reader.call("search", "GET", "/api/rag/search", query=urlencode({"q": QUESTION} | params))
     asked = reader.call("chat", "POST", "/api/rag/chat", {"query": QUESTION, "filters": params})
@@ -113,12 +113,12 @@ def test_what_is_no_filter_is_refused_by_the_name_it_was_given(reader: Caller, p
 
 
 @pytest.mark.parametrize("filters", [[], "author", 7, {"author": ["x"]}, {"author": {"$ne": ""}}, {"lang": 1}])
-def test_filters_of_another_shape_are_refused(reader: Caller, filters: Any) -> None:
+def test_malformed_filters_are_refused(reader: Caller, filters: Any) -> None:
     answer = reader.call("chat", "POST", "/api/rag/chat", {"query": QUESTION, "filters": filters})
     assert answer.problem == (400, "invalid_input")
 
 
-def test_a_filter_set_to_nothing_is_none(reader: Caller) -> None:
+def test_an_empty_filter_is_ignored(reader: Caller) -> None:
     answer = reader.call("chat", "POST", "/api/rag/chat", {"query": QUESTION, "filters": {"author": None}})
     assert (answer.status, answer.json["scope"]) == (200, {"kind": "library"})
 
@@ -141,7 +141,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
 @pytest.mark.parametrize("key", ["author", "journal", "doi"])
-def test_hostile_texts_find_nothing_and_break_nothing(reader: Caller, key: str, text: str) -> None:
+def test_hostile_filter_texts_find_nothing_and_break_nothing(reader: Caller, key: str, text: str) -> None:
     """RET-10"""
     body = json.dumps({"query": QUESTION, "filters": {key: text}})
     answer = reader.call("chat", "POST", "/api/rag/chat", body)
@@ -150,7 +150,7 @@ def test_hostile_texts_find_nothing_and_break_nothing(reader: Caller, key: str, 
     assert reader.call("search", "GET", "/api/rag/search", query=encoded).json["hits"] == []
 
 
-def test_documents_are_named_once_or_many_times_in_either_spelling(reader: Caller) -> None:
+def test_document_ids_may_be_repeated_and_spelled_in_either_case_style(reader: Caller) -> None:
     everything = reader.call("search", "GET", "/api/rag/search", query="q=boiler").json["hits"]
     one, other = {hit["document_id"] for hit in everything}
     for query in (f"document_id={one}&document_id={other}", f"documentId={one}&documentId={other}"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from functions.runtime.wiring import Services
+from functions.runtime.services import Services
 from tests.handlers import events
 from tests.handlers.conftest import WEBHOOK_SECRET, Caller
 from tests.handlers.events import Answer, Json
@@ -21,7 +21,7 @@ def send(body: Any, headers: Json = SECRET, **options: Any) -> Answer:
 
 
 def changed(caller: Caller, document: Json, kind: str = "INSERT", **record: Any) -> Json:
-    """The webhook of this document's object, as it stands in the storage's table."""
+    """The webhook event for the object of this document, as the storage's table holds it."""
     path = f"{caller.user.id}/{document['id']}/original.txt"
     version = caller.row("select object_version from rag.ingest_jobs where document_id = %s", document["id"])
     sample = events.load("storage_insert")
@@ -42,7 +42,7 @@ def count_jobs(caller: Caller) -> int:
 
 @pytest.mark.parametrize("kind", ["INSERT", "UPDATE"])
 @pytest.mark.parametrize("encoded", [False, True], ids=["text", "base64"])
-def test_a_stored_object_starts_a_worker_on_the_job_the_trigger_made(
+def test_a_stored_object_starts_a_worker_for_the_job_of_the_trigger(
     caller: Caller, stored: tuple[Json, int], nudges: list[int], kind: str, encoded: bool
 ) -> None:
     """LIB-3, ING-10"""
@@ -53,14 +53,16 @@ def test_a_stored_object_starts_a_worker_on_the_job_the_trigger_made(
     assert count_jobs(caller) == 1
 
 
-def test_a_webhook_that_comes_again_and_again_makes_one_job(caller: Caller, stored: tuple[Json, int]) -> None:
+def test_a_repeated_webhook_creates_one_job(caller: Caller, stored: tuple[Json, int]) -> None:
     """ING-10"""
     event = changed(caller, stored[0])
     assert {send(event).json["job_id"] for _ in range(3)} == {stored[1]}
     assert count_jobs(caller) == 1
 
 
-def test_a_webhook_alone_is_enough(caller: Caller, stored: tuple[Json, int], nudges: list[int]) -> None:
+def test_a_webhook_creates_the_job_when_the_trigger_failed(
+    caller: Caller, stored: tuple[Json, int], nudges: list[int]
+) -> None:
     """ING-10"""
     document, _ = stored
     event = changed(caller, document)
@@ -84,7 +86,7 @@ def test_a_webhook_alone_is_enough(caller: Caller, stored: tuple[Json, int], nud
     ],
     ids=["deleted", "no-document", "other-bucket", "no-metadata", "odd-name"],
 )
-def test_what_is_not_about_a_document_is_taken_note_of_and_starts_nothing(
+def test_an_event_about_something_else_is_accepted_and_starts_nothing(
     services: Services, nudges: list[int], event: Json
 ) -> None:
     """LIB-8"""
@@ -102,7 +104,7 @@ def test_what_is_not_about_a_document_is_taken_note_of_and_starts_nothing(
     ],
     ids=["none", "empty", "wrong", "other-header"],
 )
-def test_nothing_happens_without_the_secret(
+def test_a_webhook_without_the_secret_is_refused(
     caller: Caller, stored: tuple[Json, int], nudges: list[int], headers: Json
 ) -> None:
     """SEC-5"""
@@ -110,7 +112,7 @@ def test_nothing_happens_without_the_secret(
     assert nudges == []
 
 
-def test_the_secret_does_not_count_in_the_address(services: Services) -> None:
+def test_the_secret_is_not_accepted_in_the_address(services: Services) -> None:
     """SEC-5"""
     answer = send(events.load("storage_insert"), {}, query=f"x-webhook-secret={WEBHOOK_SECRET}")
     assert answer.problem == (401, "not_signed_in")
@@ -161,7 +163,7 @@ def test_the_secret_does_not_count_in_the_address(services: Services) -> None:
         "no-name",
     ],
 )
-def test_what_is_no_webhook_is_refused(services: Services, nudges: list[int], body: Any) -> None:
+def test_a_malformed_webhook_is_refused(services: Services, nudges: list[int], body: Any) -> None:
     answer = send(body)
     assert answer.problem == (400, "invalid_input")
     assert answer.json["request_id"] == "JKJaXmPLvHcESHA="

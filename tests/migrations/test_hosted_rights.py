@@ -11,9 +11,9 @@ from psycopg import sql
 
 from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
-from functions.local import migrate
-from tests import library
-from tests.library import ADA, BOB
+from functions.local.database import migrate
+from tests.support import library
+from tests.support.library import ADA, BOB
 
 # That role as https://supabase.com/docs/guides/database/postgres/roles describes it, in the order of taking effect.
 RIGHTS = (

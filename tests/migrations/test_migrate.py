@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from functions.core import errors
-from functions.local import migrate
+from functions.local.database import migrate
 
 
 def write(folder: Path, **files: str) -> Path:

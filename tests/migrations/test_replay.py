@@ -7,8 +7,8 @@ from pathlib import Path
 
 import psycopg
 
-from functions.local import migrate, stamp
-from tests.database import TestCluster
+from functions.local.database import migrate, stamp
+from tests.support.database import TestCluster
 
 FUNCTIONS = """
 select p.oid::regprocedure::text, pg_get_functiondef(p.oid), p.proacl::text

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from functions.adapters.postgres import quotas, search
+from functions.adapters.postgres import search, users
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
 from functions.core.settings import Settings
-from functions.local import cluster as clusters
-from functions.local import migrate
-from tests import library
-from tests.database import TestCluster
-from tests.library import ADA, BOB
+from functions.local.database import cluster as clusters
+from functions.local.database import migrate
+from tests.support import library
+from tests.support.database import TestCluster
+from tests.support.library import ADA, BOB
 
 
 @pytest.fixture
@@ -27,10 +27,10 @@ def restored(cluster: TestCluster, database: str, empty_database: str, tmp_path:
         original, database, ["The zeppelin crossed the sea."], server=library.add_server(original), file_name="a.pdf"
     )
     original.close()
-    binaries, dump = clusters._find_binaries(cluster.major), tmp_path / "ibid.dump"
+    binaries, dump = clusters._find_binaries(cluster.major), str(tmp_path / "ibid.dump")
     for command in (
-        [binaries / "pg_dump", "--format=custom", "--file", dump, "--dbname", database],
-        [binaries / "pg_restore", "--no-owner", "--dbname", empty_database, dump],
+        [str(binaries / "pg_dump"), "--format=custom", "--file", dump, "--dbname", database],
+        [str(binaries / "pg_restore"), "--no-owner", "--dbname", empty_database, dump],
     ):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stderr) == (0, "")
@@ -54,9 +54,9 @@ def test_a_restored_database_takes_new_documents_and_counts(restored: Database, 
     library.index_document(restored, empty_database, ["A submarine."], server=server, file_name="b.pdf")
     assert find(restored, "submarine") == ["b.pdf"]
     limit = Settings(requests_per_minute=1)
-    quotas.take_request(restored, ADA, limit)
+    users.take_request(restored, ADA, limit)
     with pytest.raises(errors.RateLimitedError):
-        quotas.take_request(restored, ADA, limit)
+        users.take_request(restored, ADA, limit)
 
 
 def test_a_restored_database_knows_its_migrations(restored: Database, empty_database: str) -> None:

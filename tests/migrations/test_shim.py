@@ -8,8 +8,8 @@ import psycopg
 import pytest
 
 from functions.core import errors
-from functions.local import migrate
-from tests.database import add_user, as_user
+from functions.local.database import migrate
+from tests.support.database import add_user, as_user
 
 
 @pytest.fixture

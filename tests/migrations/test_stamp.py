@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from functions.local import stamp
+from functions.local.database import stamp
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from functions.local import migrate, stamp
+from functions.local.database import migrate, stamp
 
 
 def test_every_function_is_stamped_as_it_stands() -> None:

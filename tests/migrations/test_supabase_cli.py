@@ -14,15 +14,15 @@ from typing import Any
 import psycopg
 import pytest
 
-from functions.adapters import media_types
 from functions.adapters.postgres.connection import Database
+from functions.core.extraction import file_types
 from functions.core.settings import Settings
-from functions.local import migrate
-from tests import database as database_servers
-from tests import library, requirements
-from tests.fakes import pg_net
+from functions.local.database import migrate
 from tests.migrations.tcp_bridge import open_bridge
-from tests.requirements import REPOSITORY
+from tests.support import database as database_servers
+from tests.support import library, requirements
+from tests.support.fakes import pg_net
+from tests.support.requirements import REPOSITORY
 
 VERSION = "3.1.0"
 INSTALLED = REPOSITORY / ".build" / "supabase-cli"
@@ -144,5 +144,5 @@ def test_the_configuration_is_that_of_the_product() -> None:
         "100MiB",
     )
     assert Settings().max_file_bytes <= 100 * 1024 * 1024
-    assert set(bucket["allowed_mime_types"]) == set(media_types.BY_ENDING.values())
+    assert set(bucket["allowed_mime_types"]) == set(file_types.MEDIA_TYPES.values())
     assert config["auth"]["enable_anonymous_sign_ins"] is False

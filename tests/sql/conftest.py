@@ -6,7 +6,7 @@ import pytest
 
 from functions.adapters.postgres.connection import Database
 from functions.core import models
-from tests import library
+from tests.support import library
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ import pytest
 from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
 from functions.core import models
-from functions.core.retrieval import QueryVector
+from functions.core.retrieval.retriever import QueryVector
 from functions.core.settings import Settings
-from tests import library
-from tests.library import ADA, BOB, index_document, make_query
+from tests.support import library
+from tests.support.library import ADA, BOB, index_document, make_query
 
 HISTORY = ["Luther writes in Wittenberg in 1519", "The students came from France", "A treaty ended the long war"]
 

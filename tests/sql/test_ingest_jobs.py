@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import psycopg
 import pytest
@@ -9,9 +10,10 @@ import pytest
 from functions.adapters.postgres import documents, search
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
-from functions.core import errors, jobs, models
-from tests import library
-from tests.library import (
+from functions.core import errors, models
+from functions.core.ingestion import jobs
+from tests.support import library
+from tests.support.library import (
     ADA,
     BOB,
     add_document,
@@ -186,7 +188,7 @@ def test_a_failure_waits_seconds_or_as_long_as_a_server_asked_for(
 ) -> None:
     """ING-8, ING-11"""
     store_object(database, ADA, add_document(db))
-    details = {} if asked is None else {"retry_after": asked}
+    details: dict[str, Any] = {} if asked is None else {"retry_after": asked}
     store.fail_ingest_job(claim(store), errors.ModelRateLimitedError(**details), 5)
     [(waits,)] = run("select extract(epoch from run_after - now())::float8 from rag.ingest_jobs")
     assert shortest <= float(str(waits)) <= longest

@@ -13,10 +13,10 @@ import pytest
 from functions.adapters.postgres import vector_indexes
 from functions.adapters.postgres.connection import Database
 from functions.core import models
-from functions.local import evaluation_library
+from functions.local.evaluation import library
 from tests.bench.libraries import make_document
-from tests.database import Clusters
-from tests.library import ADA, BOB, add_server
+from tests.support.database import Clusters
+from tests.support.library import ADA, BOB, add_server
 
 LARGE, SMALL = 11_000, 300
 DIMENSIONS = 16
@@ -62,7 +62,7 @@ def large(clusters: Clusters, postgres_major: int) -> Iterator[str]:
         connection.execute(row[0].replace("50000", "10000"))
         for owner, vectors in VECTORS.items():
             document = make_document("one.txt", [""] * len(vectors), vectors)
-            evaluation_library.write_documents(store, models.User.named(owner), server, [document])
+            library.write_documents(store, models.User.named(owner), server, [document])
         connection.execute("analyze rag.chunk_vectors")
     yield dsn
     cluster.drop(dsn)

@@ -10,7 +10,7 @@ from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models
-from tests.library import ADA, add_note, index_document, make_batch, make_query
+from tests.support.library import ADA, add_note, index_document, make_batch, make_query
 
 
 def change(db: Database, note_id: str, **columns: Any) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from functions.adapters.postgres import notes, search
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models
-from tests import library
-from tests.library import ADA, BOB, make_batch, make_query
+from tests.support import library
+from tests.support.library import ADA, BOB, make_batch, make_query
 
 
 def save(db: Database, content: str = "wood burns", title: str = "Note", user: models.User = ADA) -> str:
@@ -151,7 +151,9 @@ def delete(db: Database, user: models.User, note_ids: list[str], document_ids: l
         return notes.delete_sources(connection, [UUID(i) for i in note_ids], [UUID(i) for i in document_ids])
 
 
-NOTHING = dict.fromkeys(("notes", "documents", "pages", "chunks", "vectors", "jobs"), 0) | {"object_paths": []}
+NOTHING: dict[str, Any] = dict.fromkeys(("notes", "documents", "pages", "chunks", "vectors", "jobs"), 0) | {
+    "object_paths": []
+}
 
 
 def test_what_is_not_there_counts_for_nothing(db: Database) -> None:

@@ -3,16 +3,16 @@ from __future__ import annotations
 import psycopg
 import pytest
 
-from functions.adapters.postgres import conversations, jobs
+from functions.adapters.postgres import conversations, messages
 from functions.adapters.postgres.connection import Database
 from functions.core import models
-from tests.library import ADA, BOB
+from tests.support.library import ADA, BOB
 
 
 def add_conversation(db: Database, user: models.User, title: str) -> None:
     with db.as_user(user) as connection:
         row = conversations.create(connection, user, title, models.Scope("library"))
-        conversations.add_message(connection, user, str(row["id"]), "user", "question")
+        messages.add_message(connection, user, str(row["id"]), "user", "question")
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def aged(db: Database, database: str) -> Database:
 
 def test_old_conversations_go_with_their_messages_and_new_ones_stay(aged: Database, database: str) -> None:
     """OPS-1"""
-    assert jobs.purge_conversations(aged, 30) == 2
+    assert conversations.purge_conversations(aged, 30) == 2
     with psycopg.connect(database) as connection:
         rows = connection.execute(
             "select c.title, count(*) from rag.conversations c"
@@ -41,11 +41,11 @@ def test_old_conversations_go_with_their_messages_and_new_ones_stay(aged: Databa
 
 def test_purging_twice_deletes_nothing_more(aged: Database) -> None:
     """OPS-1"""
-    assert [jobs.purge_conversations(aged, 30), jobs.purge_conversations(aged, 30)] == [2, 0]
+    assert [conversations.purge_conversations(aged, 30), conversations.purge_conversations(aged, 30)] == [2, 0]
 
 
 def test_a_purge_skips_what_another_one_holds(aged: Database, database: str) -> None:
     """OPS-1"""
     with psycopg.connect(database) as other:
         other.execute("select from rag.conversations where title = 'old' for update")
-        assert jobs.purge_conversations(aged, 30) == 1
+        assert conversations.purge_conversations(aged, 30) == 1

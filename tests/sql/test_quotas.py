@@ -13,12 +13,12 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from functions.adapters.postgres import quotas, search
+from functions.adapters.postgres import search, users
 from functions.adapters.postgres.connection import Connection, Database
 from functions.core import errors, models
 from functions.core.settings import MEGABYTE, Settings
-from tests import library
-from tests.library import ADA, BOB, add_document
+from tests.support import library
+from tests.support.library import ADA, BOB, add_document
 
 LIMITS = Settings(questions_per_day=7, requests_per_minute=0, uploads_per_minute=0, max_documents=0)
 THREADS = 8
@@ -41,7 +41,7 @@ def take(db: Database, act: Callable[[Connection], None], user: models.User = AD
 
 
 def ask(connection: Connection, settings: Settings = LIMITS) -> None:
-    quotas.take_question(connection, settings)
+    users.take_question(connection, settings)
 
 
 def used(dsn: str) -> dict[str, int]:
@@ -63,7 +63,7 @@ def test_questions_at_the_same_time_cannot_overrun_the_quota(db: Database, datab
 def test_uploads_at_the_same_time_cannot_share_the_last_place(db: Database) -> None:
     def announce(index: int) -> bool:
         def act(connection: Connection) -> None:
-            quotas.take_upload(connection, replace(LIMITS, max_documents=5), 10)
+            users.take_upload(connection, replace(LIMITS, max_documents=5), 10)
             document_id = str(uuid4())
             connection.execute(
                 "insert into rag.documents (id, owner_id, file_name, file_type, size_bytes, object_path)"
@@ -90,10 +90,10 @@ def test_a_minute_begins_anew_after_a_minute(db: Database, database: str) -> Non
     settings = replace(LIMITS, requests_per_minute=1)
     assert take(db, lambda connection: ask(connection, settings))
     with pytest.raises(errors.RateLimitedError) as refused:
-        quotas.take_request(db, ADA, settings)
+        users.take_request(db, ADA, settings)
     assert 0 < refused.value.details["retry_after"] <= 60
     set_back(database, "1 minute")
-    quotas.take_request(db, ADA, settings)
+    users.take_request(db, ADA, settings)
     assert used(database) == {"question": 1, "request": 1}
 
 
@@ -118,25 +118,25 @@ def test_one_quota_that_is_used_up_leaves_the_other_alone(db: Database, database
 def test_a_quota_of_nought_is_none_and_writes_nothing(db: Database, database: str) -> None:
     settings = replace(LIMITS, questions_per_day=0, max_library_megabytes=0)
     assert take(db, lambda c: ask(c, settings))
-    assert take(db, lambda c: quotas.take_upload(c, settings, 10**15))
+    assert take(db, lambda c: users.take_upload(c, settings, 10**15))
     assert used(database) == {}
 
 
 def test_bytes_that_are_announced_count_as_stored(db: Database) -> None:
     settings = replace(LIMITS, max_library_megabytes=1)
     add_document(db)  # 10 bytes
-    assert take(db, lambda c: quotas.take_upload(c, settings, MEGABYTE - 10))
+    assert take(db, lambda c: users.take_upload(c, settings, MEGABYTE - 10))
     with pytest.raises(errors.QuotaExceededError, match="more than the 1 MB"), db.as_user(ADA) as connection:
-        quotas.take_upload(connection, settings, MEGABYTE - 9)
+        users.take_upload(connection, settings, MEGABYTE - 9)
 
 
 def test_an_upload_that_was_given_up_takes_no_place(db: Database, database: str) -> None:
     settings = replace(LIMITS, max_documents=1)
     add_document(db)
-    assert not take(db, lambda c: quotas.take_upload(c, settings, 10))
+    assert not take(db, lambda c: users.take_upload(c, settings, 10))
     with psycopg.connect(database) as connection:
         connection.execute("update rag.documents set status = 'failed', error_code = 'upload_expired'")
-    assert take(db, lambda c: quotas.take_upload(c, settings, 10))
+    assert take(db, lambda c: users.take_upload(c, settings, 10))
 
 
 def test_a_search_counts_itself_and_is_refused_before_it_begins(db: Database, database: str) -> None:
@@ -165,6 +165,6 @@ def test_a_caller_can_only_count_up(db: Database, database: str) -> None:
 
 def test_counters_of_windows_long_over_are_purged(db: Database, database: str) -> None:
     take(db, ask)
-    assert quotas.purge_counters(db) == 0
+    assert users.purge_counters(db) == 0
     set_back(database, "3 days")
-    assert (quotas.purge_counters(db), used(database)) == (1, {})
+    assert (users.purge_counters(db), used(database)) == (1, {})

@@ -11,8 +11,8 @@ from psycopg import sql
 
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
-from tests import database as database_servers
-from tests.library import ADA, BOB, add_note, add_notebook, index_document
+from tests.support import database as database_servers
+from tests.support.library import ADA, BOB, add_note, add_notebook, index_document
 
 # What everybody who is signed in may read.
 SHARED = {"embedding_servers", "settings"}
@@ -49,8 +49,8 @@ def furnished(db: Database, database: str, server: models.EmbeddingServer) -> di
             (row["id"], document, ADA.id),
         )
         connection.execute("select rag.take_quota('question', 10)")
-    with psycopg.connect(database) as connection, database_servers.as_user(connection, ADA.id, admin=True):
-        connection.execute("insert into rag.settings (key, value) values ('rrf_k', '20')")
+    with psycopg.connect(database) as own, database_servers.as_user(own, ADA.id, admin=True):
+        own.execute("insert into rag.settings (key, value) values ('rrf_k', '20')")
     return count_rows(database)
 
 

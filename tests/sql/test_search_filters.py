@@ -11,8 +11,8 @@ import pytest
 from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
 from functions.core import models
-from tests import library
-from tests.library import ADA, BOB, add_note, index_document, make_query
+from tests.support import library
+from tests.support.library import ADA, BOB, add_note, index_document, make_query
 
 Log = dict[str, str | None]
 

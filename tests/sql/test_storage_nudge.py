@@ -12,10 +12,10 @@ import pytest
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.runtime import events
-from tests import library
-from tests.fakes.pg_net import NET, RAISING, VAULT
 from tests.handlers import events as samples
-from tests.library import ADA, add_document, store_object
+from tests.support import library
+from tests.support.fakes.pg_net import NET, RAISING, VAULT
+from tests.support.library import ADA, add_document, store_object
 
 URL, SECRET = "https://api.example.org/api/hooks/storage", "webhook-secret-of-the-tests"
 

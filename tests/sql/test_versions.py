@@ -10,8 +10,9 @@ import pytest
 from functions.adapters.postgres import documents, search
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
-from functions.core import jobs, models
-from tests.library import (
+from functions.core import models
+from functions.core.ingestion import jobs
+from tests.support.library import (
     ADA,
     BOB,
     add_document,

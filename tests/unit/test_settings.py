@@ -35,7 +35,7 @@ def test_every_default_is_within_its_own_bounds() -> None:
 
 
 @pytest.mark.parametrize("row", [r for r in describe_settings() if "minimum" in r], ids=lambda r: r["key"])
-def test_a_number_may_reach_its_bounds_and_not_pass_them(row: dict[str, Any]) -> None:
+def test_a_number_may_equal_but_not_exceed_its_bounds(row: dict[str, Any]) -> None:
     """SET-3"""
     key, low, high = row["key"], row["minimum"], row["maximum"]
     validate_changes({key: low})
@@ -44,7 +44,7 @@ def test_a_number_may_reach_its_bounds_and_not_pass_them(row: dict[str, Any]) ->
     assert [faults_of({key: value}) for value in (low - 1, high + 1)] == [{key: between}] * 2
 
 
-def test_every_fault_is_named_at_once() -> None:
+def test_all_faults_are_reported_at_once() -> None:
     """SET-3"""
     assert faults_of({"rrf_k": 0, "nonsense": 1, "match_count": 20, "guard_message": 5}) == {
         "rrf_k": "This must be between 1 and 200.",
@@ -65,16 +65,16 @@ def test_every_fault_is_named_at_once() -> None:
     ],
     ids=repr,
 )
-def test_a_value_of_another_type_is_a_fault(key: str, value: Any) -> None:
+def test_a_value_of_the_wrong_type_is_a_fault(key: str, value: Any) -> None:
     """SET-3"""
     assert list(faults_of({key: value})) == [key]
 
 
-def test_a_text_is_bounded_in_length() -> None:
+def test_the_length_of_a_text_is_bounded() -> None:
     """SET-3"""
     validate_changes({"guard_message": "x" * 1000})
     assert faults_of({"guard_message": "x" * 1001}) == {"guard_message": "This must be at most 1000 characters."}
 
 
-def test_a_stored_value_that_is_no_longer_valid_gives_way_to_its_default() -> None:
+def test_a_stored_value_that_is_no_longer_valid_is_replaced_by_its_default() -> None:
     assert load_settings({"rrf_k": 20, "match_count": 9999, "gone": 1}) == Settings(rrf_k=20)

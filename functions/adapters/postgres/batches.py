@@ -12,7 +12,7 @@ from functions.adapters.postgres.connection import Connection, outside_row_secur
 from functions.core import models
 
 if TYPE_CHECKING:  # it brings all of chunking, which only workers need
-    from functions.core import jobs
+    from functions.core.ingestion import jobs
 
 WORD_SCALE = 10_000
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from functions.adapters.postgres.connection import Connection
-from functions.core import snapshots
+from functions.core.citations import relocation
 
 Row = dict[str, Any]
 
@@ -44,9 +44,9 @@ def describe(connection: Connection, messages: Sequence[Row]) -> list[Row]:
     ]
 
 
-def read_states(messages: Iterable[Row]) -> dict[str, snapshots.State]:
+def read_states(messages: Iterable[Row]) -> dict[str, relocation.State]:
     """The states of the sources of described messages, by id."""
-    return {source["document_id"]: source["state"] for message in messages for source in message["sources"]}
+    return {source["source_id"]: source["state"] for message in messages for source in message["sources"]}
 
 
 def _find_facts(connection: Connection, messages: Sequence[Row]) -> dict[tuple[Any, int], Row]:
@@ -67,9 +67,9 @@ def _find_facts(connection: Connection, messages: Sequence[Row]) -> dict[tuple[A
             ), false) as stands
         from rag.messages m
         cross join jsonb_array_elements(m.sources) with ordinality as s (source, at)
-        cross join jsonb_to_record(s.source) as c (document_id uuid, page_start int, start_offset int, quote text)
-        left join rag.documents d on d.id = c.document_id
-        left join rag.notes n on n.id = case when d.id is null then c.document_id else d.note_id end
+        cross join jsonb_to_record(s.source) as c (source_id uuid, page_start int, start_offset int, quote text)
+        left join rag.documents d on d.id = c.source_id
+        left join rag.notes n on n.id = case when d.id is null then c.source_id else d.note_id end
         where m.id = any (%s::uuid[])
         """,
         ([message["id"] for message in messages],),
@@ -83,13 +83,13 @@ def _is_astray(row: Row) -> bool:
 
 def _read_pages(
     connection: Connection, astray: Iterable[tuple[Row, str]]
-) -> dict[int, dict[int, snapshots.StoredPage]]:
+) -> dict[int, dict[int, relocation.StoredPage]]:
     """By generation and number: the cited pages, those beside them, and all that hold the words, however far.
 
     White space does not count there, as another reading may break lines elsewhere.
     """
     wanted = [(row["generation"], row["page"], quote) for row, quote in astray if row["generation"] is not None]
-    pages: dict[int, dict[int, snapshots.StoredPage]] = defaultdict(dict)
+    pages: dict[int, dict[int, relocation.StoredPage]] = defaultdict(dict)
     if not wanted:
         return pages
     found = connection.execute(
@@ -114,7 +114,7 @@ def _read_pages(
         },
     ).fetchall()
     for row in found:
-        pages[row["generation"]][row["page_number"]] = snapshots.StoredPage(row["text"])
+        pages[row["generation"]][row["page_number"]] = relocation.StoredPage(row["text"])
     return pages
 
 
@@ -122,20 +122,20 @@ def _is_found_afar(quote: str) -> bool:
     return sum(map(str.isalnum, quote)) >= _MIN_LETTERS
 
 
-def _find_again(source: Row, there: dict[int, snapshots.StoredPage]) -> snapshots.Stretch | None:
+def _find_again(source: Row, there: dict[int, relocation.StoredPage]) -> relocation.Stretch | None:
     """Where the words of a source stand now, nearest to the old page; a short quotation is found anywhere by chance."""
     quote, page = source["quote"], source["page_start"]
-    if found := snapshots.find_again(quote, page, source["start_offset"], there):
+    if found := relocation.find_again(quote, page, source["start_offset"], there):
         return found
     farther = sorted(there, key=lambda number: (abs(number - page), number))
     if not _is_found_afar(quote):
         return None
     return next(
-        filter(None, (snapshots.find_again(quote, number, 0, {number: there[number]}) for number in farther)), None
+        filter(None, (relocation.find_again(quote, number, 0, {number: there[number]}) for number in farther)), None
     )
 
 
-def _describe_source(source: Row, facts: Row, pages: dict[int, dict[int, snapshots.StoredPage]]) -> Row:
+def _describe_source(source: Row, facts: Row, pages: dict[int, dict[int, relocation.StoredPage]]) -> Row:
     known = source | {
         "state": facts["state"],
         "superseded_by": facts["superseded_by"] if facts["state"] == "superseded" else None,

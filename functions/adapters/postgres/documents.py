@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-import psycopg
 from psycopg import sql
 
-from functions.adapters.postgres import batches, cursors
+from functions.adapters.postgres import batches, paging
 from functions.adapters.postgres.connection import Connection
 from functions.core import errors, models
 
@@ -139,48 +138,37 @@ def list_page(
     all_versions: bool = False,
 ) -> tuple[list[Row], str | None]:
     """Newest first, with the cursor of the next page; attachments of a trashed note only where that note is named."""
-    created_at, last_id = cursors.decode(cursor, 2) if cursor else (None, None)
-    try:
-        rows = connection.execute(
-            """
-            select * from rag.documents d
-            where d.duplicate_of is null and (%(all_versions)s or d.superseded_by is null)
-                and (%(note_id)s::uuid is not null
-                    or not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null))
-                and (%(status)s::text is null or d.status = %(status)s)
-                and (%(notebook_id)s::uuid is null or d.notebook_id = %(notebook_id)s::uuid
-                    or exists (
-                        select from rag.notes n where n.id = d.note_id and n.notebook_id = %(notebook_id)s::uuid))
-                and (%(note_id)s::uuid is null or d.note_id = %(note_id)s::uuid)
-                and (%(title)s::text is null
-                    or strpos(lower(coalesce(d.title, '') || ' ' || d.file_name), lower(%(title)s)) > 0)
-                and (%(created_at)s::timestamptz is null
-                    or (d.created_at, d.id) < (%(created_at)s::timestamptz, %(last_id)s::uuid))
-            order by d.created_at desc, d.id desc
-            limit %(limit)s + 1
-            """,
-            {
-                "all_versions": all_versions,
-                "status": status,
-                "notebook_id": notebook_id,
-                "note_id": note_id,
-                "title": title,
-                "limit": limit,
-                "created_at": created_at,
-                "last_id": last_id,
-            },
-        ).fetchall()
-    except psycopg.DataError as exc:
-        raise errors.InvalidInputError(
-            "The cursor is not valid: use next_cursor of the page before, unchanged."
-        ) from exc
-    return cut_page(rows, limit, "created_at", "id")
-
-
-def cut_page(rows: list[Row], limit: int, *keys: str) -> tuple[list[Row], str | None]:
-    """The first `limit` of `limit` + 1 rows, and the cursor when there are more."""
-    page = rows[:limit]
-    return page, cursors.encode(*(page[-1][key] for key in keys)) if len(rows) > limit else None
+    created_at, last_id = paging.read_time_cursor(cursor)
+    rows = connection.execute(
+        """
+        select * from rag.documents d
+        where d.duplicate_of is null and (%(all_versions)s or d.superseded_by is null)
+            and (%(note_id)s::uuid is not null
+                or not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null))
+            and (%(status)s::text is null or d.status = %(status)s)
+            and (%(notebook_id)s::uuid is null or d.notebook_id = %(notebook_id)s::uuid
+                or exists (
+                    select from rag.notes n where n.id = d.note_id and n.notebook_id = %(notebook_id)s::uuid))
+            and (%(note_id)s::uuid is null or d.note_id = %(note_id)s::uuid)
+            and (%(title)s::text is null
+                or strpos(lower(coalesce(d.title, '') || ' ' || d.file_name), lower(%(title)s)) > 0)
+            and (%(created_at)s::timestamptz is null
+                or (d.created_at, d.id) < (%(created_at)s::timestamptz, %(last_id)s::uuid))
+        order by d.created_at desc, d.id desc
+        limit %(limit)s + 1
+        """,
+        {
+            "all_versions": all_versions,
+            "status": status,
+            "notebook_id": notebook_id,
+            "note_id": note_id,
+            "title": title,
+            "limit": limit,
+            "created_at": created_at,
+            "last_id": last_id,
+        },
+    ).fetchall()
+    return paging.cut_page(rows, limit, "created_at", "id")
 
 
 def list_pending(connection: Connection, scope: models.Scope, limit: int = 5) -> list[str]:

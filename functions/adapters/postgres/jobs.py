@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import psycopg
 
 from functions.adapters.postgres import batches
 from functions.adapters.postgres.connection import Database
-from functions.core import errors, jobs, self_retrieval
+from functions.core import errors
+from functions.core.ingestion import jobs, self_retrieval
 
 OTHER_BYTES = "IB001"  # raised by rag.adopt_duplicate
 
@@ -149,17 +150,6 @@ class JobStore:
         return None if row is None else row["id"]
 
 
-def purge_conversations(database: Database, retention_days: int) -> int:
-    """Deletes every conversation older than the retention, in batches of their own transaction."""
-    deleted = 0
-    while True:
-        with database.as_worker() as connection:
-            row = connection.execute("select rag.purge_conversations(%s) as n", (retention_days,)).fetchone()
-        if row is None or row["n"] == 0:
-            return deleted
-        deleted += row["n"]
-
-
 def _check_held(row: dict[str, Any] | None, job: jobs.Job) -> None:
     if row is None or not row["held"]:
         raise errors.LeaseLostError(job_id=job.id)
@@ -180,3 +170,46 @@ def _read_job(row: dict[str, Any]) -> jobs.Job:
         object_path=row["object_path"],
         content=row["content"],
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """Jobs that could be worked on now and how long the oldest has waited; jobs in work; jobs given up within a day."""
+
+    due: int
+    oldest_seconds: float
+    running: int
+    given_up: int
+
+
+def read_backlog(database: Database) -> Backlog:
+    """Counts from the indexes of open and of given up jobs alone; raises DatabaseUnavailableError."""
+    with database.as_worker() as connection:
+        row = connection.execute(
+            """
+            select
+                count(*) filter (where is_due) as due,
+                coalesce(extract(epoch from clock_timestamp() - min(waits_since) filter (where is_due)), 0)::float8
+                    as oldest_seconds,
+                count(*) filter (where not is_due and status = 'running') as running,
+                (
+                    select count(*) from rag.ingest_jobs
+                    where status in ('dead', 'failed') and finished_at > clock_timestamp() - interval '1 day'
+                ) as given_up
+            from (
+                select status, case status when 'queued' then run_after else lease_expires_at end as waits_since,
+                    run_after <= clock_timestamp()
+                        and (status = 'queued' or lease_expires_at < clock_timestamp()) as is_due
+                from rag.ingest_jobs where status in ('queued', 'running')
+            ) j
+            """
+        ).fetchone()
+    assert row is not None
+    return Backlog(**row)
+
+
+def count_jobs(database: Database) -> dict[str, int]:
+    """Jobs by status, of every document and note there is; reads the whole queue."""
+    with database.as_worker() as connection:
+        rows = connection.execute("select status, count(*) as n from rag.ingest_jobs group by status").fetchall()
+    return {row["status"]: row["n"] for row in rows}

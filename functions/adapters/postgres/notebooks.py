@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 from uuid import UUID
 
-from functions.adapters.postgres import documents, notes
+from functions.adapters.postgres import notes, paging
 from functions.adapters.postgres.connection import Connection
 from functions.core import errors, models
 
@@ -43,7 +43,7 @@ def list_page(
     connection: Connection, *, title: str | None, limit: int, cursor: str | None
 ) -> tuple[list[Row], str | None]:
     """Newest change first, with the cursor of the next page."""
-    updated_at, last_id = notes.read_cursor(cursor)
+    updated_at, last_id = paging.read_time_cursor(cursor)
     rows = connection.execute(
         f"""
         select {_FACTS} from rag.notebooks b
@@ -55,7 +55,7 @@ def list_page(
         """,
         {"title": title, "updated_at": updated_at, "last_id": last_id, "limit": limit},
     ).fetchall()
-    return documents.cut_page(rows, limit, "updated_at", "id")
+    return paging.cut_page(rows, limit, "updated_at", "id")
 
 
 def rename(connection: Connection, notebook_id: str, title: str) -> Row:

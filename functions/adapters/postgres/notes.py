@@ -9,7 +9,7 @@ from uuid import UUID
 
 from psycopg import sql
 
-from functions.adapters.postgres import cursors, documents
+from functions.adapters.postgres import documents, paging
 from functions.adapters.postgres.connection import Connection
 from functions.core import errors, models
 
@@ -60,7 +60,7 @@ def list_page(
     cursor: str | None,
 ) -> tuple[list[Row], str | None]:
     """Newest change first, with the cursor of the next page; the beginning of each content as `snippet`."""
-    updated_at, last_id = read_cursor(cursor)
+    updated_at, last_id = paging.read_time_cursor(cursor)
     rows = connection.execute(
         f"""
         select {_FACTS},
@@ -83,20 +83,7 @@ def list_page(
             "limit": limit,
         },
     ).fetchall()
-    return documents.cut_page(rows, limit, "updated_at", "id")
-
-
-def read_cursor(cursor: str | None) -> tuple[datetime | None, UUID | None]:
-    """The last change and the id of the last row of a page; raises InvalidInputError."""
-    if cursor is None:
-        return None, None
-    updated_at, last_id = cursors.decode(cursor, 2)
-    try:
-        return datetime.fromisoformat(updated_at), UUID(last_id)
-    except ValueError as exc:
-        raise errors.InvalidInputError(
-            "The cursor is not valid: use next_cursor of the page before, unchanged."
-        ) from exc
+    return paging.cut_page(rows, limit, "updated_at", "id")
 
 
 def update(connection: Connection, note_id: str, changes: Row, expected_updated_at: datetime | None) -> Row:

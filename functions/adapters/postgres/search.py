@@ -6,10 +6,11 @@ import json
 from dataclasses import fields
 from typing import Any
 
-from functions.adapters.postgres import quotas
+from functions.adapters.postgres import users
 from functions.adapters.postgres.connection import Database
-from functions.core import models, retrieval
-from functions.core.text_extraction import clean_text
+from functions.core import models
+from functions.core.retrieval import retriever
+from functions.core.text.storable import clean_text
 
 # Role and claims are set by the same statement that searches: `act` is evaluated first because the function's argument
 # comes from it, and everything inside the function is planned and run as the user. One statement, one round trip. It
@@ -35,8 +36,8 @@ _COLUMNS = tuple(f.name for f in fields(models.SearchHit) if not f.name.startswi
 
 
 def hybrid_search(
-    database: Database, user: models.User, query: retrieval.Query, *, requests_per_minute: int = 0
-) -> retrieval.Found:
+    database: Database, user: models.User, query: retriever.Query, *, requests_per_minute: int = 0
+) -> retriever.Ranking:
     """Searches as `user`; see sql/20_hybrid_search.sql.
 
     With `requests_per_minute` the search is a request of that user's, which the same statement counts: raises
@@ -46,7 +47,7 @@ def hybrid_search(
     parameters = {
         "claims": json.dumps({**user.claims, "sub": user.id, "role": "authenticated"}),
         "quota": requests_per_minute,
-        "query_text": clean_text(query.text),
+        "query_text": clean_text(query.query_text),
         "query_lang": query.lang,
         "server_ids": [v.server_id for v in query.vectors],
         "embeddings": [_format_vector(v.vector) for v in query.vectors],
@@ -63,11 +64,11 @@ def hybrid_search(
         "blend_alpha": query.blend_alpha,
         "rrf_k": settings.rrf_k,
     }
-    with quotas.refusals(), database.autocommit() as connection:
+    with users.refusals(), database.autocommit() as connection:
         rows = connection.execute(_SEARCH, parameters).fetchall()
     if not rows:
-        return retrieval.Found(())
-    return retrieval.Found(
+        return retriever.Ranking(())
+    return retriever.Ranking(
         tuple(_read_hit(row) for row in rows), rows[0]["candidate_sources"], rows[0]["candidate_chunks"]
     )
 

@@ -1,33 +1,33 @@
-// Starts the page: signs in, builds its parts and lets them speak to each other.
+// Starts the page: signs in, builds its parts and connects them.
 
-import { Api } from "./api.js";
-import { openAttachDialog } from "./attach_dialog.js";
-import { Chat } from "./chat.js";
-import { Conversations } from "./conversations.js";
-import { byId, el, focusIfLost, setAttribute, setText } from "./dom.js";
-import { acceptDrops } from "./drop.js";
-import { exportConversation } from "./export.js";
-import { drawIcons, icon } from "./icons.js";
-import { chooseLanguage, language, LANGUAGES, onLanguage, setLanguage, t } from "./i18n.js";
-import { Library } from "./library.js";
-import { inWords, toast } from "./notices.js";
-import { findPlace, readLink } from "./page_link.js";
-import { Scope } from "./scope.js";
-import { ScopeLine } from "./scope_line.js";
-import { openSession, takeFromAddress } from "./session.js";
-import { openSettings } from "./settings.js";
-import { askToSignIn } from "./sign_in_form.js";
-import { SourcePanel } from "./source_panel.js";
-import { askForToken } from "./token_form.js";
+import { Chat } from "./chat/chat.js";
+import { Conversations } from "./chat/conversations.js";
+import { exportConversation } from "./chat/export.js";
+import { Scope } from "./chat/scope.js";
+import { ScopeLine } from "./chat/scope_line.js";
+import { openAttachDialog } from "./library/attach_dialog.js";
+import { acceptDrops } from "./library/drop.js";
+import { Library } from "./library/library.js";
+import { openSession, takeSessionFromAddress } from "./session/session.js";
+import { openSettings } from "./session/settings.js";
+import { askToSignIn } from "./session/sign_in_form.js";
+import { askForToken } from "./session/token_form.js";
+import { Api } from "./shared/api.js";
+import { byId, el, focusIfLost, setAttribute, setText } from "./shared/dom.js";
+import { chooseLanguage, language, LANGUAGES, onLanguage, setLanguage, t } from "./language/i18n.js";
+import { drawIcons, icon } from "./shared/icons.js";
+import { errorText, toast } from "./shared/notices.js";
+import { readLink, resolveLink } from "./source/page_link.js";
+import { SourcePanel } from "./source/source_panel.js";
 
-const HASH = /^#c=([\w-]+)$/;
+const CONVERSATION_LINK = /^#c=([\w-]+)$/;
 
 function main() {
   drawIcons();
   chooseLanguage();
   listenToLanguage();
   listenToTabs();
-  const notice = takeFromAddress();
+  const notice = takeSessionFromAddress();
   const api = new Api({
     openSession: () => openSession({ askForToken, askToSignIn: (session) => askToSignIn(session, notice) }), language,
   });
@@ -52,7 +52,7 @@ function build(api) {
     },
     onAnswered: () => conversations.load(),
     onUpload: () => byId("upload-input").click(),
-    onKeep: (address) => library.keepAnswer(address),
+    onSaveAsNote: (address) => library.saveAnswerAsNote(address),
     onOpenNote: (id) => library.openNote(id),
   });
   const conversations = new Conversations({
@@ -85,12 +85,12 @@ function build(api) {
   byId("settings-open").addEventListener("click", () => openSettings({ api }));
   byId("sign-out").addEventListener("click", async () => {
     await api.signOut();
-    location.assign(location.pathname); // nothing of the one who left stays on the page
+    location.assign(location.pathname); // so that nothing of the signed-out user stays on the page
   });
   byId("export").addEventListener("click", () => exportConversation(api, chat.conversation));
   const follow = () => followAddress({ api, chat, library, source });
   addEventListener("hashchange", follow);
-  // The address that is shown already does not change when it is followed again.
+  // Clicking a link to the address already shown fires no hashchange.
   document.addEventListener("click", ({ target }) => target.closest("a.link")?.getAttribute("href") === location.hash && follow());
   return { chat, conversations, library, follow };
 }
@@ -101,7 +101,7 @@ async function start(api, { chat, conversations, library, follow }) {
     byId("settings-open").hidden = !me.is_admin;
     byId("sign-out").hidden = !api.canSignOut;
     chat.extractive = me.chat === "extractive";
-    // Where streaming needs an address of its own, the server names it.
+    // Deployments that stream from another host name its URL.
     if (/^https?:/.test(me.chat_url ?? "")) chat.address = me.chat_url;
     drawModelHint(me);
     onLanguage(() => drawModelHint(me));
@@ -115,10 +115,10 @@ async function start(api, { chat, conversations, library, follow }) {
   if (matchMedia("(hover: hover)").matches) focusIfLost(byId("question"));
 }
 
-/** Open what the address names: a conversation, or a passage of a document or a note beside what is open. */
+/** Open what the address names: a conversation, or a passage of a document or a note in the source panel. */
 async function followAddress({ api, chat, library, source }) {
   const { hash } = location;
-  const conversation = HASH.exec(hash)?.[1];
+  const conversation = CONVERSATION_LINK.exec(hash)?.[1];
   const link = readLink(hash);
   if (!conversation && !link) return;
   if (!(await library.closeNote())) return showAddress(chat.conversation);
@@ -129,10 +129,10 @@ async function followAddress({ api, chat, library, source }) {
     return;
   }
   try {
-    const place = await findPlace(api, link);
-    if (location.hash === hash) source.open(place, null);
+    const citation = await resolveLink(api, link);
+    if (location.hash === hash) source.open(citation, null);
   } catch (error) {
-    toast(inWords(error), { kind: "bad" });
+    toast(errorText(error), { kind: "bad" });
     if (location.hash === hash) showAddress(chat.conversation);
   }
 }
@@ -145,16 +145,16 @@ function drawModelHint({ chat, chat_model: model }) {
   setText(byId("model-hint"), chat === "extractive" ? t("model.extractive") : model ? t("model.named", { model }) : "");
 }
 
-function showStartError(error, again) {
-  const retry = el("button", { type: "button", class: "button", on: { click: again } }, icon("retry"), t("chat.retry"));
+function showStartError(error, onRetry) {
+  const retry = el("button", { type: "button", class: "button", on: { click: onRetry } }, icon("retry"), t("chat.retry"));
   byId("thread").replaceChildren(
-    el("div", { class: "fault-box", role: "alert", "data-testid": "start-error" }, icon("alert"), el("p", {}, inWords(error)), retry));
+    el("div", { class: "fault-box", role: "alert", "data-testid": "start-error" }, icon("alert"), el("p", {}, errorText(error)), retry));
 }
 
 function listenToLanguage() {
   const draw = () => setText(byId("language-next"), t("language.next"));
   byId("language").addEventListener("click", () => {
-    setLanguage(LANGUAGES[(LANGUAGES.indexOf(language()) + 1) % LANGUAGES.length], { keep: true });
+    setLanguage(LANGUAGES[(LANGUAGES.indexOf(language()) + 1) % LANGUAGES.length], { store: true });
   });
   onLanguage(draw);
   draw();

@@ -1,1 +1,1 @@
-"""Ibid's search beside that of others: each in a process of its own, on one Postgres, with the same vectors."""
+"""Ibid's search compared with other systems: each in a separate process, on one Postgres, with the same vectors."""

@@ -1,4 +1,4 @@
-"""What every system is given and asked, as files; needs numpy and the standard library: every environment reads it."""
+"""The data and questions for every system, as files that need only numpy and the standard library."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A row to be indexed: its text, whose it is, and the passage that finding it counts as."""
+    """A row to be indexed: its text, its owner, and the passage that it counts as in the results."""
 
     passage: str
     text: str

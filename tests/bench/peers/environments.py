@@ -1,4 +1,4 @@
-"""The systems compared, and a virtual environment for each that is not ours: made on demand, kept outside git."""
+"""The compared systems, and a virtual environment for each except Ibid: created on demand, kept outside git."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.requirements import REPOSITORY, leave_out
+from tests.support.requirements import REPOSITORY, report_missing
 
 HOME = REPOSITORY / ".build" / "peers"
 IBID = "ibid"
@@ -16,9 +16,9 @@ IBID = "ibid"
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A search to be measured: `module` of this package answers for it, with the packages of `requirements-<packages>`.
+    """A search to be measured by `module` of this package, with the packages of `requirements-<packages>`.
 
-    It searches the database that `loaded_as` filled, or a copy of that with the statement `index` run on it.
+    It searches the database that `loaded_as` filled, or a copy of it on which the statement `index` was run.
     """
 
     name: str
@@ -38,7 +38,7 @@ LANGCHAIN = System("langchain-postgres", "langchain_store", "langchain")
 LLAMA_INDEX = System("llama-index", "llama_index_store", "llama-index")
 LLAMA_INDEX_FUSION = System("llama-index fusion", "llama_index_store", "llama-index", ("fusion",), LLAMA_INDEX.name)
 HAYSTACK = System("haystack", "haystack_store", "haystack")
-# Not documented by the library, but what a database administrator would do next.
+# The library does not document this index, but a database administrator would add it.
 LANGCHAIN_INDEXED = System(
     "langchain-postgres, owner indexed",
     "langchain_store",
@@ -51,14 +51,14 @@ PEERS = (SUPABASE, LANGCHAIN, LLAMA_INDEX, LLAMA_INDEX_FUSION, HAYSTACK)
 
 
 def list_usable(systems: tuple[System, ...]) -> list[System]:
-    """Those whose packages are or could be installed; the others are named aloud.
+    """The systems whose packages are or can be installed; prints the names of the others.
 
-    Exits where IBID_REQUIRE_ALL=1 and one cannot be installed.
+    Exits if IBID_REQUIRE_ALL=1 and one cannot be installed.
     """
     broken = {name: why for name in {s.packages for s in systems if s.packages} if (why := install(name))}
     if broken:
         reasons = "; ".join(f"{name} ({why})" for name, why in sorted(broken.items()))
-        leave_out(f"the packages of peers, which are left out: {reasons}")
+        report_missing(f"the packages of peers, which are left out: {reasons}")
     return [system for system in systems if system.packages not in broken]
 
 
@@ -67,7 +67,7 @@ def find_python(system: System) -> Path:
 
 
 def install(name: str) -> str:
-    """Makes the environment `name` unless it is there already; the reason, if that fails."""
+    """Creates the environment `name` unless it exists; returns the reason if that fails."""
     folder, requirements = HOME / name, Path(__file__).parent / f"requirements-{name}.txt"
     stamp = hashlib.sha256(sys.version.encode() + requirements.read_bytes()).hexdigest()
     if _read(folder / "installed") == stamp:

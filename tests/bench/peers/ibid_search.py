@@ -1,4 +1,4 @@
-"""Ibid's own search for the latency part: its tables, row level security and one statement, as a user asks."""
+"""Ibid's own search for the latency part: its tables, row level security and one statement, run as a user."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any
 from functions.adapters.postgres import search, vector_indexes
 from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
-from functions.core import models, retrieval
+from functions.core import models
+from functions.core.retrieval import retriever
 from functions.core.settings import Settings
-from functions.local import evaluation_library, migrate
-from functions.runtime import wiring
+from functions.local.database import migrate
+from functions.local.evaluation import library
+from functions.runtime import policy
 from tests.bench.libraries import CHUNKS_OF_A_DOCUMENT, make_document
 from tests.bench.peers import datasets, serving
 
@@ -22,18 +24,18 @@ class IbidSearch:
     def load(self, dsn: str, dataset: datasets.Dataset, language: str) -> None:
         migrate.migrate(dsn, with_functions=True)
         database = Database(dsn)
-        server = stored_settings.ensure_default_server(database, wiring.LOCAL_SERVER)
+        server = stored_settings.ensure_default_server(database, policy.LOCAL_SERVER)
         for first, count in list_documents(dataset.units):
             units, vectors = dataset.units[first : first + count], dataset.vectors[first : first + count]
             user = models.User.named(units[0].owner)
             document = make_document(str(first), [unit.text for unit in units], vectors)
-            evaluation_library.write_documents(database, user, server, [document])
-        vector_indexes.build_vector_indexes(database)  # as the daily schedule does, where a library is large enough
+            library.write_documents(database, user, server, [document])
+        vector_indexes.build_vector_indexes(database)  # as the daily schedule does for a large enough library
         database.close()
 
     def open(self, dsn: str, dataset: datasets.Dataset, language: str, depth: int) -> None:
         self._database = Database(dsn)
-        self._server = stored_settings.ensure_default_server(self._database, wiring.LOCAL_SERVER)
+        self._server = stored_settings.ensure_default_server(self._database, policy.LOCAL_SERVER)
         self._settings = Settings(hybrid_top_k=depth)
         with self._database.as_worker() as connection:
             rows = connection.execute("select id::text, file_name from rag.documents").fetchall()
@@ -42,7 +44,7 @@ class IbidSearch:
 
     def ask(self, text: str, vector: Any, owner: str | None) -> list[str]:
         assert owner is not None
-        found = retrieval.find_passages(
+        found = retriever.find_passages(
             text,
             vector,
             lang="en",
@@ -54,7 +56,7 @@ class IbidSearch:
 
 
 def list_documents(units: Sequence[datasets.Unit]) -> Iterator[tuple[int, int]]:
-    """The first unit of each document and how many it has: runs of one owner, cut at the size of a document."""
+    """The first unit and the length of each document: runs of units of one owner, cut at the size of a document."""
     first = 0
     for _, run in groupby(units, key=lambda unit: unit.owner):
         left = len(list(run))

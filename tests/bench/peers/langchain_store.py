@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from tests.bench.peers import datasets, serving
 
 TABLE = "passages"
-# What an HNSW scan gives by default (hnsw.ef_search); the library's own default of 4 could not fill ten rows.
+# The default of HNSW scans (hnsw.ef_search); the library's own default of 4 could not fill ten rows.
 CANDIDATES = 40
 AT_ONCE = 2000
 
@@ -51,8 +51,8 @@ class LangchainStore:
         self._store = self._loop.run_until_complete(self._connect(self._engine(dsn), language))
 
     def ask(self, text: str, vector: Any, owner: str | None) -> list[str]:
-        # The store keeps the words of the first question in its configuration and would search for them for ever
-        # (0.0.19), so each question brings a configuration of its own.
+        # Version 0.0.19 keeps the words of the first question in its configuration and would search for them
+        # in all others, so each question gets a new configuration.
         call = self._store.asimilarity_search(
             text,
             k=self._depth,

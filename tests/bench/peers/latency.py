@@ -1,4 +1,4 @@
-"""How fast each search answers one tenant among many, and whether it fills ten rows."""
+"""The latency of each search for one tenant among many, and whether it returns ten rows."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from functions.core import metrics, ports
-from functions.local import evaluation_sets
+from functions.core import ports
+from functions.local.evaluation import question_sets, ranking_scores
 from tests.bench.peers import datasets, tenants
 from tests.bench.peers.environments import IBID, LANGCHAIN, SUPABASE, System
 from tests.bench.peers.processes import Bench, Process, open_all
@@ -22,14 +22,14 @@ SHORT_QUESTIONS, LONG_QUESTIONS = 50, 200
 WARM_UP = 10
 DEPTH = 10
 SEED = 7
-# Times Ibid's p50; the first for tenants of at most SMALL, the second also only in the long form.
+# Multiples of Ibid's p50, for tenants of at most SMALL; the second is a goal in the long form only.
 LANGCHAIN_GOAL, SUPABASE_GOAL = 3.0, 50.0
 SMALL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question to one system: how long it took, how many rows it gave, and how many of them were the tenant's."""
+    """One question to one system: its milliseconds, its number of rows, and how many of them belong to the tenant."""
 
     ms: float
     rows: int
@@ -37,11 +37,11 @@ class Asked:
 
 
 Results = dict[tuple[str, float], list[Asked]]
-"""By the name of the system and the share of the tenant."""
+"""Results by system name and the tenant's share of all chunks."""
 
 
 def measure(bench: Bench, *, is_long: bool) -> Results:
-    """Asks everybody the same questions of the same tenants in turn."""
+    """Asks every system the same questions of the same tenants in turn."""
     count = LONG_UNITS if is_long else SHORT_UNITS
     dataset, asked = make_dataset(bench.embedder, count, LONG_QUESTIONS if is_long else SHORT_QUESTIONS)
     folder = datasets.write(bench.folder / "latency", dataset)
@@ -69,18 +69,18 @@ def ask(process: Process, question: int, tenant: tenants.Tenant, owners: Mapping
 def make_dataset(
     embedder: ports.Embedder, count: int, questions: int
 ) -> tuple[datasets.Dataset, list[tuple[tenants.Tenant, list[int]]]]:
-    """The units of all tenants, and which questions are asked of which."""
+    """The units of all tenants, and the questions for each tenant."""
     texts: list[str] = []
     topics: list[tuple[str, str, tuple[int, ...]]] = []
     for name in SETS:
-        asked = evaluation_sets.read_set(name)
-        answers: dict[evaluation_sets.Unit, list[int]] = defaultdict(list)
+        asked = question_sets.read_set(name)
+        answers: dict[question_sets.Unit, list[int]] = defaultdict(list)
         for number, question in enumerate(asked.questions, start=len(texts)):
             for passage in question.gold:
                 answers[passage].append(number)
         texts += [question.text for question in asked.questions]
-        units = zip(asked.passages, list_passages(asked), strict=True)
-        topics += [(p.text, unit.text, tuple(answers[p.id])) for p, unit in units if p.id in answers]
+        pairs = zip(asked.passages, list_passages(asked), strict=True)
+        topics += [(p.text, unit.text, tuple(answers[p.id])) for p, unit in pairs if p.id in answers]
     vectors = embedder.embed([whole for _, whole, _ in topics])
     made = [tenants.Topic(text, vector, own) for (text, _, own), vector in zip(topics, vectors, strict=True)]
     units, unit_vectors, asking = tenants.make_units(made, count, SEED)
@@ -89,7 +89,7 @@ def make_dataset(
 
 
 def _rotate(processes: Sequence[Process], turn: int) -> list[Process]:
-    """Whoever is first has the coldest caches, so all take turns at it."""
+    """The first system has the coldest caches, so the order rotates."""
     start = turn % len(processes)
     return [*processes[start:], *processes[:start]]
 
@@ -98,19 +98,20 @@ def print_results(results: Results) -> None:
     print(f"\n{'':36} {'tenant':>6} {'p50 ms':>9} {'p95 ms':>9} {'rows of 10':>11} {'least':>6} {'of the tenant':>14}")
     for (name, share), asked in sorted(results.items(), key=lambda item: (-item[0][1], item[0][0] != IBID)):
         times, rows = [one.ms for one in asked], [one.rows for one in asked]
-        own = metrics.mean([float(one.own_rows) for one in asked])
+        own = ranking_scores.mean([float(one.own_rows) for one in asked])
         print(
-            f"{name:36} {share:6.0%} {metrics.percentile(times, 0.5):9.2f} {metrics.percentile(times, 0.95):9.2f}"
-            f" {metrics.mean(list(map(float, rows))):11.2f} {min(rows):6} {own:14.2f}"
+            f"{name:36} {share:6.0%}"
+            f" {ranking_scores.percentile(times, 0.5):9.2f} {ranking_scores.percentile(times, 0.95):9.2f}"
+            f" {ranking_scores.mean(list(map(float, rows))):11.2f} {min(rows):6} {own:14.2f}"
         )
 
 
 def list_figures(results: Results, *, is_long: bool) -> list[dict[str, Any]]:
-    """Each peer's p50 as a multiple of Ibid's, and everybody's share of ten rows filled with the tenant's own."""
+    """Each peer's p50 as a multiple of Ibid's, and for every system the share of ten rows that belong to the tenant."""
     rows = []
     for (name, share), asked in results.items():
-        ours, theirs = (metrics.percentile([one.ms for one in results[who, share]], 0.5) for who in (IBID, name))
-        filled = metrics.mean([float(one.own_rows) for one in asked])
+        ours, theirs = (ranking_scores.percentile([one.ms for one in results[who, share]], 0.5) for who in (IBID, name))
+        filled = ranking_scores.mean([float(one.own_rows) for one in asked])
         goal = find_goal(name, share, is_long=is_long)
         if name != IBID:
             label = f"{name}: p50 ms to Ibid's, tenant of {share:.0%}"

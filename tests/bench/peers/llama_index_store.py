@@ -1,6 +1,6 @@
-"""llama-index-vector-stores-postgres: its hybrid mode, or (`fusion`) the fusion of two retrievers its guide advises.
+"""llama-index-vector-stores-postgres: its hybrid mode or, with `fusion`, the two fused retrievers of its guide.
 
-Both are of its documentation: `PGVectorStore(hybrid_search=True)` with HNSW and an index on the owner's key.
+Both follow its documentation: `PGVectorStore(hybrid_search=True)` with HNSW and an index on the owner's key.
 """
 
 from __future__ import annotations

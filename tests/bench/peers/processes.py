@@ -1,4 +1,4 @@
-"""Systems under measurement, each in a process of its own that is talked to in lines of JSON (see `serving`)."""
+"""The measured systems, each in a separate process that reads and writes lines of JSON (see `serving`)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from typing import Any
 import psycopg
 
 from functions.core import ports
-from functions.local import embedded_postgres
+from functions.local.database import embedded_postgres
 from tests.bench.peers import environments
 from tests.bench.peers.environments import System
-from tests.requirements import REPOSITORY
+from tests.support.requirements import REPOSITORY
 
 # Libraries that would report usage or look for models on the network.
 OFFLINE = {"LANGSMITH_TRACING": "false", "HAYSTACK_TELEMETRY_ENABLED": "false", "HF_HUB_OFFLINE": "1"}
@@ -34,7 +34,7 @@ class Answer:
 
 
 class Process:
-    """One system; `open` comes before `ask`."""
+    """The process of one system; call `open` before `ask`."""
 
     def __init__(self, system: System) -> None:
         self.name = system.name
@@ -71,7 +71,7 @@ class Process:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._process:  # waits for it, once its input is closed
+        with self._process:  # waits for the process after closing its input
             pass
 
 
@@ -94,7 +94,7 @@ class Databases:
             self._run(self._server.dsn, f"drop database if exists {self._database(name)} with (force)")
 
     def fill(self, systems: Sequence[System], folder: Path, language: str) -> None:
-        """As autovacuum would, statistics and maps are brought up to date after loading."""
+        """Loads the data and then updates statistics and visibility maps, as autovacuum would."""
         for system in systems:
             if system.is_loader:
                 self.create(system.name)
@@ -121,7 +121,7 @@ class Databases:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """Where everything is measured."""
+    """The databases, embedder and systems of a run."""
 
     databases: Databases
     embedder: ports.Embedder

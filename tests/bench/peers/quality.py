@@ -1,4 +1,4 @@
-"""Which search ranks best: question sets with known answers, the same passages and vectors for every system."""
+"""The ranking quality of each search, on question sets with known answers and the same passages and vectors."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from functions.adapters.postgres.connection import Database
-from functions.core import metrics
 from functions.core.settings import Settings
-from functions.local import evaluation_asking, evaluation_library, evaluation_sets, migrate
+from functions.local.database import migrate
+from functions.local.evaluation import asking, question_sets, ranking_scores
+from functions.local.evaluation.library import Library, load_library
 from tests.bench.peers import datasets
 from tests.bench.peers.environments import IBID
 from tests.bench.peers.processes import Bench, Process
@@ -18,7 +19,7 @@ from tests.bench.report import figure
 SETS = {"passages/scifact": "english", "passages/xquad_en": "english", "passages/piaf": "french"}
 GOAL = 1.08
 PASSAGES, CHUNKS = "whole passages", "Ibid's chunks"
-# Enough for ten distinct passages: one row a passage, or several.
+# Enough rows for ten distinct passages, with one row or several per passage.
 DEPTHS = {PASSAGES: 10, CHUNKS: 30}
 _CHUNKS = """
 select c.search_text, g.document_id::text as document_id
@@ -31,17 +32,17 @@ Scores = dict[str, list[float]]
 
 
 def measure(bench: Bench, limit: int | None) -> dict[str, Scores]:
-    """The scores on each set; peers are measured twice, with whole passages and with the chunks that Ibid makes."""
+    """The scores on each set; other systems are measured twice, with whole passages and with Ibid's chunks."""
     bench.databases.create(IBID)
     migrate.migrate(bench.databases.dsn(IBID), with_functions=True)
     database = Database(bench.databases.dsn(IBID))
     found: dict[str, Scores] = {}
     try:
         for name, language in SETS.items():
-            asked = evaluation_sets.read_set(name, limit=limit)
+            asked = question_sets.read_set(name, limit=limit)
             asked = replace(asked, questions=tuple(question for question in asked.questions if question.gold))
-            library = evaluation_library.load_library(database, asked, bench.embedder, Settings())
-            hits = evaluation_asking.ask_all(database, library, asked.questions, bench.embedder, Settings(), "hybrid")
+            library = load_library(database, asked, bench.embedder, Settings())
+            hits = asking.ask_all(database, library, asked.questions, bench.embedder, Settings(), "hybrid")
             found[name] = {IBID: [one.scores.ndcg for one in hits if one.scores]}
             for kind, units in ((PASSAGES, list_passages(asked)), (CHUNKS, list_chunks(database, library))):
                 for system, scores in _measure_peers(bench, asked, units, language, DEPTHS[kind]).items():
@@ -53,16 +54,16 @@ def measure(bench: Bench, limit: int | None) -> dict[str, Scores]:
     return found
 
 
-def list_passages(asked: evaluation_sets.QuestionSet) -> list[datasets.Unit]:
-    """Title and text as one; what the embedding model cannot read of a long one counts for the words alone."""
+def list_passages(asked: question_sets.QuestionSet) -> list[datasets.Unit]:
+    """Title and text of each passage as one; text beyond the embedding model's limit is only in full text search."""
     return [
         datasets.Unit(passage.id, "\n".join(filter(None, (passage.title, passage.text))), "")
         for passage in asked.passages
     ]
 
 
-def list_chunks(database: Database, library: evaluation_library.Library) -> list[datasets.Unit]:
-    """What Ibid indexes: title and text of each chunk."""
+def list_chunks(database: Database, library: Library) -> list[datasets.Unit]:
+    """The chunks that Ibid indexes: title and text of each."""
     with database.as_worker() as connection:
         rows = connection.execute(_CHUNKS, (library.user.id,)).fetchall()
     return [datasets.Unit(library.names[row["document_id"]], row["search_text"], "") for row in rows]
@@ -70,7 +71,7 @@ def list_chunks(database: Database, library: evaluation_library.Library) -> list
 
 def _measure_peers(
     bench: Bench,
-    asked: evaluation_sets.QuestionSet,
+    asked: question_sets.QuestionSet,
     units: Sequence[datasets.Unit],
     language: str,
     depth: int,
@@ -86,7 +87,7 @@ def _measure_peers(
             process.open(bench.databases.dsn_of(system), folder, language, depth)
             rankings = [process.ask(number).passages for number in range(len(texts))]
         scores[system.name] = [
-            metrics.score_ranking(ranking, question.gold).ndcg
+            ranking_scores.score_ranking(ranking, question.gold).ndcg
             for ranking, question in zip(rankings, asked.questions, strict=True)
         ]
     bench.databases.drop([system.name for system in bench.systems])
@@ -94,20 +95,21 @@ def _measure_peers(
 
 
 def print_scores(name: str, scores: Scores) -> None:
-    """nDCG@10 of each, and how far Ibid is ahead, with the paired 95 % bootstrap interval."""
+    """nDCG@10 of each system, and Ibid's lead with its paired 95 % bootstrap interval."""
     print(f"\n{name}, {len(scores[IBID])} questions{'nDCG@10':>28}   Ibid ahead by")
     for system, values in scores.items():
-        ahead, low, high = metrics.paired_difference(scores[IBID], values)
-        print(f"{system:52} {metrics.mean(values):7.4f}   {ahead:+.4f} [{low:+.4f}, {high:+.4f}]")
+        ahead, low, high = ranking_scores.paired_difference(scores[IBID], values)
+        print(f"{system:52} {ranking_scores.mean(values):7.4f}   {ahead:+.4f} [{low:+.4f}, {high:+.4f}]")
 
 
 def list_figures(found: Mapping[str, Scores]) -> list[dict[str, Any]]:
-    """Ibid against the peer whose mean over the sets is best: given whole passages (promised), given Ibid's chunks."""
+    """Ibid and the system with the best mean over the sets: given whole passages (has a goal), and Ibid's chunks."""
     means = {
-        name: {system: metrics.mean(values) for system, values in scores.items()} for name, scores in found.items()
+        name: {system: ranking_scores.mean(values) for system, values in scores.items()}
+        for name, scores in found.items()
     }
     first = next(iter(means.values()))
-    over_sets = {system: metrics.mean([scores[system] for scores in means.values()]) for system in first}
+    over_sets = {system: ranking_scores.mean([scores[system] for scores in means.values()]) for system in first}
     ours = over_sets.pop(IBID)
     rows = []
     for kind, goal in ((PASSAGES, GOAL), (CHUNKS, None)):

@@ -1,6 +1,6 @@
-"""The other end of `processes`: a system answers lines of JSON on its standard input, in its own environment.
+"""The child side of `processes`: a system in its own environment answers lines of JSON from its standard input.
 
-The clock runs around the system's own call only: connections are opened by `open`, warm-up is asked before.
+Only the system's own call is timed: `open` opens the connections, and warm-up questions come first.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ class Store(Protocol):
         """Fills an empty database; `language` is a text search configuration, "english" or "french"."""
 
     def open(self, dsn: str, dataset: datasets.Dataset, language: str, depth: int) -> None:
-        """Connects to a filled database; `depth` is how many results a question is asked for."""
+        """Connects to a filled database; `depth` is the number of results per question."""
 
     def ask(self, text: str, vector: Any, owner: str | None) -> list[str]:
         """The passages found, best first, of one owner or of all."""
 
 
 def serve(store: Store) -> None:
-    """Answers until the input ends; whatever the libraries print goes to standard error."""
+    """Answers until the input ends; the output of the libraries goes to standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    dataset = None
+    dataset: datasets.Dataset | None = None
     for line in sys.stdin:
         message = json.loads(line)
-        what, answer = message.pop("do"), {}
+        what = message.pop("do")
+        answer: dict[str, Any] = {}
         if what == "ask":
             assert dataset is not None
             number = message["question"]

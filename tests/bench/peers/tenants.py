@@ -1,4 +1,4 @@
-"""Libraries of very different sizes made of real passages: sentences recombined, vectors clustered around real ones."""
+"""Libraries of very different sizes from real passages: recombined sentences, vectors clustered around real ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from tests.bench.libraries import CHUNKS_OF_A_DOCUMENT, scatter
 from tests.bench.peers import datasets
 
-# The three that are asked; many small ones share the rest.
+# The shares of the three tenants that are asked; many small ones share the rest.
 SHARES = (0.30, 0.05, 0.01)
 SMALL_SHARE = 0.002
 CHUNKS_OF_A_TOPIC = 20
@@ -34,7 +34,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """`own` are the questions, by number, that its topics answer."""
+    """A tenant; `own` holds the numbers of the questions that its topics answer."""
 
     owner: str
     share: float
@@ -44,7 +44,7 @@ class Tenant:
 def make_units(topics: Sequence[Topic], count: int, seed: int) -> tuple[list[datasets.Unit], Any, list[Tenant]]:
     """`count` units with their vectors (count, 384), and the tenants of SHARES.
 
-    Documents of all tenants lie mixed, as they do where libraries grow side by side; the units of a document do not.
+    Documents of all tenants are interleaved, as when libraries grow side by side; units of a document are contiguous.
     """
     draw = random.Random(seed)
     sizes = [round(share * count) for share in SHARES]
@@ -68,7 +68,7 @@ def make_units(topics: Sequence[Topic], count: int, seed: int) -> tuple[list[dat
 
 
 def choose_questions(tenant: Tenant, question_count: int, count: int, seed: int) -> list[int]:
-    """Half about what the tenant has, half about anything."""
+    """Half of the questions are about the tenant's topics, half about any."""
     draw = random.Random(f"{seed} {tenant.owner}")
     own = draw.choices(tenant.own, k=count // 2) if tenant.own else []
     chosen = own + draw.choices(range(question_count), k=count - len(own))
@@ -77,7 +77,7 @@ def choose_questions(tenant: Tenant, question_count: int, count: int, seed: int)
 
 
 def _make_texts(topics: Sequence[Topic], count: int, draw: random.Random) -> Iterator[tuple[Topic, str]]:
-    """Topics with a text each of about WORDS_OF_A_CHUNK words: their sentences, then others', no two texts alike."""
+    """Topics with a text of about WORDS_OF_A_CHUNK words each: their own sentences, then others, no two texts equal."""
     pools = [[s for s in _SENTENCE.split(" ".join(topic.text.split())) if s] for topic in topics]
     seen: set[str] = set()
     while len(seen) < count:

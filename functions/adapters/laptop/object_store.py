@@ -1,0 +1,275 @@
+"""Keeps uploaded files in a folder, behind signed URLs of the form that Supabase Storage uses.
+
+The web routes behind those URLs call `receive` and `open_signed`, which check the token and touch the files. The row in
+`storage.objects` is the route's to write, from what `receive` returns.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import os
+import re
+import shutil
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO, Literal
+from urllib.parse import quote
+
+from functions.core import errors, models, ports
+from functions.core.extraction import file_types
+
+UPLOAD_SECONDS = 7200  # what Supabase gives
+ABANDONED_SECONDS = 86_400
+# Our paths hold ids and "original.pdf": nothing else is let through, so that no path can mean another place.
+SEGMENT = r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}"
+PATH = re.compile(rf"{SEGMENT}(/{SEGMENT}){{0,9}}")
+
+Operation = Literal["upload", "download"]
+
+
+@dataclass(frozen=True, slots=True)
+class Received(models.StoredObject):
+    """An upload whose bytes are on the disk; `version` is new each time, also when an object was overwritten."""
+
+    version: str = ""
+    etag: str = ""
+
+
+class _Upload:
+    """An upload in progress: `write` the pieces, then `commit`; without `commit` nothing is kept."""
+
+    def __init__(self, file: BinaryIO, temporary: Path, target: Path, path: str, max_bytes: int) -> None:
+        self._file = file
+        self._temporary = temporary
+        self._target = target
+        self._path = path
+        self._max_bytes = max_bytes
+        self._digest = hashlib.md5(usedforsecurity=False)
+        self.size = 0
+
+    def write(self, piece: bytes) -> None:
+        """Raises TooLargeError as soon as the limit is passed."""
+        self.size += len(piece)
+        if self.size > self._max_bytes:
+            raise errors.TooLargeError(max_bytes=self._max_bytes)
+        with _storage_errors():
+            self._file.write(piece)
+        self._digest.update(piece)
+
+    def commit(self, *, mime_type: str | None = None, expected_size: int | None = None) -> Received:
+        """Puts the object in its place in one step, after its bytes are safe on the disk."""
+        if expected_size is not None and expected_size != self.size:
+            raise errors.InvalidInputError(f"The upload was cut off: {self.size} of {expected_size} bytes arrived.")
+        with _storage_errors():
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(self._temporary, self._target)
+            _sync_folder(self._target.parent)
+        kind = mime_type or file_types.find_media_type(self._path)
+        etag = self._digest.hexdigest()
+        return Received(self._path, self.size, kind, datetime.now(UTC), version=str(uuid.uuid4()), etag=etag)
+
+
+class LocalObjectStore(ports.ObjectStore):
+    """One bucket as a folder; `secret` signs, `base_url` is where clients reach the web routes.
+
+    `on_removed` is told which paths were removed, for whoever keeps a list of what is there.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        secret: bytes,
+        base_url: str,
+        *,
+        bucket: str = "documents",
+        max_bytes: int = 100_000_000,
+        on_removed: Callable[[Sequence[str]], None] | None = None,
+    ) -> None:
+        self.bucket = bucket
+        self.max_bytes = max_bytes
+        self._on_removed = on_removed
+        self._base_url = base_url.rstrip("/")
+        # A key of its own: a token for a file must never pass for anything else signed with the same secret.
+        self._key = hmac.digest(secret, b"ibid storage", "sha256")
+        self._root = root.resolve() / bucket
+        self._incoming = root.resolve() / ".incoming"
+
+    def sign_upload(self, path: str) -> ports.SignedUpload:
+        self._locate(path)
+        token = self._sign("upload", path, UPLOAD_SECONDS)
+        url = f"{self._base_url}/storage/v1/object/upload/sign/{self.bucket}/{quote(path)}?token={token}"
+        headers = {"content-type": file_types.find_media_type(path)}
+        return ports.SignedUpload(url, "PUT", headers, UPLOAD_SECONDS)
+
+    def sign_download(self, path: str, file_name: str, expires_in: int = 300) -> str:
+        self._locate(path)
+        token = self._sign("download", path, expires_in)
+        name = quote(file_name, safe="")
+        return f"{self._base_url}/storage/v1/object/sign/{self.bucket}/{quote(path)}?token={token}&download={name}"
+
+    def info(self, path: str) -> models.StoredObject | None:
+        with _storage_errors():
+            try:
+                facts = self._locate(path).stat()
+            except (FileNotFoundError, NotADirectoryError):
+                return None
+        created = datetime.fromtimestamp(facts.st_mtime, UTC)
+        return models.StoredObject(path, facts.st_size, file_types.find_media_type(path), created)
+
+    def download(self, path: str, target: Path) -> None:
+        place = self._locate(path)
+        if not place.is_file():
+            raise errors.NotFoundError
+        with _storage_errors(), place.open("rb") as source, target.open("wb") as copy:
+            shutil.copyfileobj(source, copy, 1 << 20)
+
+    def remove(self, paths: Sequence[str]) -> int:
+        removed = 0
+        for path in paths:
+            place = self._locate(path)
+            with _storage_errors():
+                try:
+                    place.unlink()
+                except (FileNotFoundError, NotADirectoryError):
+                    continue
+                removed += 1
+                with suppress(OSError):  # not empty, or somebody is just uploading into it
+                    for folder in place.relative_to(self._root).parents[:-1]:
+                        (self._root / folder).rmdir()
+        if self._on_removed is not None:
+            self._on_removed(paths)
+        return removed
+
+    def verify(self, path: str, token: str, operation: Operation) -> None:
+        """Raises NotAllowedError unless `token` was signed here, for just this, and is not expired."""
+        body, _, signature = token.partition(".")
+        try:
+            if not hmac.compare_digest(_decode(signature), self._mac(body)):
+                raise ValueError
+            claims = json.loads(_decode(body))
+            allowed, expires = (claims["do"], claims["path"]), float(claims["exp"])
+        except (ValueError, KeyError, TypeError) as exc:
+            raise errors.NotAllowedError("The link is not valid.") from exc
+        if allowed != (operation, path):
+            raise errors.NotAllowedError("The link is for something else.")
+        if expires < time.time():
+            raise errors.NotAllowedError("The link has expired. Ask for a new one.")
+
+    def receive(
+        self,
+        path: str,
+        token: str,
+        pieces: Iterable[bytes],
+        *,
+        max_bytes: int | None = None,
+        mime_type: str | None = None,
+        expected_size: int | None = None,
+    ) -> Received:
+        """`put` for the holder of a signed upload URL; the token is checked before the first piece is read."""
+        self.verify(path, token, "upload")
+        return self.put(path, pieces, max_bytes=max_bytes, mime_type=mime_type, expected_size=expected_size)
+
+    def put(
+        self,
+        path: str,
+        pieces: Iterable[bytes],
+        *,
+        max_bytes: int | None = None,
+        mime_type: str | None = None,
+        expected_size: int | None = None,
+    ) -> Received:
+        """Stores a whole object in one step: a reader sees the old bytes or the new, never a part.
+
+        Raises TooLargeError as soon as the limit is passed, InvalidInputError when `expected_size` did not arrive.
+        """
+        with self._open_upload(path, self.max_bytes if max_bytes is None else max_bytes) as upload:
+            for piece in pieces:
+                upload.write(piece)
+            return upload.commit(mime_type=mime_type, expected_size=expected_size)
+
+    def open_signed(self, path: str, token: str) -> Path:
+        """The file behind a signed download URL. Raises NotFoundError."""
+        self.verify(path, token, "download")
+        place = self._locate(path)
+        if not place.is_file():
+            raise errors.NotFoundError
+        return place
+
+    @contextmanager
+    def _open_upload(self, path: str, max_bytes: int) -> Iterator[_Upload]:
+        target = self._locate(path)
+        temporary = self._incoming / uuid.uuid4().hex
+        with ExitStack() as stack:
+            with _storage_errors():
+                self._incoming.mkdir(parents=True, exist_ok=True)
+                self._sweep()
+                file = stack.enter_context(open(temporary, "xb", opener=_open_private))
+            stack.callback(temporary.unlink, missing_ok=True)
+            yield _Upload(file, temporary, target, path, max_bytes)
+
+    def _locate(self, path: str) -> Path:
+        """Where the object is; a path that could lead anywhere else is not one of ours."""
+        if not PATH.fullmatch(path):
+            raise errors.NotFoundError
+        place = self._root / path
+        if not place.resolve().is_relative_to(self._root):  # a link in the folder
+            raise errors.NotFoundError
+        return place
+
+    def _sweep(self) -> None:
+        """Removes what uploads left behind whose process was killed."""
+        oldest = time.time() - ABANDONED_SECONDS
+        for path in self._incoming.iterdir():
+            with suppress(FileNotFoundError):
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
+
+    def _sign(self, operation: Operation, path: str, expires_in: int) -> str:
+        body = _encode(json.dumps({"do": operation, "path": path, "exp": time.time() + expires_in}).encode())
+        return f"{body}.{_encode(self._mac(body))}"
+
+    def _mac(self, body: str) -> bytes:
+        return hmac.digest(self._key, body.encode(), "sha256")
+
+
+@contextmanager
+def _storage_errors() -> Iterator[None]:
+    try:
+        yield
+    except OSError as exc:
+        raise errors.StorageUnavailableError(f"The file storage failed: {exc.strerror}.") from exc
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+def _encode(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _decode(text: str) -> bytes:
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+    except binascii.Error as exc:
+        raise ValueError from exc
+
+
+def _sync_folder(folder: Path) -> None:
+    """A rename is safe only when its folder is."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,218 @@
+"""Finds the tables of a PDF page: a cheap check first, then grids of ruling lines, then words in columns.
+
+PDFium measures lines and characters, pdfplumber's functions find the boxes that lines enclose, and the texts of cells
+come from the stored text of the page.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from functions.core import models
+from functions.core.extraction.pdf.geometry import Frame, Rectangle
+from functions.core.extraction.pdf.page_objects import sample_angles
+from functions.core.extraction.pdf.tables import classifier, prefilter, ruled, ruling_lines, unruled
+from functions.core.extraction.pdf.tables.glyphs import (
+    Glyph,
+    Piece,
+    find_blocks,
+    find_leaders,
+    find_words,
+    is_visible,
+    join_words,
+    measure_font_size,
+    read_cell,
+    read_glyphs,
+)
+from functions.core.extraction.pdf.tables.rows import Row
+from functions.core.extraction.pdf.tables.ruled import Grid
+from functions.core.extraction.pdf.tables.ruling_lines import Rule
+
+if TYPE_CHECKING:
+    import pypdfium2
+
+MIN_OWN_SHARE = 0.8
+"""The share of visible characters, from a table's first to its last in the text, that must be in its cells."""
+
+_MIN_GLYPHS = 8
+"""The fewest characters of a ruled table; with fewer a grid is a drawing or an empty form."""
+_RULES_NEEDED, _NO_RULES_NEEDED = 2, 3
+"""How many neighbouring lines need wide gaps for unruled tables to be sought, with and without stacked rules."""
+_MIN_FULL_ROWS, _MIN_FILL = 0.3, 0.3
+"""The shares of a grid's rows with several cells (at least two rows), and of its cells that are not empty."""
+_MIN_NAMED = 0.5
+"""The share of columns that one of the first two rows of a grid must name."""
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A table whose cells are lists of offsets in the page text; `borders` are in points.
+
+    `spans` are cells over several columns: the row, the first column and the one after the last.
+    """
+
+    rows: list[list[list[int]]]
+    borders: tuple[float, ...]
+    header_rows: int = 1
+    spans: list[tuple[int, int, int]] = field(default_factory=list)
+
+
+def find_tables(
+    page: pypdfium2.PdfPage,
+    text_page: pypdfium2.PdfTextPage,
+    text: str,
+    indices: Callable[[], Sequence[int | None]],
+    runs: Sequence[Rectangle] | None = None,
+) -> tuple[models.Table, ...]:
+    """The tables of a page in the order of its text.
+
+    `text` is the stored page text; `indices` returns PDFium's character index for each of its characters, and is called
+    only for a page that may have a table. `runs` are PDFium's bounds of what the file draws at once, in PDFium's order,
+    if they are read already.
+
+    A row covers the text from its first to its last character; rows whose characters alternate in the text share one
+    stretch. A table is left out if less than `MIN_OWN_SHARE` of the text that it covers is its own. In header rows the
+    text of a cell over several columns is repeated in each, so that every column has its whole name; in other rows it
+    is in the first column only. Borders come from the ruling lines or else from the alignment of columns; the right one
+    is missing where nothing marks it.
+    """
+    if not text.strip():
+        return ()
+    frame = Frame.of_text(page, sample_angles(text_page))
+    rules = ruling_lines.read_rules(page, frame)
+    grids = ruled.find_grids(rules)
+    stacks = ruling_lines.stack_rules(rules)
+    needed = _RULES_NEEDED if stacks else _NO_RULES_NEEDED
+    has_columns = prefilter.has_columns(text_page, text, frame, needed, runs)
+    if not grids and not has_columns:
+        return ()
+    found = _Page.read(text_page, text, indices(), frame)
+    drafts: list[_Draft] = []
+    for grid in grids:
+        draft = _draft_grid(grid, found)
+        if draft is not None:
+            drafts.append(draft)
+            rules = [rule for rule in rules if not grid.holds(rule)]
+    if has_columns:
+        taken = {at for draft in drafts for row in draft.rows for cell in row for at in cell}
+        drafts += _draft_unruled(found, ruling_lines.stack_rules(rules) if drafts else stacks, taken)
+    tables = [table for draft in drafts if (table := _build_table(draft, text)) is not None]
+    return tuple(_drop_overlapping(sorted(tables, key=lambda table: table.start)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """The characters and words of a page; `size` is the median font size in points."""
+
+    text: str
+    glyphs: list[Glyph]
+    words: list[Piece]
+    size: float
+
+    @classmethod
+    def read(
+        cls,
+        text_page: pypdfium2.PdfTextPage,
+        text: str,
+        indices: Sequence[int | None],
+        frame: Frame,
+    ) -> _Page:
+        glyphs = read_glyphs(text_page, text, indices, frame)
+        words = find_words(text_page, text, glyphs, indices, frame)
+        return cls(text, glyphs, words, measure_font_size(words))
+
+    def places(self, pieces: Sequence[Piece]) -> list[int]:
+        ordered = sorted(pieces, key=lambda piece: piece.start)
+        spans = (range(piece.start, piece.end) for piece in ordered)
+        return [at for span in spans for at in span if is_visible(self.text[at])]
+
+    def read_row(self, row: Row) -> list[str]:
+        return [read_cell(self.text, self.places(cell)) for cell in row.cells]
+
+
+def _draft_grid(grid: Grid, page: _Page) -> _Draft | None:
+    """The table in a grid, None if it is a drawing, a frame around text or a title."""
+    filled = ruled.fill_grid(grid, page.glyphs)
+    if sum(len(cell) for row in filled for cell in row.cells) < _MIN_GLYPHS:
+        return None
+    borders, rows = ruled.split_columns(grid, filled, page.words, page.glyphs)
+    rows = [line for row in rows for line in ruled.split_lines(row, borders, page.words, page.read_row)]
+    rows = [row for row in rows if any(row.cells)]
+    for end in (0, -1):  # the title of the table and the notes below it
+        while rows and rows[end].spans == [(0, len(borders) - 1)]:
+            del rows[end]
+    columns = [n for n in range(len(borders) - 1) if any(row.cells[n] for row in rows)]
+    if len(columns) < 2 or len(rows) < 2:
+        return None
+    kept = [0, *itertools.accumulate(n in columns for n in range(len(borders) - 1))]
+    spans = [(number, kept[first], kept[last]) for number, row in enumerate(rows) for first, last in row.spans]
+    spans = [(number, first, last) for number, first, last in spans if last - first > 1]
+    draft = _Draft([[row.cells[n] for n in columns] for row in rows], (*(borders[n] for n in columns), borders[-1]))
+    draft.spans = spans
+    draft.header_rows = 2 if any(number == 0 for number, *_ in spans) and len(rows) > 2 else 1
+    return draft if _is_filled(draft) else None
+
+
+def _is_filled(draft: _Draft) -> bool:
+    """Whether a grid has rows and column names; drawings also have crossing lines and a few letters."""
+    counts, width = [sum(map(bool, row)) for row in draft.rows], len(draft.rows[0])
+    full_rows = sum(count > 1 for count in counts)
+    if full_rows < max(2, _MIN_FULL_ROWS * len(counts)) or sum(counts) < _MIN_FILL * len(counts) * width:
+        return False
+    named = [counts[n] + sum(last - first - 1 for row, first, last in draft.spans if row == n) for n in (0, 1)]
+    return max(named) >= _MIN_NAMED * width
+
+
+def _draft_unruled(page: _Page, stacks: Sequence[Sequence[Rule]], taken: set[int]) -> Iterator[_Draft]:
+    """The tables without a grid among the words that are not in other tables already."""
+    words = [word for word in page.words if word.start not in taken]
+    blocks = find_blocks(join_words(words, page.size), page.size)
+    for table in unruled.find_unruled_tables(blocks, stacks, page.size, page.read_row):
+        rows = [[page.places(cell) for cell in row.cells] for row in table.rows]
+        spans = [(number, *span) for number, row in enumerate(table.rows) for span in row.spans]
+        yield _Draft(rows, table.borders, table.header_rows, spans)
+
+
+def _build_table(draft: _Draft, text: str) -> models.Table | None:
+    """The table as it is stored; None if it has no words, or if too much of the text it covers is not its own."""
+    own = {at for row in draft.rows for cell in row for at in cell}
+    start, end = min(own), max(own) + 1
+    leaders = find_leaders(text[start:end])
+    visible = {at for at in range(start, end) if is_visible(text[at]) and at - start not in leaders}
+    if len(own & visible) < MIN_OWN_SHARE * len(visible):
+        return None
+    cells = [[read_cell(text, cell) for cell in row] for row in draft.rows]
+    if not classifier.has_readable_cells(cells):
+        return None
+    for number, first, last in draft.spans:
+        if number < draft.header_rows:
+            cells[number][first:last] = [cells[number][first]] * (last - first)
+    stretches = _find_stretches(draft.rows)
+    rows = tuple(models.TableRow(*stretch, tuple(row)) for stretch, row in zip(stretches, cells, strict=True))
+    return models.Table(rows, draft.header_rows, tuple(float(round(border)) for border in draft.borders))
+
+
+def _find_stretches(rows: Sequence[Sequence[Sequence[int]]]) -> list[models.Offsets]:
+    """The stretch of text that each row covers; rows that overlap there share the stretch of both."""
+    own = [(min(map(min, filter(None, row))), max(map(max, filter(None, row))) + 1) for row in rows]
+    merged: list[models.Offsets] = []
+    for start, end in sorted(own):
+        if merged and start < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    starts = [start for start, _ in merged]
+    return [merged[bisect_right(starts, start) - 1] for start, _ in own]
+
+
+def _drop_overlapping(tables: Sequence[models.Table]) -> Iterator[models.Table]:
+    """The tables without those that overlap an earlier one in the text."""
+    end = 0
+    for table in tables:
+        if table.start >= end:
+            yield table
+            end = table.end

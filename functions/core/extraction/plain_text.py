@@ -1,0 +1,139 @@
+"""Text that comes without pages: decoding plain text, cleaning it for Postgres, and cutting it into parts."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from functions.core import errors, models
+from functions.core.text import markdown_tables
+from functions.core.text.storable import clean_text
+from functions.core.text.visible import is_blank
+
+PART_CHARACTERS = 20_000
+DOI_CHARACTERS = 10_000
+
+_DOI = re.compile(r"\b10\.\d{4,9}/[-._;()/:<>A-Za-z0-9]+")
+_BOMS = (
+    (b"\xef\xbb\xbf", "utf-8-sig"),
+    (b"\xff\xfe\x00\x00", "utf-32"),
+    (b"\x00\x00\xfe\xff", "utf-32"),
+    (b"\xff\xfe", "utf-16"),
+    (b"\xfe\xff", "utf-16"),
+)
+
+
+@dataclass(frozen=True)
+class TextParts:
+    """An `ExtractedDocument` that is already text; nothing is held open."""
+
+    parts: Sequence[str]
+    metadata: models.DocumentMetadata
+
+    @property
+    def page_count(self) -> int:
+        return len(self.parts)
+
+    def pages(self, start: int = 1) -> Iterator[models.Page]:
+        for number in range(start, len(self.parts) + 1):
+            text = self.parts[number - 1]
+            yield models.Page(number, text, tables=markdown_tables.find_markdown_tables(text))
+
+    def peek(self, number: int) -> str:
+        """Nothing: parts are not pages, so they have no headers and footers to look for."""
+        return ""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def open_text(path: Path, *, max_pages: int) -> TextParts:
+    """Reads a plain text or Markdown file as parts of at most 20,000 characters."""
+    return build_parts(decode_text(path.read_bytes()), max_pages=max_pages)
+
+
+def build_parts(
+    text: str,
+    *,
+    max_pages: int,
+    title: str | None = None,
+    author: str | None = None,
+    published_at: str | None = None,
+) -> TextParts:
+    """Cuts a whole text into parts and reads what it says of itself.
+
+    Raises EmptyDocumentError for a text without any visible character and TooManyPagesError.
+    """
+    if is_blank(text):
+        raise errors.EmptyDocumentError
+    parts = cut_parts(text)
+    if len(parts) > max_pages:
+        raise errors.TooManyPagesError(page_count=len(parts), max_pages=max_pages)
+    metadata = models.DocumentMetadata(
+        title=title or _first_heading(text),
+        author=author,
+        doi=find_doi(text[:DOI_CHARACTERS]),
+        published_at=published_at,
+    )
+    return TextParts(parts, metadata)
+
+
+def decode_text(content: bytes, *, is_whole: bool = True) -> str:
+    """Decodes by byte order mark, else as UTF-8, else as Windows-1252; line ends become `\\n`. Never fails.
+
+    Of content that goes on (`is_whole` false) a last character that is cut in two is left out. Bad bytes in what is
+    UTF-8 for the most part become U+FFFD: they do not make another encoding of it.
+    """
+    encoding = next((name for bom, name in _BOMS if content.startswith(bom)), "utf-8")
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(content, final=is_whole)
+    if encoding == "utf-8" and "\ufffd" in text and not _is_mostly_utf8(content, text):
+        text = content.decode("cp1252", errors="replace")
+    return clean_text(text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _is_mostly_utf8(content: bytes, text: str) -> bool:
+    """Whether as many characters of several bytes were read as bad bytes; other encodings give hardly any."""
+    bad = text.count("\ufffd") - content.count(b"\xef\xbf\xbd")
+    return sum(character > "\x7f" for character in text) - text.count("\ufffd") >= bad
+
+
+def cut_parts(text: str, limit: int = PART_CHARACTERS) -> list[str]:
+    """Cuts at paragraph borders, else line ends, else spaces, else anywhere; joined, the parts are `text` again."""
+    parts, start = [], 0
+    while len(text) - start > limit:
+        end = _cut_position(text, start, start + limit)
+        parts.append(text[start:end])
+        start = end
+    parts.append(text[start:])
+    while len(parts) > 1 and not parts[-1].strip():
+        parts[-2:] = [parts[-2] + parts[-1]]
+    return parts
+
+
+def _cut_position(text: str, start: int, end: int) -> int:
+    for border in ("\n\n", "\n", " "):
+        at = text.rfind(border, start + (end - start) // 2, end - len(border) + 1)
+        if at >= 0:
+            return at + len(border)
+    return end
+
+
+def find_doi(text: str) -> str | None:
+    """The first DOI in `text`, without the punctuation that follows it in prose."""
+    match = _DOI.search(text)
+    if not match:
+        return None
+    doi = match.group().rstrip(".,;:<>")
+    return doi.rstrip(")") if doi.count("(") < doi.count(")") else doi
+
+
+def _first_heading(text: str) -> str | None:
+    match = re.search(r"^#{1,2} +(\S.*)$", text[:DOI_CHARACTERS], re.MULTILINE)
+    return match.group(1).rstrip("# ")[:300] or None if match else None

@@ -1,0 +1,251 @@
+"""Tells which stretches of a page are prose, which are tables, and which are left out of its passages."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Self
+
+from functions.core import models
+from functions.core.ingestion.chunking import running_lines
+from functions.core.text.visible import has_word
+
+Header = tuple[tuple[str, ...], ...]
+
+# Text between two rows of a table up to this length is a row of its own: a heading across, a mark, a remark.
+_MAX_STRAY_CHARACTERS = 200
+# Text in the stretch of a table that no cell holds: beyond these few characters it is prose that runs through it.
+_STRAY_SHARE = 0.02
+_STRAY_CHARACTERS = 12
+_BORDER_TOLERANCE = 3.0
+
+_PROSE, _TABLE, _LEFT_OUT = 0, 1, 2
+_RUN_OF_PROSE: Final = re.compile(rb"\x00+")
+_NOT_LINE_END: Final = re.compile(r"[^\n]")
+
+
+@dataclass(frozen=True, slots=True)
+class Carry:
+    """What a page leaves to the next: its section, and the header and borders of the table it ended in.
+
+    Goes through JSON as `dataclasses.asdict(carry)` and back as `Carry.load(mapping)`.
+    """
+
+    section: str | None = None
+    header: Header = ()
+    borders: tuple[float, ...] = ()
+
+    @classmethod
+    def load(cls, values: Mapping[str, Any]) -> Self:
+        header = tuple(tuple(map(str, row)) for row in values.get("header") or ())
+        return cls(values.get("section"), header, tuple(map(float, values.get("borders") or ())))
+
+
+@dataclass(frozen=True, slots=True)
+class TableBlock:
+    """Rows of a table that follow each other in the page text [start, end).
+
+    `header` names their columns, wherever it stands; `header_rows` are the rows here that say it.
+    """
+
+    start: int
+    end: int
+    header: Header
+    header_rows: tuple[models.TableRow, ...]
+    rows: tuple[models.TableRow, ...]
+    borders: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageLayout:
+    """A page taken apart: each character of `marks` says what the character of the text belongs to."""
+
+    text: str
+    blocks: tuple[TableBlock, ...] = ()
+    marks: bytes = b""
+    visible: str = field(default="")
+    prose: str = field(default="")
+
+    def stretches(self, start: int, end: int) -> Iterator[models.Offsets]:
+        """The stretches of prose in [start, end)."""
+        if not self.marks:
+            yield start, end
+            return
+        for match in _RUN_OF_PROSE.finditer(self.marks, start, end):
+            yield match.span()
+
+    def last_table(self) -> TableBlock | None:
+        """The table the page ends in: nothing follows it but a page number."""
+        last = max(self.blocks, key=lambda block: block.end, default=None)
+        return last if last is not None and _is_margin(self.visible[last.end :]) else None
+
+
+def lay_out(page: models.Page, skip: Sequence[models.Offsets], carry: Carry) -> PageLayout:
+    """Takes a page apart; `skip` holds outside of tables only, `page.hidden` everywhere.
+
+    A row that holds hidden text is prose around it, since nobody knows which of its cells hides something.
+    """
+    text = page.text
+    if not page.tables and not page.hidden and not skip:
+        return PageLayout(text, visible=text, prose=text)
+    marks = bytearray(len(text))
+    _mark(marks, (*skip, *page.hidden), _LEFT_OUT)
+    blocks: list[TableBlock] = []
+    tables = sorted(page.tables, key=lambda table: table.start)
+    for index, table in enumerate(tables):
+        header, body = _header_and_body(table, page.hidden)
+        if index == 0 and _is_margin(_blank(text[: table.start], marks, _LEFT_OUT)):
+            header, body, names = _go_on(header, body, table.borders, carry)
+        else:
+            names = tuple(row.cells for row in header)
+        blocks += _blocks(page, header, body, names, table.borders)
+    _mark(marks, [(block.start, block.end) for block in blocks], _PROSE)
+    _mark(marks, _pure_tables(text, blocks), _TABLE)
+    _mark(marks, page.hidden, _LEFT_OUT)
+    return PageLayout(
+        text,
+        tuple(sorted(blocks, key=lambda block: block.start)),
+        bytes(marks),
+        visible=_blank(text, marks, _LEFT_OUT),
+        prose=_blank(text, marks, _LEFT_OUT, _TABLE),
+    )
+
+
+def _mark(marks: bytearray, stretches: Sequence[models.Offsets], kind: int) -> None:
+    for start, end in stretches:
+        marks[start:end] = bytes([kind]) * len(marks[start:end])
+
+
+def _blank(text: str, marks: bytearray, *kinds: int) -> str:
+    """`text` with spaces for what is of these kinds; line ends stay, so that lines stay lines."""
+    pieces, end = [], 0
+    for match in re.finditer(b"[" + bytes(kinds) + b"]+", marks[: len(text)]):
+        left, right = match.span()
+        pieces += [text[end:left], _NOT_LINE_END.sub(" ", text[left:right])]
+        end = right
+    return "".join([*pieces, text[end:]])
+
+
+def _is_margin(text: str) -> bool:
+    return all(running_lines.is_page_number(line) for line in text.split("\n") if line.strip())
+
+
+def _header_and_body(
+    table: models.Table, hidden: Sequence[models.Offsets]
+) -> tuple[tuple[models.TableRow, ...], tuple[models.TableRow, ...]]:
+    seen = [not _overlaps(row.start, row.end, hidden) for row in table.rows]
+    rows = list(zip(table.rows, seen, strict=True))
+    header, body = rows[: table.header_rows], rows[table.header_rows :]
+    return tuple(row for row, is_seen in header if is_seen), tuple(row for row, is_seen in body if is_seen)
+
+
+def _overlaps(start: int, end: int, stretches: Sequence[models.Offsets]) -> bool:
+    return any(left < end and start < right for left, right in stretches)
+
+
+def _go_on(
+    header: tuple[models.TableRow, ...], body: tuple[models.TableRow, ...], borders: tuple[float, ...], carry: Carry
+) -> tuple[tuple[models.TableRow, ...], tuple[models.TableRow, ...], Header]:
+    """Header rows, rows and names of the first table of a page, which may be the rest of the one before."""
+    own = tuple(row.cells for row in header)
+    rows = header + body
+    if not rows or not carry.header or len(rows[0].cells) != len(carry.header[0]):
+        return header, body, own
+    if borders and carry.borders and not _equal_borders(borders, carry.borders):
+        return header, body, own
+    count = len(carry.header)
+    if all(map(_repeats, (row.cells for row in rows[:count]), carry.header)) and len(rows) >= count:
+        return rows[:count], rows[count:], tuple(row.cells for row in rows[:count])
+    if own and _names_columns(own, [row.cells for row in body]):
+        return header, body, own
+    return (), rows, carry.header
+
+
+def _equal_borders(one: Sequence[float], other: Sequence[float]) -> bool:
+    return len(one) == len(other) and all(abs(a - b) <= _BORDER_TOLERANCE for a, b in zip(one, other, strict=True))
+
+
+def _repeats(row: Sequence[str], names: Sequence[str]) -> bool:
+    """Whether a row says the names again, which may have been shortened to "…"."""
+
+    def plain(text: str) -> str:
+        return "".join(text.split()).casefold()
+
+    return all(
+        plain(cell).startswith(plain(name[:-1])) if name.endswith("…") else plain(cell) == plain(name)
+        for cell, name in zip(row, names, strict=True)
+    )
+
+
+def _names_columns(header: Header, body: Sequence[tuple[str, ...]]) -> bool:
+    """Whether a first row stands out from the rows below: words above a column of figures."""
+    for column, name in enumerate(header[-1]):
+        cells = [row[column] for row in body if row[column].strip()]
+        figures = sum(any(map(str.isdigit, cell)) for cell in cells)
+        if any(map(str.isalpha, name)) and not any(map(str.isdigit, name)) and figures == len(cells) >= 2:
+            return True
+    return False
+
+
+def _blocks(
+    page: models.Page,
+    header: tuple[models.TableRow, ...],
+    body: tuple[models.TableRow, ...],
+    names: Header,
+    borders: tuple[float, ...],
+) -> Iterator[TableBlock]:
+    """A table cut where other text stands between its rows; a few words between them become a row."""
+    rows = list(body)
+    block: TableBlock | None = None
+    for row in sorted(header + body, key=lambda row: (row.start, row.end)):
+        if block is not None and row.start > block.end:
+            stray = page.text[block.end : row.start]
+            if _overlaps(block.end, row.start, page.hidden) or not _is_short(stray):
+                yield _fill(block, header, rows)
+                block = None
+            elif has_word(stray):
+                cells = (" ".join(stray.split()), *[""] * (len(row.cells) - 1))
+                place = next((index for index, other in enumerate(rows) if other.start >= row.start), len(rows))
+                rows.insert(place, models.TableRow(block.end, row.start, cells))
+        if block is None:
+            block = TableBlock(row.start, row.end, names, (), (), borders)
+        block = replace(block, end=max(block.end, row.end))
+    if block is not None:
+        yield _fill(block, header, rows)
+
+
+def _is_short(stray: str) -> bool:
+    return not has_word(stray) or (len(stray) <= _MAX_STRAY_CHARACTERS and "\n\n" not in stray.strip())
+
+
+def _fill(block: TableBlock, header: Sequence[models.TableRow], rows: Sequence[models.TableRow]) -> TableBlock:
+    def inside(row: models.TableRow) -> bool:
+        return block.start <= row.start and row.end <= block.end
+
+    return replace(block, header_rows=tuple(filter(inside, header)), rows=tuple(filter(inside, rows)))
+
+
+def _pure_tables(text: str, blocks: Sequence[TableBlock]) -> list[models.Offsets]:
+    """The stretches of tables that hold nothing but their cells; where text runs through them, it is prose as well."""
+    groups: list[list[TableBlock]] = []
+    end = -1
+    for block in sorted(blocks, key=lambda block: block.start):
+        if block.start >= end:
+            groups.append([])
+        groups[-1].append(block)
+        end = max(end, block.end)
+    pure = []
+    for group in groups:
+        start, end = group[0].start, max(block.end for block in group)
+        names = [name for block in group for row in block.header_rows for name, _ in itertools.groupby(row.cells)]
+        cells = [cell for block in group for row in block.rows for cell in row.cells]
+        said = sum(map(_weigh, names + cells))
+        if _weigh(text[start:end]) <= said * (1 + _STRAY_SHARE) + _STRAY_CHARACTERS:
+            pure.append((start, end))
+    return pure
+
+
+def _weigh(text: str) -> int:
+    return sum(map(str.isalnum, text))

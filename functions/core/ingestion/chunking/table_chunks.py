@@ -1,0 +1,275 @@
+"""Cuts a table into passages: whole where it fits, else by rows, each piece with the caption and the column names.
+
+Rows are indexed as plain lines, since pipes and dashes cost the embedding model room; the Markdown is for readers.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from functions.core import models
+from functions.core.ingestion.chunking import headings
+from functions.core.ingestion.chunking.page_layout import Header, PageLayout, TableBlock
+from functions.core.ingestion.chunking.passages import PassageBuilder, find_middle, trim
+from functions.core.text import markdown_tables, token_spans
+from functions.core.text.visible import has_word
+
+_MAX_CAPTION_LINES = 3
+_MAX_TITLE_CHARACTERS = 120
+_LABEL_SHARE = 4
+
+_CAPTION = re.compile(
+    r"(?:table|tableau|tab\.|exhibit|schedule|annexe?|appendix|figure|fig\.)\s*"
+    r"(?:n[°o]\.?\s*)?(?:[A-Z]?\d+(?:[.\-–]\d+)*|[IVXLC]+|[A-Z])\b",
+    re.I,
+)
+_TITLE = re.compile(r"""[("'“«]?[^\W_a-zà-öø-ÿ](?:.*[^\s.,;!?])?""")
+_SPACE_BEFORE = re.compile(r"\s*$")
+_ENDS = re.compile(r"""[.!?:;…][”"'»)\]]*$""")
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """What belongs to a table of the text right above it, page text [start, table): headings, its caption or title."""
+
+    start: int
+    caption: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A row, or as many of its cells as fit into a passage, and the page text they stand in."""
+
+    start: int
+    end: int
+    cells: tuple[str, ...]
+    tokens: int
+
+
+def find_lead(layout: PageLayout, floor: int, block: TableBlock, builder: PassageBuilder) -> Lead:
+    """The caption or title right above a table, and the headings above both when nothing else stands there."""
+    start = next((left for left, right in layout.stretches(floor, block.start) if right == block.start), block.start)
+    lines = list(re.finditer(r"\S[^\n]*", layout.text[start : block.start]))
+    caption = _caption_lines(lines)
+    top = start + caption[0].start() if caption else block.start
+    names = " ".join(line.group().strip() for line in caption)
+    if names and not builder.share(names):
+        return Lead(block.start)
+    above = layout.prose[:top]
+    found = [heading for heading in headings.find_headings(above) if heading.start >= start]
+    ends = [start, *(heading.end for heading in found)]
+    starts = [*(heading.start for heading in found), top]
+    is_bare = not any(above[left:right].strip() for left, right in zip(ends, starts, strict=True))
+    if found and is_bare and builder.share(layout.text[start : block.start]):
+        top = found[0].start
+    return Lead(top, names)
+
+
+def _caption_lines(lines: Sequence[re.Match[str]]) -> Sequence[re.Match[str]]:
+    """The last lines when they are a caption ("Table 3 …"), or the last one when it is a title or announces a table."""
+    for count in range(1, min(_MAX_CAPTION_LINES, len(lines)) + 1):
+        first = lines[-count]
+        before = lines[-count - 1].group().strip() if count < len(lines) else ""
+        line = first.group().strip()
+        is_title = count == 1 and _is_title(line)
+        is_near = "\n\n" not in first.string[first.end() : lines[-1].end()]
+        if is_near and (is_title or _CAPTION.match(line)) and (count == len(lines) or _starts_block(first, before)):
+            return lines[-count:]
+    return ()
+
+
+def _is_title(line: str) -> bool:
+    return len(line) <= _MAX_TITLE_CHARACTERS and bool(_TITLE.fullmatch(line)) and sum(map(str.isalpha, line)) > 2
+
+
+def _starts_block(line: re.Match[str], before: str) -> bool:
+    space = _SPACE_BEFORE.search(line.string, 0, line.start())
+    return bool(_ENDS.search(before)) or (space is not None and space.group().count("\n") > 1)
+
+
+def chunk_table(block: TableBlock, lead: Lead, section: str | None, builder: PassageBuilder) -> list[models.Chunk]:
+    """The chunks of a table; nothing of its text is in none of them."""
+    header = shorten_header(block.header, builder)
+    rows = block.rows
+    if header != block.header or not (rows or builder.share(_say_header(block.header, builder))):
+        # Too long to stand above each piece, the header is shortened there and told in full as rows, once.
+        rows = block.header_rows + block.rows
+        header = header if block.rows else ()
+    writer = _Writer(builder, lead.caption, header, section)
+    room = writer.room()
+    groups = list(_balance([line for row in rows for line in _fit_row(row, room, builder)], room))
+    names = [(row.start, row.end) for row in block.header_rows]
+    apart = [name for name in names if _stands_apart(name, groups[0], block)]
+    pieces = [((), [name]) for name in apart] + [
+        (group, [(line.start, line.end) for line in group]) for group in groups
+    ]
+    pieces[len(apart)][1].extend(name for name in names if name not in apart)
+    chunks: list[models.Chunk] = []
+    for group, stretches in pieces:
+        if stretches and lead.start < block.start == min(stretches)[0]:
+            stretches.append((lead.start, block.start))
+        chunks += writer.write(group, stretches)
+    return chunks
+
+
+def _stands_apart(name: models.Offsets, lines: Sequence[_Line], block: TableBlock) -> bool:
+    """Whether other rows stand in the page text between a row of the header and the first rows."""
+    if not lines:
+        return False
+    first, last = min(line.start for line in lines), max(line.end for line in lines)
+    start, end = min(first, name[0]), max(last, name[1])
+    return any(
+        start <= row.start and row.end <= end
+        for row in block.rows
+        if not (first <= row.start and row.end <= last) and not (name[0] <= row.start and row.end <= name[1])
+    )
+
+
+def shorten_header(header: Header, builder: PassageBuilder) -> Header:
+    """The header cut, cell by cell, to a third of a passage; an ellipsis ends what was cut."""
+    rows = [list(row) for row in header]
+    while builder.count_tokens(_say_header(rows, builder)) > max(1, builder.settings.max_tokens // 3):
+        row = max(rows, key=lambda row: max(map(len, row)))
+        column = max(range(len(row)), key=lambda index: len(row[index]))
+        kept = row[column].rstrip("…")
+        kept = kept[: len(kept) * 2 // 3].rstrip()
+        row[column] = f"{kept}…" if len(kept) > 3 else ""
+        if not any(map(any, rows)):
+            break
+    return tuple(map(tuple, rows))
+
+
+def _plain(rows: Sequence[Sequence[str]], builder: PassageBuilder) -> str:
+    """Rows as they are searched: a line each, without the cells that hold mere signs."""
+    return "\n".join(" ".join(" ".join(builder.clean(cell).split()) for cell in row if has_word(cell)) for row in rows)
+
+
+def _say_header(header: Sequence[Sequence[str]], builder: PassageBuilder) -> str:
+    """A header as it is searched: a name that spans columns stands in each of them, but is said once."""
+    return _plain([[name for name, _ in itertools.groupby(row)] for row in header], builder)
+
+
+def _line(row: models.TableRow, builder: PassageBuilder) -> _Line:
+    return _Line(row.start, row.end, row.cells, builder.count_tokens(_plain([row.cells], builder)))
+
+
+def _fit_row(row: models.TableRow, room: int, builder: PassageBuilder) -> Iterator[_Line]:
+    """The row, or pieces of it that fit: by cells, a long cell by sentences; a short first cell heads each piece."""
+    line = _line(row, builder)
+    if line.tokens <= room:
+        yield line
+        return
+    label = row.cells[0] if has_word(row.cells[0]) else ""
+    label_tokens = builder.count_tokens(label)
+    if label_tokens > room // _LABEL_SHARE:
+        label, label_tokens = "", 0
+    places = _Places(builder.page.text, row)
+    cells, tokens, first, at = [""] * len(row.cells), 0, 0, 0
+    for column, text, count in _bits(row, max(1, room - label_tokens), builder):
+        if tokens and tokens + count > room:
+            yield _Line(*places.between(first, at), tuple(cells), tokens)
+            cells, tokens, first = [label, *[""] * (len(row.cells) - 1)], label_tokens, at
+        cells[column] = f"{cells[column]} {text}".strip()
+        tokens += count
+        at += sum(map(str.isalnum, text))
+    yield _Line(*places.between(first, at), tuple(cells), tokens)
+
+
+def _bits(row: models.TableRow, room: int, builder: PassageBuilder) -> Iterator[tuple[int, str, int]]:
+    for column, cell in enumerate(row.cells):
+        if has_word(cell):
+            for span in token_spans.split_spans(cell, 0, len(cell), room, builder.count_tokens):
+                if has_word(text := cell[span.start : span.end].strip()):
+                    yield column, text, span.tokens
+
+
+class _Places:
+    """Where the letters of a row's cells stand in the page text; the whole row where its text has another order."""
+
+    def __init__(self, text: str, row: models.TableRow) -> None:
+        self._row = row
+        found = [index for index in range(row.start, row.end) if text[index].isalnum()]
+        cells = "".join(character for cell in row.cells for character in cell if character.isalnum())
+        self._letters = found if "".join(text[index] for index in found) == cells else None
+
+    def between(self, first: int, last: int) -> models.Offsets:
+        """The page text from letter `first` up to letter `last` of the cells."""
+        if self._letters is None:
+            return self._row.start, self._row.end
+        start = self._letters[first] if first else self._row.start
+        return start, self._letters[last] if last < len(self._letters) else self._row.end
+
+
+def _balance(lines: Sequence[_Line], room: int) -> Iterator[Sequence[_Line]]:
+    """Groups of about equal size that fit, in order; one empty group when there are no lines."""
+    total = sum(line.tokens for line in lines)
+    goal = total / max(1, -(-total // room))
+    start, tokens = 0, 0
+    for index, line in enumerate(lines):
+        if index > start and (tokens + line.tokens > room or tokens + line.tokens / 2 > goal):
+            yield lines[start:index]
+            start, tokens = index, 0
+        tokens += line.tokens
+    yield lines[start:]
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes groups of lines as chunks of one table."""
+
+    builder: PassageBuilder
+    caption: str
+    header: Header
+    section: str | None
+
+    def room(self) -> int:
+        """Tokens left for the rows below prefix, caption and header; twice the target is enough for any table."""
+        above = self.builder.prefix(self.section, "") + self._above()
+        left = self.builder.settings.max_tokens - self.builder.count_tokens(above) - 2
+        return max(1, min(left, 2 * self.builder.settings.target_tokens))
+
+    def write(self, lines: Sequence[_Line], stretches: Sequence[models.Offsets]) -> list[models.Chunk]:
+        """The chunk of these lines, or several where its `search_text` would be too long after all.
+
+        It is cited as the page text from the first to the last of `stretches`.
+        """
+        builder = self.builder
+        if not stretches:
+            return []
+        start, end = trim(builder.page.text, min(stretches)[0], max(end for _, end in stretches))
+        text = builder.page.text[start:end]
+        if not has_word(text):
+            return []
+        body = (self._above() + _plain([line.cells for line in lines], builder)).rstrip()
+        prefix = builder.fit_prefix(builder.prefix(self.section, text), body)
+        tokens = builder.count_tokens(prefix + body)
+        if tokens > builder.settings.max_tokens:
+            if halves := _halve(lines, builder):
+                return [chunk for half in halves for chunk in self.write(half, stretches)]
+            if self.header:
+                return replace(self, header=()).write(lines, stretches)
+        markdown = markdown_tables.render_markdown(self.header, [line.cells for line in lines])
+        return [builder.assemble(start, end, self.section, prefix + body, tokens, markdown)]
+
+    def _above(self) -> str:
+        lines = [self.builder.clean(self.caption), _say_header(self.header, self.builder)]
+        return "".join(f"{line}\n" for line in lines if has_word(line))
+
+
+def _halve(lines: Sequence[_Line], builder: PassageBuilder) -> tuple[Sequence[_Line], Sequence[_Line]] | None:
+    if len(lines) > 1:
+        return lines[: len(lines) // 2], lines[len(lines) // 2 :]
+    if not lines:
+        return None
+    (line,) = lines
+    column = max(range(len(line.cells)), key=lambda index: len(line.cells[index]))
+    cell = line.cells[column]
+    if len(cell) < 2:
+        return None
+    middle = find_middle(cell)
+    first = [*line.cells[:column], cell[:middle], *[""] * (len(line.cells) - column - 1)]
+    second = [*[""] * column, cell[middle:], *line.cells[column + 1 :]]
+    return [replace(line, cells=tuple(first))], [replace(line, cells=tuple(second))]

@@ -1,0 +1,115 @@
+"""The queue of ingestion: what a leased job is, how far it has come, what one transaction saves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from functions.core import errors, models
+from functions.core.ingestion import self_retrieval
+from functions.core.ingestion.chunking import page_layout
+from functions.core.ingestion.outline import Outline
+
+if TYPE_CHECKING:
+    from functions.core.ports import Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """How far a job has come: everything up to page `pages_done` is saved.
+
+    `outline` and `strategy` are decided with the first batch and hold for the whole document.
+    """
+
+    pages_done: int = 0
+    chunk_count: int = 0
+    failed_chunks: int = 0
+    carry: page_layout.Carry = field(default_factory=page_layout.Carry)
+    outline: Outline | None = None
+    strategy: models.ChunkingStrategy = "fixed"
+
+    def dump(self) -> dict[str, Any]:
+        """As JSON; `load` is the way back."""
+        return asdict(self)
+
+    @classmethod
+    def load(cls, stored: Mapping[str, Any]) -> Checkpoint:
+        if not stored:
+            return cls()
+        carry, outline = page_layout.Carry.load(stored["carry"]), stored["outline"]
+        return cls(**{**stored, "carry": carry, "outline": Outline.load(outline) if outline else None})
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A leased job. A note brings its `content`, a document the path of its stored file."""
+
+    id: int
+    kind: Literal["ingest", "reindex", "note"]
+    owner_id: str
+    source_id: str
+    generation: int
+    lease_token: str
+    attempts: int
+    checkpoint: Checkpoint
+    name: str
+    file_type: models.FileType
+    object_path: str | None = None
+    content: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one transaction saves; `vectors[i]` belongs to `chunks[i]`, None where the model refused the chunk."""
+
+    pages: Sequence[models.Page]
+    chunks: Sequence[models.Chunk]
+    vectors: Sequence[Matrix | None]
+    server_id: str
+    checkpoint: Checkpoint
+    page_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a claimed job; `again` when another run should go on with it now."""
+
+    job_id: int
+    source_id: str
+    status: str
+    again: bool = False
+    code: str | None = None
+
+
+class JobStore(Protocol):
+    """The queue and the tables a worker writes. Every write raises LeaseLostError when the lease is gone."""
+
+    def claim_ingest_job(self, job_id: int | None, lease_seconds: int) -> Job | None: ...
+
+    def extend_ingest_lease(self, job: Job, lease_seconds: int) -> None: ...
+
+    def adopt_duplicate(self, job: Job, content_sha256: str) -> str | None:
+        """The document of the same owner that has these bytes, whose alias this one now is; None for new bytes.
+
+        Raises CorruptDocumentError when they are not the bytes whose sha256 was announced.
+        """
+        ...
+
+    def save_batch(self, job: Job, batch: Batch, lease_seconds: int) -> None: ...
+
+    def describe_generation(self, job: Job) -> dict[str, Any]:
+        """What was found, for the health report: see sql/35_describe_generation.sql."""
+        ...
+
+    def finish_ingest_job(self, job: Job, facts: dict[str, Any]) -> None: ...
+
+    def fail_ingest_job(self, job: Job, error: errors.IbidError, max_attempts: int) -> str | None: ...
+
+    def release_ingest_job(self, job: Job) -> None: ...
+
+    def sample_chunks(self, job: Job, count: int) -> list[self_retrieval.Sample]:
+        """Up to `count` chunks of a finished job, evenly spread over its document."""
+        ...
+
+    def save_self_retrieval(self, job: Job, score: self_retrieval.Score) -> None: ...

@@ -1,0 +1,59 @@
+"""What is told of a document once it has been ingested: its columns, its log, its health."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from functions.core import errors, models
+from functions.core.ingestion.jobs import Checkpoint
+
+
+def describe_result(
+    checkpoint: Checkpoint, page_count: int, found: Mapping[str, Any], server: models.EmbeddingServer
+) -> dict[str, Any]:
+    """The facts that sql/42_finish_ingest_job.sql writes; `found` is what sql/35_describe_generation.sql returns."""
+    outline = checkpoint.outline
+    assert outline is not None
+    metadata, chunks_by_lang = outline.metadata, found["languages"]
+    lang = max(chunks_by_lang, key=lambda name: chunks_by_lang[name], default=outline.lang)
+    return {
+        "page_count": page_count,
+        "title": outline.title,
+        "lang": lang,
+        "embedding_server_id": server.id,
+        "embedding_model": server.model,
+        "embedding_dim": server.dimensions,
+        "chunking_strategy": checkpoint.strategy,
+        "ingestion_log": {
+            "title_extracted": metadata.title,
+            "doi_extracted": metadata.doi,
+            "authors_extracted": metadata.author,
+            "journal_extracted": metadata.journal,
+            "published_at_extracted": metadata.published_at,
+            "page_count": page_count,
+            "lang": lang,
+            "chunks_count": checkpoint.chunk_count,
+            "ocr_pages_count": (found["ocr"] or {}).get("pages", 0),
+            "ingested_at": datetime.now(UTC).isoformat(),
+        },
+        "health": {
+            **found,
+            "chunks": checkpoint.chunk_count,
+            "chunks_not_embedded": checkpoint.failed_chunks,
+            "running_lines": list(outline.running_lines),
+            "chunking_strategy": checkpoint.strategy,
+            "self_retrieval": None,
+        },
+    }
+
+
+def explain_no_text(found: Mapping[str, Any]) -> errors.NoTextError:
+    """Why nothing could be indexed, and what the reader can do about it."""
+    if "ocr_unavailable" in found["warnings"]:
+        return errors.NoTextError(
+            "The pages are pictures, and no OCR is installed here to read them."
+            " Install Tesseract, or upload a file that has its text."
+        )
+    return errors.NoTextError()

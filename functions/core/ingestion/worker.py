@@ -1,0 +1,287 @@
+"""Ingests one document or note: bytes → pages → chunks → vectors, in batches that survive a crash at any moment.
+
+A worker holds the lease of a job. Each batch of pages is saved in one transaction together with the checkpoint that
+says how far the job has come, so the next claim, by whomever, goes on after the last saved page and nothing is written
+twice. The source flips to what was written when everything is there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from functions.core import errors, models, ports
+from functions.core.extraction import file_types, plain_text, scratch
+from functions.core.extraction.documents import ExtractedDocument, open_document
+from functions.core.ingestion import embedding, late_chunking, report, self_retrieval
+from functions.core.ingestion.chunking import chunker, page_layout, passages, running_lines
+from functions.core.ingestion.jobs import Batch, Checkpoint, Job, JobStore, Outcome
+from functions.core.ingestion.outline import OPENING_PAGES, describe_document
+from functions.core.retrieval import retriever
+from functions.core.settings import Settings
+from functions.core.text import languages
+
+if TYPE_CHECKING:
+    from functions.core.ports import Matrix
+
+# Longer than a model server is waited for; renewed after each of its answers, while pages are read, with each batch.
+LEASE_SECONDS = 60
+BATCH_PAGES = 8
+# What a batch may still need when the time of the run gets short.
+RESERVE_SECONDS = 20.0
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """Everything an ingestion needs of the outside.
+
+    `remaining_seconds` is the time left of this run, `search_as` the search of the user with that id: without it no
+    document is asked for its own sentences.
+    """
+
+    store: JobStore
+    objects: ports.ObjectStore
+    server: models.EmbeddingServer
+    embedder: ports.Embedder
+    settings: Settings
+    search_as: Callable[[str], retriever.Search] | None = None
+    recognizer: ports.TextRecognizer | None = None
+    remaining_seconds: Callable[[], float] = lambda: float("inf")
+    lease_seconds: int = LEASE_SECONDS
+
+    def has_time(self) -> bool:
+        """Whether this run is long enough to save another batch."""
+        return self.remaining_seconds() >= RESERVE_SECONDS
+
+    def ingest_next(self, job_id: int | None = None) -> Outcome | None:
+        """Claims a due job (a given one, or the longest waiting) and works on it until it ends or time is up."""
+        job = self.store.claim_ingest_job(job_id, self.lease_seconds)
+        if job is None:
+            return None
+        try:
+            status = self._ingest(job)
+        except errors.TimeBudgetExceededError as exc:
+            if not exc.details["progress"]:  # the next run would get no further: that is a failure, and they count
+                return self._fail(job, exc)
+            self.store.release_ingest_job(job)
+            return Outcome(job.id, job.source_id, "queued", again=True)
+        except errors.LeaseLostError:
+            return Outcome(job.id, job.source_id, "superseded")
+        except errors.IbidError as exc:
+            return self._fail(job, exc)
+        except Exception:
+            # A fault of ours: worth another try, and the stack trace belongs in the log, never in the document's error.
+            _log.exception("ingestion failed", extra={"job_id": job.id, "source_id": job.source_id})
+            return self._fail(
+                job, errors.UnavailableError("The document could not be processed because of an internal error.")
+            )
+        return Outcome(job.id, job.source_id, status)
+
+    def _fail(self, job: Job, error: errors.IbidError) -> Outcome:
+        status = self.store.fail_ingest_job(job, error, self.settings.max_attempts)
+        return Outcome(job.id, job.source_id, status or "superseded", code=error.code)
+
+    def _ingest(self, job: Job) -> str:
+        with scratch.open_folder() as folder:
+            path = Path(folder) / f"original.{job.file_type}"
+            if job.object_path is not None:
+                self.objects.download(job.object_path, path)
+                if self.store.adopt_duplicate(job, hash_file(path)):
+                    self.objects.remove([job.object_path])
+                    return "duplicate"
+            with self._open(job, path) as document:
+                checkpoint = self._ingest_pages(job, document)
+                self._finish(job, checkpoint, document.page_count)
+        if self.search_as is not None and job.kind != "note" and self.has_time():
+            self._measure_self_retrieval(job, checkpoint, self.search_as(job.owner_id))
+        return "done"
+
+    @contextmanager
+    def _open(self, job: Job, path: Path) -> Iterator[ExtractedDocument]:
+        max_pages = self.settings.max_pages
+        if job.content is not None:
+            yield plain_text.build_parts(job.content, max_pages=max_pages, title=job.name or None)
+            return
+        file_types.check_content(path, job.file_type)
+        with open_document(path, job.file_type, max_pages=max_pages, recognizer=self.recognizer) as document:
+            yield document
+
+    def _ingest_pages(self, job: Job, document: ExtractedDocument) -> Checkpoint:
+        checkpoint = job.checkpoint
+        pages = self._keep_lease(job, document.pages(checkpoint.pages_done + 1))
+        if checkpoint.outline is None:
+            opening = list(itertools.islice(pages, OPENING_PAGES))
+            checkpoint = replace(
+                checkpoint,
+                outline=describe_document(document, opening, job.name),
+                strategy=self._choose_strategy(),
+            )
+            pages = itertools.chain(opening, pages)
+        while batch := self._take_batch(job, checkpoint, pages):
+            checkpoint = self._save_batch(job, batch, checkpoint, document.page_count)
+        return checkpoint
+
+    def _keep_lease(self, job: Job, pages: Iterator[models.Page]) -> Iterator[models.Page]:
+        """Renews the lease between pages that take long to read, as OCR does."""
+        renewed = time.monotonic()
+        for page in pages:
+            if time.monotonic() - renewed > self.lease_seconds / 4:
+                self.store.extend_ingest_lease(job, self.lease_seconds)
+                renewed = time.monotonic()
+            yield page
+
+    def _take_batch(self, job: Job, checkpoint: Checkpoint, pages: Iterator[models.Page]) -> list[models.Page]:
+        """The next pages: as many as make a batch, or as there is time to read. Raises TimeBudgetExceededError."""
+        progress = checkpoint.pages_done > job.checkpoint.pages_done
+        if progress and not self.has_time():
+            raise errors.TimeBudgetExceededError(job_id=job.id, progress=True)
+        batch: list[models.Page] = []
+        for page in pages:
+            batch.append(page)
+            if len(batch) == BATCH_PAGES or not self.has_time():
+                break
+        if batch and self.remaining_seconds() < RESERVE_SECONDS / 2:
+            raise errors.TimeBudgetExceededError(job_id=job.id, progress=progress)
+        return batch
+
+    def _choose_strategy(self) -> models.ChunkingStrategy:
+        possible = isinstance(self.embedder, ports.TokenEmbedder)
+        return "late" if possible and self.settings.chunking_strategy == "late" else "fixed"
+
+    def _save_batch(
+        self, job: Job, pages: Sequence[models.Page], checkpoint: Checkpoint, page_count: int
+    ) -> Checkpoint:
+        by_page, carry = self._chunk(pages, checkpoint)
+        chunks = [chunk for found in by_page for chunk in found]
+        strategy, vectors = self._embed(job, pages, by_page, checkpoint.strategy)
+        after = replace(
+            checkpoint,
+            pages_done=pages[-1].number,
+            chunk_count=checkpoint.chunk_count + len(chunks),
+            failed_chunks=checkpoint.failed_chunks + sum(v is None for v in vectors),
+            carry=carry,
+            strategy=strategy,
+        )
+        self.store.save_batch(job, Batch(pages, chunks, vectors, self.server.id, after, page_count), self.lease_seconds)
+        return after
+
+    def _chunk(
+        self, pages: Sequence[models.Page], checkpoint: Checkpoint
+    ) -> tuple[list[list[models.Chunk]], page_layout.Carry]:
+        """The chunks of each page, and what the page after them goes on with."""
+        sizes = passages.ChunkSettings(
+            target_tokens=self.settings.chunk_tokens,
+            overlap_tokens=self.settings.chunk_overlap,
+            max_tokens=self.embedder.max_input_tokens,
+        )
+        outline, carry, index = checkpoint.outline, checkpoint.carry, checkpoint.chunk_count
+        assert outline is not None
+        by_page: list[list[models.Chunk]] = []
+        for page in pages:
+            chunks, carry = chunker.chunk_page(
+                page,
+                settings=sizes,
+                count_tokens=self.embedder.count_tokens,
+                title=outline.title,
+                carry=carry,
+                first_index=index,
+                lang=languages.detect_language(page.text, default=outline.lang),
+                skip=running_lines.locate_running_lines(page.text, outline.running_lines),
+            )
+            index += len(chunks)
+            by_page.append(chunks)
+        return by_page, carry
+
+    def _embed(
+        self,
+        job: Job,
+        pages: Sequence[models.Page],
+        by_page: Sequence[Sequence[models.Chunk]],
+        strategy: models.ChunkingStrategy,
+    ) -> tuple[models.ChunkingStrategy, list[Matrix | None]]:
+        if strategy == "late":
+            try:
+                return "late", self._embed_late(job, pages, by_page)
+            except errors.ModelRejectedError as exc:
+                _log.warning("late chunking was refused: %s", exc.message)
+        return "fixed", self._embed_fixed(job, [chunk for chunks in by_page for chunk in chunks])
+
+    def _embed_late(
+        self, job: Job, pages: Sequence[models.Page], by_page: Sequence[Sequence[models.Chunk]]
+    ) -> list[Matrix | None]:
+        assert isinstance(self.embedder, ports.TokenEmbedder)
+        vectors: list[Matrix | None] = []
+        for page, chunks in zip(pages, by_page, strict=True):
+            spans = [(chunk.start_offset, chunk.end_offset) for chunk in chunks]
+            vectors += list(late_chunking.embed_late(self.embedder, blank_hidden(page), spans))
+            self.store.extend_ingest_lease(job, self.lease_seconds)
+        return vectors
+
+    def _embed_fixed(self, job: Job, chunks: Sequence[models.Chunk]) -> list[Matrix | None]:
+        vectors: list[Matrix | None] = [None] * len(chunks)
+        for batch in embedding.embed_chunks(
+            self.embedder,
+            [chunk.search_text for chunk in chunks],
+            batch_size=self.server.batch_size,
+            token_counts=[chunk.token_count for chunk in chunks],
+        ):
+            self.store.extend_ingest_lease(job, self.lease_seconds)
+            for index, vector in zip(batch.indices, batch.vectors, strict=True):
+                vectors[index] = vector
+            for failure in batch.failures:
+                _log.warning(
+                    "a chunk was not embedded", extra={"code": failure.code, "chunk": chunks[failure.index].index}
+                )
+        return vectors
+
+    def _finish(self, job: Job, checkpoint: Checkpoint, page_count: int) -> None:
+        if checkpoint.chunk_count == 0:
+            raise report.explain_no_text(self.store.describe_generation(job))
+        if checkpoint.failed_chunks == checkpoint.chunk_count:  # a wrong key, rather than as many bad texts
+            raise errors.ModelRejectedError
+        found = self.store.describe_generation(job)
+        self.store.finish_ingest_job(job, report.describe_result(checkpoint, page_count, found, self.server))
+
+    def _measure_self_retrieval(self, job: Job, checkpoint: Checkpoint, search: retriever.Search) -> None:
+        """Adds the score to the health report; without it the document is indexed all the same."""
+        assert checkpoint.outline is not None
+        sentences = self_retrieval.choose_sentences(self.store.sample_chunks(job, self_retrieval.SENTENCES))
+        texts = [sentence.text for sentence in sentences]
+        try:
+            vectors = dict(zip(texts, self.embedder.embed(texts), strict=True)) if texts else {}
+            find = partial(
+                retriever.find_passages,
+                lang=checkpoint.outline.lang,
+                server=self.server,
+                search=search,
+                settings=self.settings,
+            )
+            score = self_retrieval.measure(job.source_id, sentences, lambda text: find(text, vectors[text]).hits)
+            if score is not None:
+                self.store.save_self_retrieval(job, score)
+        except errors.IbidError as exc:
+            _log.warning("self-retrieval was not measured: %s", exc.message)
+
+
+def blank_hidden(page: models.Page) -> str:
+    """The text of a page with spaces for what nobody sees, so that it colours no vector; offsets hold."""
+    text = page.text
+    for start, end in page.hidden:
+        text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
+def hash_file(path: Path) -> str:
+    """The sha256 of a file in hex, read in pieces."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,133 @@
+"""Cuts a stretch of text into spans that tile it, at the best borders there are, with their token counts."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+CountTokens = Callable[[str], int]
+
+_ABBREVIATIONS = frozenset(
+    re.findall(
+        r"\S+",
+        """mr mrs ms dr prof st vs etc fig figs eq no nos vol pp p cf e.g i.e al inc ltd co corp dept approx
+    m mm mme mlle me art chap ex env av apr réf éd tab sec""",
+    )
+)
+_SENTENCE_END = re.compile(r"""[.!?…]+[”"'’»)\]]*(?=\s)|[。！？｡][”"'»」』）)]*|\n\s*\n|\n(?=\s*(?:[-*•▪◦‣–] |\|))""")
+_LAST_WORD = re.compile(r"[^\s(«“\"']+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """text[start:end] with its trailing white space; spans follow each other without a gap."""
+
+    start: int
+    end: int
+    tokens: int
+    ends_paragraph: bool = False
+
+
+def split_spans(text: str, start: int, end: int, limit: int, count_tokens: CountTokens) -> list[Span]:
+    """Sentences of text[start:end]; one of more than `limit` tokens is cut at line ends, then words, then anywhere.
+
+    Each piece of text is counted once per level, so the cost grows with the text and not with the number of borders.
+    """
+    spans: list[Span] = []
+    for left, right, ends_paragraph in _sentences(text, start, end):
+        pieces = list(_fit(text, left, right, limit, count_tokens))
+        if ends_paragraph:
+            last = pieces[-1]
+            pieces[-1] = Span(last.start, last.end, last.tokens, ends_paragraph=True)
+        spans += pieces
+    return spans
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
+    left = start
+    for match in _SENTENCE_END.finditer(text, start, end):
+        right = _skip_space(text, match.end(), end)
+        if right <= left or (right < end and not _is_border(text, left, match, right)):
+            continue
+        yield left, right, _ends_paragraph(text, left, match.start(), right)
+        left = right
+    if left < end:
+        yield left, end, True
+
+
+def _is_border(text: str, left: int, match: re.Match[str], right: int) -> bool:
+    if not match.group().startswith("."):
+        return True
+    following = text[right]
+    if following.islower() or following in ",;)":
+        return False
+    last = _LAST_WORD.search(text, max(left, match.start() - 20), match.start())
+    word = last.group().lower() if last else ""
+    return not (word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha()))
+
+
+def _ends_paragraph(text: str, left: int, border: int, right: int) -> bool:
+    """Blank lines end paragraphs; so does a last line clearly shorter than the one above it."""
+    space = text[border:right]
+    if "\n" not in space:
+        return False
+    if space.count("\n") > 1:
+        return True
+    line_start = text.rfind("\n", 0, border) + 1
+    above = text.rfind("\n", 0, max(line_start - 1, 0)) + 1
+    return line_start > above and border - line_start < 0.75 * (line_start - 1 - above)
+
+
+def _fit(text: str, start: int, end: int, limit: int, count_tokens: CountTokens) -> Iterator[Span]:
+    tokens = count_tokens(text[start:end])
+    if tokens <= limit:
+        yield Span(start, end, tokens)
+        return
+    for pattern in (r"[^\n]*\n+\s*|[^\n]+", r"\S+\s*|\s+"):
+        pieces = [match.span() for match in re.compile(pattern).finditer(text, start, end)]
+        if len(pieces) > 1:
+            yield from _gather(text, pieces, limit, count_tokens)
+            return
+    yield from _cut_anywhere(text, start, end, tokens, limit, count_tokens)
+
+
+def _gather(text: str, pieces: list[tuple[int, int]], limit: int, count_tokens: CountTokens) -> Iterator[Span]:
+    """Joins neighbouring pieces up to the limit and cuts again what is still too long by itself."""
+    left, tokens = pieces[0][0], 0
+    for start, end in pieces:
+        count = count_tokens(text[start:end])
+        if tokens and tokens + count > limit:
+            yield Span(left, start, tokens)
+            left, tokens = start, 0
+        if count > limit:
+            yield from _fit(text, start, end, limit, count_tokens)
+            left, tokens = end, 0
+        else:
+            tokens += count
+    if left < pieces[-1][1]:
+        yield Span(left, pieces[-1][1], tokens)
+
+
+def _cut_anywhere(
+    text: str, start: int, end: int, tokens: int, limit: int, count_tokens: CountTokens
+) -> Iterator[Span]:
+    size = max(1, (end - start) * limit // (tokens + tokens // 4 + 1))
+    left = start
+    while left < end:
+        right = min(end, left + size)
+        while right < end and unicodedata.combining(text[right]):
+            right += 1
+        count = count_tokens(text[left:right])
+        if count > limit and right - left > 1:
+            size = max(1, (right - left) // 2)
+            continue
+        yield Span(left, right, count)
+        left = right
+
+
+def _skip_space(text: str, position: int, end: int) -> int:
+    while position < end and text[position].isspace():
+        position += 1
+    return position

@@ -1,0 +1,161 @@
+"""Asks the questions of a set as a user would and scores what is found."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from functions.adapters.postgres import search
+from functions.adapters.postgres.connection import Database
+from functions.core import models, ports
+from functions.core.answering import extractive
+from functions.core.retrieval import guard, retriever
+from functions.core.retrieval.context import choose_context
+from functions.core.settings import Settings
+from functions.core.text import languages
+from functions.local.evaluation import question_sets, ranking_scores
+from functions.local.evaluation.library import Library
+
+# Deep enough for ten distinct pages; the order of the first hits does not depend on it.
+HITS = 60
+LEXICAL = {"vector_weight": 0.0, "blend_weight": 0.0}
+DENSE = {"fts_weight": 0.0, "blend_weight": 0.0}
+ARMS: Mapping[str, Mapping[str, Any]] = {"hybrid": {}, "lexical": LEXICAL, "dense": DENSE}
+
+# Looks at the text itself, not at the index. Letters alone are no words: « à » and « a » are one when folded.
+_STANDS_SOMEWHERE = r"""
+with question as (
+    select regexp_replace(rag.content_words(rag.fold(%s), %s), '\m\w\M', ' ', 'g') as words
+)
+select from question q join rag.chunks c
+    on to_tsvector('simple', rag.fold(c.search_text))
+        @@ replace(plainto_tsquery('simple', q.words)::text, '&', '|')::tsquery
+limit 1
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One question and what came of it; `scores` is None when nothing that was searched answers it.
+
+    `context` are the scores of the passages that a model would read; `evidence` is that of the best passage, and
+    `threshold` what the question takes. `cited` is what the answer without a model cites, and `says_answer` whether the
+    words of the gold answer stand in it, where the whole search was asked and found enough.
+    """
+
+    question: question_sets.Question
+    scores: ranking_scores.RankingScores | None
+    context: ranking_scores.RankingScores | None
+    search_ms: float
+    is_empty: bool
+    evidence: float
+    threshold: float
+    cited: frozenset[question_sets.Unit] = frozenset()
+    says_answer: bool = False
+
+    @property
+    def is_refused(self) -> bool:
+        return self.evidence < self.threshold
+
+
+def ask_all(
+    database: Database,
+    library: Library,
+    questions: Sequence[question_sets.Question],
+    embedder: ports.Embedder,
+    settings: Settings,
+    arm: str,
+) -> list[Asked]:
+    """Asks every question of one arm of the search, or of all of them together ("hybrid")."""
+    asker = _Asker(database, library, embedder, replace(settings, **ARMS[arm]), arm)
+    return [asker.ask(question, models.Scope("library"), question.gold) for question in questions]
+
+
+def ask_without_sources(
+    database: Database,
+    library: Library,
+    asked: question_sets.QuestionSet,
+    embedder: ports.Embedder,
+    settings: Settings,
+) -> list[Asked]:
+    """Asks every question that the set answers of all documents but those that do."""
+    asker = _Asker(database, library, embedder, settings, "hybrid")
+    documents = {passage.id: passage.doc_id or passage.id for passage in asked.passages}
+    sources = {id_: documents.get(name, name) for id_, name in library.names.items()}
+    found = []
+    for question in asked.questions:
+        others = tuple(id_ for id_, source in sources.items() if source not in question.documents)
+        if question.gold and others:
+            found.append(asker.ask(question, models.Scope("documents", document_ids=others), frozenset()))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    database: Database
+    library: Library
+    embedder: ports.Embedder
+    settings: Settings
+    arm: str
+
+    def ask(self, question: question_sets.Question, scope: models.Scope, gold: Collection[Hashable]) -> Asked:
+        lang = languages.detect_language(question.text)
+        servers = () if self.arm == "lexical" else (self.library.server,)
+        retrieval = retriever.retrieve(
+            question.text,
+            lang,
+            scope,
+            servers=servers,
+            embedder_of=lambda _: self.embedder,
+            search=partial(search.hybrid_search, self.database, self.library.user),
+            settings=replace(self.settings, hybrid_top_k=HITS),
+        )
+        hits = [hit for hit in retrieval.ranking.hits if self.arm != "dense" or hit.vector_rank is not None]
+        seen = hits[: self.settings.hybrid_top_k]  # what a user's search would have returned
+        context = choose_context(seen, self.settings)
+        asked = Asked(
+            question,
+            self._score(hits, gold),
+            self._score(context, gold),
+            retrieval.search_ms,
+            is_empty=not hits,
+            evidence=guard.find_evidence(seen),
+            threshold=guard.find_threshold(lang, servers, self.settings),
+        )
+        if self.arm != "hybrid" or asked.is_refused:
+            return asked
+        extracts = extractive.extract_answer(question.text, context)
+        return replace(
+            asked,
+            cited=frozenset(_unit(self.library, extract.hit) for extract in extracts),
+            says_answer=any(_says(extract.text, answer) for extract in extracts for answer in question.answers),
+        )
+
+    def _score(
+        self, hits: Sequence[models.SearchHit], gold: Collection[Hashable]
+    ) -> ranking_scores.RankingScores | None:
+        return ranking_scores.score_ranking([_unit(self.library, hit) for hit in hits], gold) if gold else None
+
+
+def _unit(library: Library, hit: models.SearchHit) -> question_sets.Unit:
+    name = library.names[hit.source_id]
+    return (name, hit.page_start) if hit.file_type == "pdf" else name
+
+
+def _says(text: str, answer: str) -> bool:
+    said, wanted = (" ".join(unicodedata.normalize("NFKC", one).casefold().split()) for one in (text, answer))
+    return wanted in said
+
+
+def list_missed(database: Database, library: Library, asked: Sequence[Asked]) -> list[str]:
+    """The questions for which nothing was found although a word of theirs, not a stop word, stands in a passage."""
+    missed = []
+    with database.as_user(library.user) as connection:
+        for text in (one.question.text for one in asked if one.is_empty):
+            row = connection.execute(_STANDS_SOMEWHERE, (text, languages.detect_language(text))).fetchone()
+            if row is not None:
+                missed.append(text)
+    return missed

@@ -1,0 +1,266 @@
+"""A library made of a question set, in the tables that uploads end in."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, LiteralString, cast
+
+from psycopg import Cursor
+
+from functions.adapters.postgres import documents, jobs
+from functions.adapters.postgres import settings as stored_settings
+from functions.adapters.postgres.connection import Database
+from functions.core import errors, models, ports
+from functions.core.ingestion import embedding
+from functions.core.ingestion.chunking import chunker, page_layout, passages
+from functions.core.ingestion.worker import Worker
+from functions.core.settings import Settings
+from functions.core.text import languages
+from functions.local.evaluation import question_sets
+from functions.runtime import policy
+
+PASSAGES_AT_ONCE = 500
+_NEW_IDS = """
+select gen_random_uuid()::text as document_id, nextval(pg_get_serial_sequence('rag.generations', 'id')) as generation
+from generate_series(1, %s)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """An indexed set: who owns it, what it was embedded with, and the set's id of each document."""
+
+    user: models.User
+    server: models.EmbeddingServer
+    names: Mapping[str, str]
+    chunk_count: int
+
+
+def load_library(
+    database: Database, questions: question_sets.QuestionSet, embedder: ports.Embedder, settings: Settings
+) -> Library:
+    """Indexes a set for a new user: files by the worker, passages as documents of one page."""
+    user = models.User(str(uuid.uuid4()), False, {})
+    server = stored_settings.ensure_default_server(database, policy.LOCAL_SERVER)
+    names = _ingest_files(database, user, server, questions.files, embedder, settings)
+    for start in range(0, len(questions.passages), PASSAGES_AT_ONCE):
+        group = questions.passages[start : start + PASSAGES_AT_ONCE]
+        documents = list(_cut_passages(group, embedder, settings))
+        ids = write_documents(database, user, server, documents)
+        names |= {row: document.passage.id for row, document in zip(ids, documents, strict=True)}
+    with database.autocommit() as connection:
+        # As autovacuum does in a library that grows over days.
+        connection.execute("vacuum analyze")
+        row = connection.execute("select count(*) as n from rag.chunks where owner_id = %s", (user.id,)).fetchone()
+    assert row is not None
+    return Library(user, server, names, row["n"])
+
+
+def _ingest_files(
+    database: Database,
+    user: models.User,
+    server: models.EmbeddingServer,
+    files: Sequence[question_sets.SourceFile],
+    embedder: ports.Embedder,
+    settings: Settings,
+) -> dict[str, str]:
+    store = jobs.JobStore(database)
+    names: dict[str, str] = {}
+    for file in files:
+        document_id = str(uuid.uuid4())
+        file_type = file.path.suffix.lstrip(".").lower()
+        values = {
+            "id": document_id,
+            "owner_id": user.id,
+            "notebook_id": None,
+            "note_id": None,
+            "file_name": file.path.name,
+            "file_type": file_type,
+            "mime_type": None,
+            "size_bytes": file.path.stat().st_size,
+            "sha256": None,
+            "object_path": f"{user.id}/{document_id}/original.{file_type}",
+        }
+        with database.as_user(user) as connection:
+            documents.insert(connection, values)
+        job_id = store.enqueue_stored_object(str(values["object_path"]), "1", None)
+        objects = cast(ports.ObjectStore, _OneFile(file.path))
+        outcome = Worker(store, objects, server, embedder, settings).ingest_next(job_id)
+        if outcome is None or outcome.status != "done":
+            raise errors.ConflictError(f"{file.path} was not indexed: {outcome.code if outcome else 'no job'}.")
+        names[document_id] = file.doc_id
+    return names
+
+
+class _OneFile:
+    """The one thing the worker needs of an object store: the bytes, here of a file on disk."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def download(self, path: str, target: Path) -> None:
+        shutil.copyfile(self._path, target)
+
+
+def _cut_passages(
+    passages: Sequence[question_sets.Passage], embedder: ports.Embedder, settings: Settings
+) -> Iterator[Document]:
+    """Those that have any text."""
+    chunked = [(passage, chunks) for passage in passages if (chunks := _chunk(passage, embedder, settings))]
+    vectors = iter(_embed([chunk for _, chunks in chunked for chunk in chunks], embedder))
+    for passage, chunks in chunked:
+        yield Document(passage, chunks, list(islice(vectors, len(chunks))))
+
+
+def _chunk(passage: question_sets.Passage, embedder: ports.Embedder, settings: Settings) -> list[models.Chunk]:
+    chunks, _ = chunker.chunk_page(
+        models.Page(1, passage.text),
+        settings=passages.ChunkSettings(settings.chunk_tokens, settings.chunk_overlap, embedder.max_input_tokens),
+        count_tokens=embedder.count_tokens,
+        title=passage.title,
+        carry=page_layout.Carry(),
+        first_index=0,
+        lang=languages.detect_language(passage.text),
+    )
+    return chunks
+
+
+def _embed(chunks: Sequence[models.Chunk], embedder: ports.Embedder) -> list[ports.Matrix]:
+    vectors: dict[int, ports.Matrix] = {}
+    for batch in embedding.embed_chunks(
+        embedder,
+        [chunk.search_text for chunk in chunks],
+        batch_size=PASSAGES_AT_ONCE,
+        token_counts=[chunk.token_count for chunk in chunks],
+    ):
+        vectors |= zip(batch.indices, batch.vectors, strict=True)
+    return [vectors[index] for index in range(len(chunks))]
+
+
+# Many documents at once
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text of one page with its chunks, at least one, and the vector of each."""
+
+    passage: question_sets.Passage
+    chunks: Sequence[models.Chunk]
+    vectors: Sequence[ports.Matrix]
+
+
+def write_documents(
+    database: Database, user: models.User, server: models.EmbeddingServer, documents: Sequence[Document]
+) -> list[str]:
+    """Writes the rows that the worker would write, in one transaction: a job for each document would take longer.
+
+    Returns the ids of the documents, in order.
+    """
+    # COPY needs a role outside row level security; the server is ours.
+    with database.autocommit() as connection, connection.transaction(), connection.cursor() as cursor:
+        rows = cursor.execute(_NEW_IDS, (len(documents),)).fetchall()
+        written = [(row["document_id"], row["generation"], each) for row, each in zip(rows, documents, strict=True)]
+        _copy_documents(cursor, user, server, written)
+        generations = [generation for _, generation, document in written for _ in document.chunks]
+        chunk_ids = _copy_chunks(cursor, user, generations, [chunk for each in documents for chunk in each.chunks])
+        vectors = (vector for document in documents for vector in document.vectors)
+        copy_vectors(cursor, user, server, zip(chunk_ids, generations, vectors, strict=True))
+        cursor.execute("select rag.index_chunks(%s)", (chunk_ids,))
+    return [document_id for document_id, _, _ in written]
+
+
+def _copy_documents(
+    cursor: Cursor[Any],
+    user: models.User,
+    server: models.EmbeddingServer,
+    written: Sequence[tuple[str, int, Document]],
+) -> None:
+    _copy(
+        cursor,
+        "documents (id, owner_id, file_name, file_type, size_bytes, object_path, status, page_count, chunk_count,"
+        " title, lang, generation, embedding_server_id)",
+        (
+            (
+                document_id,
+                user.id,
+                document.passage.id[:255],
+                "txt",
+                len(document.passage.text.encode()),
+                f"{user.id}/{document_id}/original.txt",
+                "indexed",
+                1,
+                len(document.chunks),
+                document.passage.title,
+                document.chunks[0].lang,
+                generation,
+                server.id,
+            )
+            for document_id, generation, document in written
+        ),
+    )
+    _copy(cursor, "generations (id, owner_id, document_id)", ((row[1], user.id, row[0]) for row in written))
+    _copy(
+        cursor,
+        "pages (generation, page_number, owner_id, text)",
+        ((generation, 1, user.id, document.passage.text) for _, generation, document in written),
+    )
+
+
+def _copy_chunks(
+    cursor: Cursor[Any], user: models.User, generations: Sequence[int], chunks: Sequence[models.Chunk]
+) -> list[int]:
+    cursor.execute("select nextval('rag.chunk_ids') as id from generate_series(1, %s)", (len(chunks),))
+    chunk_ids = [int(row["id"]) for row in cursor.fetchall()]
+    _copy(
+        cursor,
+        "chunks (id, generation, owner_id, chunk_index, page_start, page_end, start_offset, end_offset,"
+        " section_title, text, search_text, lang, markdown, token_count)",
+        (
+            (
+                chunk_id,
+                generation,
+                user.id,
+                chunk.index,
+                chunk.page_start,
+                chunk.page_end,
+                chunk.start_offset,
+                chunk.end_offset,
+                chunk.section_title,
+                chunk.text,
+                chunk.search_text,
+                chunk.lang,
+                chunk.markdown,
+                chunk.token_count,
+            )
+            for chunk_id, generation, chunk in zip(chunk_ids, generations, chunks, strict=True)
+        ),
+    )
+    return chunk_ids
+
+
+def copy_vectors(
+    cursor: Cursor[Any],
+    user: models.User,
+    server: models.EmbeddingServer,
+    rows: Iterable[tuple[int, int, ports.Matrix]],
+) -> None:
+    """Rows are chunk id, generation and vector; five digits say all that half precision keeps."""
+    _copy(
+        cursor,
+        "chunk_vectors (chunk_id, generation, owner_id, server_id, embedding)",
+        (
+            (chunk_id, generation, user.id, server.id, f"[{','.join(['%.5g'] * len(vector)) % tuple(vector.tolist())}]")
+            for chunk_id, generation, vector in rows
+        ),
+    )
+
+
+def _copy(cursor: Cursor[Any], target: LiteralString, rows: Iterable[tuple[Any, ...]]) -> None:
+    with cursor.copy(f"copy rag.{target} from stdin") as copy:
+        for row in rows:
+            copy.write_row(row)

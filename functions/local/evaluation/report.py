@@ -1,0 +1,71 @@
+"""Measurements as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from functions.local.evaluation import ranking_scores
+from functions.local.evaluation.asking import Asked
+from functions.local.evaluation.scores import Evaluation, mean_scores, refused_share, score_answers, score_citations
+
+COLUMNS = ("nDCG@10", "MRR@10", "hit@1", "hit@5", "hit@10")
+
+
+def print_report(found: Evaluation) -> None:
+    """A line for each arm and language, and the questions that words should have answered."""
+    print(f"\n{found.name}: {found.document_count} documents, {found.chunk_count} passages")
+    print(
+        f"{'arm':9}{'lang':6}{'n':>5}" + "".join(f"{c:>9}" for c in COLUMNS) + f"{'empty':>8}{'p50 ms':>8}{'p95 ms':>8}"
+    )
+    for arm, asked in found.arms.items():
+        languages = sorted({one.question.lang for one in asked})
+        for lang in languages if len(languages) == 1 else [*languages, "all"]:
+            print(_format_row(arm, lang, [one for one in asked if lang in (one.question.lang, "all")]))
+    for answerable, kind in ((True, "answerable"), (False, "unanswerable")):
+        share = refused_share(found.arms["hybrid"], answerable=answerable)
+        if share == share:
+            print(f"{kind} questions refused: {share:.3f}")
+    precision, recall = score_citations(found.arms["hybrid"])
+    print(f"citations of answers without a model: precision {precision:.3f}, recall {recall:.3f}")
+    said, proven = score_answers(found.arms["hybrid"])
+    print(f"answers without a model: {said:.3f} say the gold answer, {proven:.3f} cite evidence")
+    for text in found.missed_by_words:
+        print(f"no passage by words: {text}")
+
+
+def _format_row(arm: str, lang: str, asked: Sequence[Asked]) -> str:
+    scores = mean_scores(asked)
+    times = [one.search_ms for one in asked]
+    values = (scores.ndcg, scores.mrr, scores.hit_1, scores.hit_5, scores.hit_10)
+    empty = ranking_scores.mean([float(one.is_empty) for one in asked])
+    latency = f"{ranking_scores.percentile(times, 0.5):8.1f}{ranking_scores.percentile(times, 0.95):8.1f}"
+    return f"{arm:9}{lang:6}{len(asked):5}" + "".join(f"{value:9.4f}" for value in values) + f"{empty:8.3f}{latency}"
+
+
+def print_difference(ours: Evaluation, theirs: Evaluation) -> None:
+    """The paired difference of two configurations, of all questions and of those in each language."""
+    pairs = [
+        (mine.question.lang, mine.scores.ndcg, other.scores.ndcg)
+        for mine, other in zip(ours.arms["hybrid"], theirs.arms["hybrid"], strict=True)
+        if mine.scores and other.scores
+    ]
+    print("\nhybrid nDCG@10, the first less the second")
+    languages = sorted({lang for lang, _, _ in pairs})
+    for wanted in languages if len(languages) == 1 else [*languages, "all"]:
+        chosen = [pair for pair in pairs if wanted in (pair[0], "all")]
+        print(f"{wanted:6}{format_difference([pair[1] for pair in chosen], [pair[2] for pair in chosen])}")
+
+
+def format_difference(ours: Sequence[float], theirs: Sequence[float]) -> str:
+    """The mean paired difference and its 95 % interval."""
+    mean, low, high = ranking_scores.paired_difference(ours, theirs)
+    return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]"
+
+
+def print_figures(figures: Sequence[dict[str, Any]]) -> None:
+    """A line for each figure with its baseline, and whether it keeps its promise."""
+    print()
+    for row in figures:
+        goal = "" if row["goal"] is None else f"  {'ok' if row['ok'] else 'MISSED'}"
+        print(f"{row['figure']}: {row['value']} ({row['baseline']}){goal}")

@@ -1,0 +1,61 @@
+"""Deletes everything that one person has left in an installation, and says what that was."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from uuid import UUID
+
+from functions.adapters import auth
+from functions.adapters.postgres import users
+from functions.core import errors
+from functions.local.server.serve import open_services
+from functions.runtime.config import Config
+from functions.runtime.services import Services
+
+BATCH_SIZE = 100
+
+
+def run(config: Config, user: str, is_confirmed: bool) -> int:
+    """`forget-user USER_ID`; on a laptop also by name. Prints the receipt as JSON."""
+    with open_services(config) as services:
+        user_id = find_user_id(services, user)
+        if not is_confirmed and not _confirm(user_id):
+            print("Nothing was deleted.", file=sys.stderr)
+            return 1
+        print(json.dumps({"user_id": user_id, "removed": forget_user(services, user_id)}))
+    return 0
+
+
+def find_user_id(services: Services, user: str) -> str:
+    """The id that is meant; raises InvalidInputError."""
+    try:
+        return str(UUID(user))
+    except ValueError:
+        if services.is_local and user.strip():
+            return auth.local_user_id(user)
+        raise errors.InvalidInputError("Give the id of the user, as Supabase Auth shows it.") from None
+
+
+def forget_user(services: Services, user_id: str, batch_size: int = BATCH_SIZE) -> dict[str, int]:
+    """How many of each kind were removed. Rows first, files after: what a crash leaves behind, the sweeper removes.
+
+    Works in batches and may be run again, after a crash or for what came meanwhile.
+    """
+    removed: Counter[str] = Counter()
+    is_done = False
+    while not is_done:
+        receipt = users.forget_user(services.database, user_id, batch_size)
+        is_done = receipt.pop("is_done")
+        paths = receipt.pop("object_paths")
+        if paths:
+            removed["objects"] += services.objects.remove(paths)
+        removed.update(receipt)
+    return dict(sorted(removed.items()))
+
+
+def _confirm(user_id: str) -> bool:
+    if not sys.stdin.isatty():
+        raise errors.InvalidInputError("Say --yes: this deletes for good, and there is nobody to ask.")
+    return input(f"Delete everything of {user_id} for good? Type the id: ").strip() == user_id

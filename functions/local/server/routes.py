@@ -1,0 +1,105 @@
+"""What stands in for Supabase on a laptop: sign-in of the local user, and the storage behind the signed URLs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+from urllib.parse import urlsplit
+
+import anyio.from_thread
+from fastapi import APIRouter, Header, Query, Request
+from fastapi.responses import FileResponse
+from starlette.requests import ClientDisconnect
+
+from functions import retention
+from functions.adapters import auth
+from functions.adapters.laptop import object_rows
+from functions.adapters.laptop.object_store import LocalObjectStore
+from functions.core import errors
+from functions.runtime.services import Services
+from functions.web.deps import ServicesDep, check_secret, read_bearer
+
+router = APIRouter()
+
+LOCAL_USER = "local"
+TOKEN_SECONDS = 12 * 3600
+_LOOPBACK_CLIENTS = {"127.0.0.1", "::1"}
+_LOOPBACK_NAMES = {"127.0.0.1", "localhost", "::1"}
+
+
+@router.post("/api/local/token")
+def create_token(request: Request, services: ServicesDep) -> dict[str, Any]:
+    """Signs the local user in, for pages that this server itself has served to this machine.
+
+    The Host header is checked too: a foreign page may point its name at 127.0.0.1, but cannot call it localhost.
+    """
+    host = urlsplit("//" + request.headers.get("host", "")).hostname
+    client = request.client.host if request.client else ""
+    origin = request.headers.get("origin")
+    same_origin = origin is None or origin == f"http://{request.headers.get('host')}"
+    if client not in _LOOPBACK_CLIENTS or host not in _LOOPBACK_NAMES or not same_origin:
+        raise errors.NotFoundError("There is no such address.")
+    user_id = auth.local_user_id(LOCAL_USER)
+    token = auth.issue_local_token(services.local_secret, user_id, LOCAL_USER, admin=True, lifetime=TOKEN_SECONDS)
+    return {"token": token, "user": {"id": user_id, "name": LOCAL_USER, "is_admin": True}}
+
+
+@router.get("/api/cron/retention")
+def run_retention(services: ServicesDep, authorization: Annotated[str | None, Header()] = None) -> dict[str, int]:
+    """What the scheduler calls elsewhere; here the worker does it daily, and whoever knows CRON_SECRET at any time."""
+    check_secret(read_bearer(authorization), services.config.cron_secret)
+    return retention.purge(services)
+
+
+@router.put("/storage/v1/object/upload/sign/{bucket}/{path:path}")
+def receive_object(bucket: str, path: str, request: Request, services: ServicesDep, token: str) -> dict[str, str]:
+    """Takes the bytes of a signed upload; the row in storage.objects comes last and fires the trigger."""
+    store = _local_store(services, bucket)
+    limit = services.policy().settings.max_file_bytes
+    length = request.headers.get("content-length", "")
+    try:
+        stored = store.receive(
+            path,
+            token,
+            read_body(request),
+            max_bytes=limit,
+            mime_type=request.headers.get("content-type"),
+            expected_size=int(length) if length.isdigit() else None,
+        )
+    except ClientDisconnect as exc:
+        raise errors.InvalidInputError("The upload was cut off.") from exc
+    try:
+        object_rows.record(services.database, bucket, stored, stored.version)
+    except errors.NotFoundError:
+        store.remove([path])
+        raise
+    return {"Key": f"{bucket}/{path}"}
+
+
+@router.get("/storage/v1/object/sign/{bucket}/{path:path}")
+def send_object(
+    bucket: str,
+    path: str,
+    services: ServicesDep,
+    token: str,
+    download: Annotated[str | None, Query(max_length=255)] = None,
+) -> FileResponse:
+    file = _local_store(services, bucket).open_signed(path, token)
+    return FileResponse(file, filename=download)
+
+
+def read_body(request: Request) -> Iterator[bytes]:
+    """The body in pieces, for a route that runs in a worker thread."""
+    stream = request.stream()
+
+    async def read_piece() -> bytes:
+        return await anext(stream, b"")
+
+    while piece := anyio.from_thread.run(read_piece):
+        yield piece
+
+
+def _local_store(services: Services, bucket: str) -> LocalObjectStore:
+    if not isinstance(services.objects, LocalObjectStore) or services.objects.bucket != bucket:
+        raise errors.NotFoundError
+    return services.objects

@@ -1,0 +1,45 @@
+"""Searches a library as one user: the one way in for questions, searches and tools."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from functions.adapters.postgres import documents, search
+from functions.core import models
+from functions.core.retrieval import retriever
+from functions.runtime import accounting
+from functions.runtime.policy import Policy
+from functions.runtime.services import Services
+
+
+def list_pending(services: Services, user: models.User, scope: models.Scope) -> list[str]:
+    """What was not searched, because it is still being processed."""
+    with services.database.as_user(user) as connection:
+        return documents.list_pending(connection, scope)
+
+
+def retrieve(
+    services: Services,
+    user: models.User,
+    policy: Policy,
+    query_text: str,
+    lang: str,
+    scope: models.Scope,
+    *,
+    conversation_id: str | None = None,
+    is_request: bool = False,
+) -> retriever.Retrieval:
+    """Finds passages as this user; the database is asked once, and counts what is a request of its own."""
+    per_minute = policy.settings.requests_per_minute if is_request else 0
+    retrieval = retriever.retrieve(
+        query_text,
+        lang,
+        scope,
+        servers=policy.servers,
+        embedder_of=services.embedder_of,
+        search=partial(search.hybrid_search, services.database, user, requests_per_minute=per_minute),
+        settings=policy.settings,
+        reranker=services.reranker,
+    )
+    accounting.record_retrieval(user, conversation_id, scope, retrieval)
+    return retrieval

@@ -1,0 +1,247 @@
+"""The one place that chooses adapters. Nothing is opened, loaded or read before it is used."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Callable
+from functools import cached_property, lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from functions.adapters.postgres.connection import Database
+from functions.core import errors, models
+from functions.runtime import logging
+from functions.runtime.config import Config, find_function_name
+from functions.runtime.policy import Policy, PolicyReader
+
+if TYPE_CHECKING:
+    from functions.core import ports
+    from functions.core.ingestion.worker import Worker
+
+
+class Services:
+    """Every adapter of one process, made on first use; `model_threads` are those of the local embedding model."""
+
+    def __init__(self, config: Config, *, model_threads: int = 1) -> None:
+        self.config = config
+        self._model_threads = model_threads
+        self._policy = PolicyReader(config, lambda: self.database)
+        self._embedders: dict[str, ports.Embedder] = {}
+        self._lock = threading.Lock()
+        self._note_worker: Callable[[int], object] | None = None
+        logging.configure(config.log_level)
+
+    @property
+    def is_local(self) -> bool:
+        """Without Supabase the laptop's storage and sign-in stand in, but never on a function platform."""
+        if self.config.supabase_url is None and find_function_name() is not None:
+            raise errors.UnavailableError("SUPABASE_URL is not set.")
+        return self.config.supabase_url is None
+
+    @cached_property
+    def database(self) -> Database:
+        if self.config.database_url is None:
+            raise errors.DatabaseUnavailableError("DATABASE_URL is not set.")
+        return Database(self.config.database_url.get_secret_value())
+
+    @cached_property
+    def local_secret(self) -> bytes:
+        """The laptop's own signing key, made once and kept readable for its user alone."""
+        return read_or_create_secret(self.config.home / "secret")
+
+    @cached_property
+    def objects(self) -> ports.ObjectStore:
+        if self.is_local:
+            from functions.adapters.laptop import object_rows
+            from functions.adapters.laptop.object_store import LocalObjectStore
+
+            # Signed URLs are relative to the address that the client has used for the request.
+            return LocalObjectStore(
+                self.config.home / "storage",
+                self.local_secret,
+                "",
+                bucket=self.config.storage_bucket,
+                on_removed=partial(object_rows.forget, self.database, self.config.storage_bucket),
+            )
+        from functions.adapters import storage_supabase
+
+        assert self.config.supabase_url is not None
+        return storage_supabase.connect(self.config.supabase_url, self._supabase_key(), self.config.storage_bucket)
+
+    @cached_property
+    def authenticator(self) -> ports.Authenticator:
+        from functions.adapters import auth
+
+        config = self.config
+        if config.supabase_url is None:
+            return auth.JwtAuthenticator.for_local(self.local_secret)
+        if config.supabase_jwt_secret is not None:
+            return auth.JwtAuthenticator.for_shared_secret(
+                config.supabase_url, config.supabase_jwt_secret.get_secret_value()
+            )
+        return auth.JwtAuthenticator.for_supabase(config.supabase_url, config.supabase_jwt_algorithm)
+
+    @cached_property
+    def chat_model(self) -> ports.ChatModel | None:
+        """None when no model is configured: answers are extractive then."""
+        config = self.config
+        if config.chat_model is None:
+            return None
+        from functions.adapters.models.openai_chat import OpenAIChatModel
+
+        return OpenAIChatModel(
+            model=config.chat_model, api_key=self.chat_key or "none", base_url=config.openai_base_url
+        )
+
+    @cached_property
+    def rewriting_model(self) -> ports.ChatModel | None:
+        """The same model for a few words that a reader waits for: asked once, and not for long."""
+        config = self.config
+        if config.chat_model is None:
+            return None
+        from functions.adapters.models.openai_chat import OpenAIChatModel
+        from functions.adapters.models.openai_connection import Patience
+        from functions.core.answering import follow_ups
+
+        return OpenAIChatModel(
+            model=config.chat_model,
+            api_key=self.chat_key or "none",
+            base_url=config.openai_base_url,
+            max_tokens=follow_ups.MAX_REPLY_TOKENS,
+            patience=Patience(attempts=1),
+            read_seconds=follow_ups.LONGEST_SILENCE_SECONDS,
+            total_seconds=follow_ups.TIME_LIMIT_SECONDS,
+        )
+
+    @cached_property
+    def reranker(self) -> ports.Reranker | None:
+        """None when no server is configured: the fused order is final then."""
+        config = self.config
+        if config.rerank_base_url is None:
+            return None
+        from functions.adapters.models.reranker import RerankServer
+
+        key = config.rerank_api_key.get_secret_value() if config.rerank_api_key else None
+        return RerankServer(base_url=config.rerank_base_url, model=config.rerank_model, api_key=key)
+
+    @cached_property
+    def recognizer(self) -> ports.TextRecognizer | None:
+        """None where Tesseract is not installed: pages without text are then reported, not read."""
+        from functions.adapters import tesseract
+
+        return tesseract.find_tesseract(self.config.ocr_languages)
+
+    @cached_property
+    def holder(self) -> str:
+        """The name of this process in the leases it holds."""
+        return f"{socket.gethostname()}:{os.getpid()}"
+
+    def embedder_of(self, server: models.EmbeddingServer) -> ports.Embedder:
+        """The embedder of a server; one a process, because a local model takes a second to load."""
+        with self._lock:
+            if server.id not in self._embedders:
+                self._embedders[server.id] = self._make_embedder(server)
+            return self._embedders[server.id]
+
+    def policy(self) -> Policy:
+        """Settings and embedding servers in force."""
+        return self._policy.read()
+
+    def forget_policy(self) -> None:
+        self._policy.forget()
+
+    def make_worker(self, remaining_seconds: float | None = None) -> Worker:
+        """A worker for one run; without a time limit it works until its job ends."""
+        from functions.adapters.postgres import search
+        from functions.adapters.postgres.jobs import JobStore
+        from functions.core.ingestion.worker import Worker
+
+        policy = self.policy()
+        server = policy.servers[0]
+        deadline = float("inf") if remaining_seconds is None else time.monotonic() + remaining_seconds
+        return Worker(
+            store=JobStore(self.database, self.holder),
+            objects=self.objects,
+            server=server,
+            embedder=self.embedder_of(server),
+            settings=policy.settings,
+            search_as=lambda owner_id: partial(search.hybrid_search, self.database, models.User.named(owner_id)),
+            recognizer=self.recognizer,
+            remaining_seconds=lambda: deadline - time.monotonic(),
+        )
+
+    def nudge_worker(self, job_id: int) -> None:
+        """Tells a worker that a job is due. Losing this costs a minute, not the job: the sweeper finds it."""
+        if self.config.ingest_queue_url is not None:
+            from functions.adapters import sqs
+
+            sqs.send_job(self.config.ingest_queue_url, job_id)
+
+    def nudge_note_worker(self, job_id: int) -> None:
+        """The same for a note, which a server with a warm model may index by itself (`index_notes_with`)."""
+        if self._note_worker is None:
+            self.nudge_worker(job_id)
+        else:
+            self._note_worker(job_id)
+
+    def index_notes_with(self, work: Callable[[int], object]) -> None:
+        """Lets notes be indexed by `work` at once, instead of behind the long document a lone worker may be at."""
+        self._note_worker = work
+
+    def _make_embedder(self, server: models.EmbeddingServer) -> ports.Embedder:
+        if server.kind == "local":
+            from functions.adapters.laptop.embedder import LocalEmbedder
+
+            return LocalEmbedder(threads=self._model_threads)
+        from functions.adapters.models.openai_embedder import OpenAIEmbedder
+
+        api_key = self.key_of(server) or "none"
+        embedder = OpenAIEmbedder(
+            model=server.model,
+            dimensions=server.dimensions,
+            api_key=api_key,
+            base_url=server.base_url,
+            max_input_tokens=server.max_input_tokens,
+        )
+        if self.config.embedding_token_url is None:
+            return embedder
+        from functions.adapters.models.token_embeddings import TokenServer
+
+        return TokenServer(embedder, base_url=self.config.embedding_token_url, api_key=api_key)
+
+    @property
+    def chat_key(self) -> str | None:
+        """The key of the server that writes answers."""
+        key = self.config.openai_api_key
+        return None if key is None else key.get_secret_value()
+
+    def key_of(self, server: models.EmbeddingServer) -> str | None:
+        """The key of an embedding server, whose variable the server names."""
+        return os.environ.get(server.api_key_env or "") or None
+
+    def _supabase_key(self) -> str:
+        if self.config.supabase_secret_key is None:
+            raise errors.StorageUnavailableError("SUPABASE_SECRET_KEY is not set.")
+        return self.config.supabase_secret_key.get_secret_value()
+
+
+def read_or_create_secret(path: Path) -> bytes:
+    """32 random bytes in a file that only its owner reads; the first of several processes wins."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    except FileExistsError:
+        return path.read_bytes()
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(secrets.token_bytes(32))
+    return path.read_bytes()
+
+
+@lru_cache(maxsize=1)
+def shared_services() -> Services:
+    """The services of this process, from the environment."""
+    return Services(Config())

@@ -1,0 +1,102 @@
+"""Ask a question: one cited answer as JSON, or the same answer while it is written."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from fastapi import APIRouter
+from fastapi.responses import JSONResponse, Response
+
+from functions.core import errors, models
+from functions.core.citations.description import describe_citation, describe_section
+from functions.runtime import accounting, asking
+from functions.web import sse
+from functions.web.deps import CurrentUser, ServicesDep
+from functions.web.errors import describe_problem
+from functions.web.schemas import requests
+
+router = APIRouter(prefix="/api/rag/chat")
+
+_log = logging.getLogger(__name__)
+
+
+@router.post("", response_model=None)
+def ask(body: requests.Question, user: CurrentUser, services: ServicesDep) -> Response:
+    question = asking.Question(
+        query_text=body.query,
+        conversation_id=_text(body.conversation_id),
+        document_ids=tuple(str(i) for i in dict.fromkeys(body.document_ids)),
+        notebook_id=_text(body.notebook_id),
+        note_id=_text(body.note_id),
+        whole_library=body.scope == "library",
+        filters=body.filters.given(),
+    )
+    events = asking.ask(services, user, question)
+    # The first step saves the question: what is wrong with the request is still answered with a status of its own.
+    opened = next(events)
+    assert isinstance(opened, asking.Opened)
+    if body.stream:
+        return sse.EventStream(_describe_events(opened, events))
+    try:
+        *_, last = events
+    except errors.IbidError as exc:
+        exc.details["conversation_id"] = opened.conversation_id
+        raise
+    assert isinstance(last, asking.Answered)
+    broken = {} if last.failure is None else {"error": describe_problem(last.failure)}
+    return JSONResponse(describe_answer(last) | broken)
+
+
+def describe_answer(answered: asking.Answered) -> dict[str, Any]:
+    """The body of a finished answer."""
+    answer = answered.answer
+    return {
+        "conversation_id": answered.conversation_id,
+        "message_id": answered.message_id,
+        "answer": answer.answer,
+        "sections": [describe_section(section) for section in answer.sections],
+        "sources": [describe_citation(citation) for citation in answer.sources],
+        "scope": describe_scope(answered.scope),
+        "status": answer.status,
+        "mode": answer.mode,
+        "usage": accounting.describe_usage(answer.usage, answered.cost),
+        "search_query": answered.search_query,
+    }
+
+
+def describe_scope(scope: models.Scope) -> dict[str, Any]:
+    return {key: value for key, value in asdict(scope).items() if value}
+
+
+def _describe_events(
+    opened: asking.Opened | asking.Wrote | asking.Answered,
+    events: Iterator[asking.Opened | asking.Wrote | asking.Answered],
+) -> Iterator[dict[str, Any]]:
+    assert isinstance(opened, asking.Opened)
+    yield {"meta": {"conversation_id": opened.conversation_id, "scope": describe_scope(opened.scope)}}
+    try:
+        for event in events:
+            if isinstance(event, asking.Wrote):
+                yield {"text": event.text}
+            elif isinstance(event, asking.Answered) and event.failure is not None:
+                _log.warning("an answer was interrupted: %s", event.failure.code)
+                yield {"error": describe_problem(event.failure)}
+            elif isinstance(event, asking.Answered):
+                yield {"done": True, **describe_answer(event)}
+    except errors.IbidError as exc:
+        _log.warning("an answer was interrupted: %s", exc.code)
+        yield {"error": describe_problem(exc)}
+    except Exception:
+        _log.exception("an answer was interrupted by a fault")
+        yield {"error": describe_problem(errors.IbidError("Something went wrong on our side. The question is saved."))}
+    finally:
+        close = getattr(events, "close", None)
+        if close is not None:
+            close()
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)

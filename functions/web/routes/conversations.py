@@ -1,0 +1,155 @@
+"""Conversations, their messages and attached documents; a conversation as a file, an answer as a note."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+from urllib.parse import quote
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+
+from functions.adapters.postgres import cited_sources, conversations, messages
+from functions.core import errors
+from functions.core.answering import export
+from functions.core.text import languages
+from functions.web.deps import CurrentUser, ServicesDep, read_id
+from functions.web.schemas import library, requests
+from functions.web.schemas.messages import Message, MessagePage
+
+router = APIRouter(prefix="/api/rag/conversations")
+
+Limit = Annotated[int, Query(ge=1, le=100)]
+Cursor = Annotated[str | None, Query(max_length=500)]
+
+
+@router.get("")
+def list_conversations(
+    user: CurrentUser, services: ServicesDep, limit: Limit = 30, cursor: Cursor = None
+) -> requests.ConversationPage:
+    with services.database.as_user(user) as connection:
+        rows, next_cursor = conversations.list_page(connection, limit, cursor)
+    items = [requests.Conversation.model_validate(row) for row in rows]
+    return requests.ConversationPage(items=items, next_cursor=next_cursor)
+
+
+@router.get("/{conversation_id}/messages")
+def list_messages(
+    conversation_id: str, user: CurrentUser, services: ServicesDep, limit: Limit = 50, cursor: Cursor = None
+) -> MessagePage:
+    """Each source says what has become of it since: its `state`, and whether its words still stand in their `place`."""
+    with services.database.as_user(user) as connection:
+        rows, next_cursor = messages.list_messages(connection, read_id(conversation_id, "conversation"), limit, cursor)
+        rows = cited_sources.describe(connection, rows)
+    items = [Message.model_validate(row) for row in rows]
+    return MessagePage(items=items, next_cursor=next_cursor)
+
+
+@router.patch("/{conversation_id}")
+def rename_conversation(
+    conversation_id: str, body: requests.ConversationTitle, user: CurrentUser, services: ServicesDep
+) -> requests.Conversation:
+    with services.database.as_user(user) as connection:
+        row = conversations.rename(connection, read_id(conversation_id, "conversation"), body.title)
+    return requests.Conversation.model_validate(row)
+
+
+@router.delete("/{conversation_id}", status_code=204)
+def delete_conversation(conversation_id: str, user: CurrentUser, services: ServicesDep) -> None:
+    with services.database.as_user(user) as connection:
+        conversations.delete(connection, read_id(conversation_id, "conversation"))
+
+
+@router.get("/{conversation_id}/documents")
+def list_documents(conversation_id: str, user: CurrentUser, services: ServicesDep) -> requests.AttachedDocumentList:
+    with services.database.as_user(user) as connection:
+        rows = conversations.list_documents(connection, read_id(conversation_id, "conversation"))
+    return _describe_documents(rows)
+
+
+@router.put("/{conversation_id}/documents")
+def replace_documents(
+    conversation_id: str, body: requests.AttachedDocuments, user: CurrentUser, services: ServicesDep
+) -> requests.AttachedDocumentList:
+    """From now on the questions of this conversation are asked of these documents; of none, of what it began with."""
+    return _attach(conversation_id, body, user, services, replace=True)
+
+
+@router.post("/{conversation_id}/documents")
+def attach_documents(
+    conversation_id: str, body: requests.AttachedDocuments, user: CurrentUser, services: ServicesDep
+) -> requests.AttachedDocumentList:
+    return _attach(conversation_id, body, user, services, replace=False)
+
+
+@router.delete("/{conversation_id}/documents/{document_id}", status_code=204)
+def detach_document(conversation_id: str, document_id: str, user: CurrentUser, services: ServicesDep) -> None:
+    """A document that is not attached stays so."""
+    with services.database.as_user(user) as connection:
+        conversations.detach_document(
+            connection, read_id(conversation_id, "conversation"), read_id(document_id, "document")
+        )
+
+
+@router.get("/{conversation_id}/export", response_class=Response)
+def export_conversation(
+    conversation_id: str, user: CurrentUser, services: ServicesDep, lang: export.Language = "en"
+) -> Response:
+    """The conversation as a Markdown file; `lang` is that of its headings."""
+    found = read_id(conversation_id, "conversation")
+    with services.database.as_user(user) as connection:
+        conversation = conversations.find(connection, found)
+        rows = cited_sources.describe(connection, messages.read_all_messages(connection, found))
+    text = export.write_conversation(
+        conversation["title"],
+        [_read_message(row) for row in rows],
+        begun_at=conversation["created_at"],
+        exported_at=datetime.now(UTC),
+        states=cited_sources.read_states(rows),
+        lang=lang,
+    )
+    name = export.name_file(conversation["title"])
+    disposition = f"attachment; filename=\"conversation.md\"; filename*=UTF-8''{quote(name, safe='')}"
+    return Response(text, media_type="text/markdown; charset=utf-8", headers={"Content-Disposition": disposition})
+
+
+@router.post("/{conversation_id}/messages/{message_id}/note", status_code=201)
+def save_answer_as_note(
+    conversation_id: str, message_id: str, body: requests.AnswerNote, user: CurrentUser, services: ServicesDep
+) -> library.Note:
+    """The answer with its sources, each a link that opens the page of its document, which outlasts the conversation."""
+    # They bring routes of their own and all of answering: a quarter of a cold start that reads conversations.
+    from functions.runtime import asking
+    from functions.web.routes import notes
+
+    found = read_id(conversation_id, "conversation")
+    with services.database.as_user(user) as connection:
+        answer = messages.find_answer(connection, found, read_id(message_id, "answer"))
+        (row,) = cited_sources.describe(connection, [answer])
+    lang: export.Language = "fr" if languages.detect_language(row["question"] or "") == "fr" else "en"
+    states = cited_sources.read_states([row])
+    content = export.write_answer(_read_message(row), address="/", states=states, lang=lang)
+    if len(content) > library.MAX_CONTENT:
+        raise errors.InvalidInputError("The answer is too long for a note.")
+    title = body.title or asking.make_title(row["question"] or "")
+    note = library.NewNote(title=title, content=content, notebook_id=body.notebook_id)
+    return notes.create_note(note, user, services)
+
+
+def _attach(
+    conversation_id: str, body: requests.AttachedDocuments, user: CurrentUser, services: ServicesDep, *, replace: bool
+) -> requests.AttachedDocumentList:
+    found = read_id(conversation_id, "conversation")
+    wanted = [str(document_id) for document_id in dict.fromkeys(body.document_ids)]
+    with services.database.as_user(user) as connection:
+        conversations.attach_documents(connection, user, found, wanted, replace=replace)
+        return _describe_documents(conversations.list_documents(connection, found))
+
+
+def _describe_documents(rows: list[conversations.Row]) -> requests.AttachedDocumentList:
+    return requests.AttachedDocumentList(items=[requests.Document.of(row) for row in rows])
+
+
+def _read_message(row: conversations.Row) -> export.Message:
+    names = ("role", "content", "created_at", "status", "mode", "sources", "sections")
+    return export.Message(**{name: row[name] for name in names})

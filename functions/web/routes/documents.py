@@ -1,0 +1,238 @@
+"""Upload, follow, read and delete documents."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Literal
+from urllib.parse import urljoin
+from uuid import UUID, uuid4
+
+from fastapi import APIRouter, Query, Request, Response
+
+from functions.adapters.postgres import documents, users
+from functions.core import errors, models, ports
+from functions.core.extraction import file_types, scratch
+from functions.core.text.storable import clean_text
+from functions.runtime.services import Services
+from functions.web.deps import CurrentUser, ServicesDep, read_id
+from functions.web.schemas import requests
+
+router = APIRouter(prefix="/api/rag/documents")
+
+POLL_SECONDS = 0.4
+MAX_WAIT_SECONDS = 25  # an API gateway gives up after 30
+TEXT_PAGES = 20
+_FINAL = ("indexed", "failed")
+DOWNLOAD_SECONDS = 300
+
+Limit = Annotated[int, Query(ge=1, le=100)]
+
+
+@router.post("", status_code=201)
+def create_document(
+    body: requests.NewDocument, user: CurrentUser, services: ServicesDep, request: Request, response: Response
+) -> requests.UploadTicket:
+    settings = services.policy().settings
+    file_type = file_types.check_upload(body.file_name, body.mime_type, body.size, settings.max_file_bytes)
+    document_id = uuid4()
+    path = f"{user.id}/{document_id}/original.{file_type}"
+    with services.database.as_user(user) as connection:
+        known = documents.find_duplicate(connection, body.sha256, body.size) if body.sha256 else None
+        if known is not None:
+            response.status_code = 200
+            return requests.UploadTicket(document=requests.Document.of(known), upload=None, duplicate=True)
+        users.take_upload(connection, settings, body.size)
+        row = documents.insert(
+            connection,
+            {
+                "id": document_id,
+                "owner_id": user.id,
+                "notebook_id": body.notebook_id,
+                "note_id": body.note_id,
+                "file_name": clean_name(body.file_name),
+                "file_type": file_type,
+                "mime_type": body.mime_type,
+                "size_bytes": body.size,
+                "sha256": body.sha256,
+                "object_path": path,
+            },
+        )
+    upload = _describe_upload(services.objects.sign_upload(path), body.size, str(request.base_url))
+    return requests.UploadTicket(document=requests.Document.of(row), upload=upload, duplicate=False)
+
+
+@router.get("")
+def list_documents(
+    user: CurrentUser,
+    services: ServicesDep,
+    status: models.DocumentStatus | None = None,
+    notebook_id: UUID | None = None,
+    note_id: UUID | None = None,
+    title: Annotated[str | None, Query(max_length=255)] = None,
+    versions: Literal["current", "all"] = "current",
+    limit: Limit = 50,
+    cursor: Annotated[str | None, Query(max_length=500)] = None,
+) -> requests.DocumentPage:
+    """Newest first. Older versions are listed on demand; attachments of a trashed note only by their note."""
+    with services.database.as_user(user) as connection:
+        rows, next_cursor = documents.list_page(
+            connection,
+            status=status,
+            notebook_id=str(notebook_id) if notebook_id else None,
+            note_id=str(note_id) if note_id else None,
+            title=clean_text(title) if title else None,
+            limit=limit,
+            cursor=cursor,
+            all_versions=versions == "all",
+        )
+    return requests.DocumentPage(items=[requests.Document.of(row) for row in rows], next_cursor=next_cursor)
+
+
+@router.get("/{document_id}")
+def get_document(
+    document_id: str,
+    user: CurrentUser,
+    services: ServicesDep,
+    wait: Annotated[int, Query(ge=0, le=MAX_WAIT_SECONDS)] = 0,
+    since: str | None = None,
+) -> requests.Document:
+    """With `wait`, answers as soon as the document has changed since `since` (or since now), after `wait` s at most.
+
+    Without `since` there is nothing to wait for once it is `indexed` or `failed`.
+    """
+    row = _find(services, user, document_id)
+    if since is None and row["status"] in _FINAL:
+        return requests.Document.of(row)
+    deadline = time.monotonic() + wait
+    known = since or requests.Document.of(row).model_dump(mode="json")["updated_at"]
+    while time.monotonic() < deadline and requests.Document.of(row).model_dump(mode="json")["updated_at"] == known:
+        time.sleep(POLL_SECONDS)
+        row = _find(services, user, document_id)
+    return requests.Document.of(row)
+
+
+@router.patch("/{document_id}")
+def update_document(
+    document_id: str, body: requests.DocumentChanges, user: CurrentUser, services: ServicesDep
+) -> requests.Document:
+    """Moves a document into a notebook, attaches it to a note, or takes it out of them with null."""
+    changes = body.model_dump(exclude_unset=True)
+    with services.database.as_user(user) as connection:
+        row = documents.find(connection, read_id(document_id, "document"))
+        if changes:
+            row = documents.update(connection, str(row["id"]), changes)
+    return requests.Document.of(row)
+
+
+@router.post("/{document_id}/finalize")
+def finalize_document(document_id: str, user: CurrentUser, services: ServicesDep) -> requests.Document:
+    """Starts the ingestion where no storage trigger did; repeating it changes nothing."""
+    return _request_ingestion(services, user, document_id, only_if="awaiting_upload")
+
+
+@router.post("/{document_id}/retry")
+@router.post("/{document_id}/reindex")
+def request_ingestion(document_id: str, user: CurrentUser, services: ServicesDep) -> requests.Document:
+    """Works through the stored file again; what is indexed answers until the new passages replace it."""
+    return _request_ingestion(services, user, document_id)
+
+
+@router.delete("/{document_id}")
+def delete_document(document_id: str, user: CurrentUser, services: ServicesDep) -> dict[str, Any]:
+    """Removes rows first and the stored files after: what is left behind by a crash is swept, never shown."""
+    found = read_id(document_id, "document")
+    with services.database.as_user(user) as connection:
+        receipt = documents.delete_document(connection, found)
+    removed = services.objects.remove(receipt.pop("object_paths"))
+    return {"document_id": found, "removed": receipt | {"objects": removed}}
+
+
+@router.get("/{document_id}/text")
+def get_text(
+    document_id: str, user: CurrentUser, services: ServicesDep, page: Annotated[int | None, Query(ge=1)] = None
+) -> dict[str, Any]:
+    """Page text as stored, what citations point into: one page, or the first TEXT_PAGES from `page` 1."""
+    with services.database.as_user(user) as connection:
+        row = documents.find(connection, read_id(document_id, "document"))
+        pages = documents.read_pages(connection, row, page or 1, page or TEXT_PAGES)
+    if page is not None and not pages:
+        raise errors.NotFoundError("There is no such page.")
+    items = [
+        {"page": p["page_number"], "text": p["text"], "warnings": p["warnings"], "ocr_confidence": p["ocr_confidence"]}
+        for p in pages
+    ]
+    return {"document_id": str(row["id"]), "page_count": row["page_count"], "pages": items}
+
+
+@router.get("/{document_id}/pages/{number}.png")
+def get_page_image(
+    document_id: str,
+    number: int,
+    user: CurrentUser,
+    services: ServicesDep,
+    start: Annotated[int | None, Query(ge=0)] = None,
+    end: Annotated[int | None, Query(ge=0)] = None,
+    scale: Annotated[float, Query(ge=0.2, le=4)] = 1.5,
+) -> Response:
+    """The page as a picture, with the text from `start` to `end` highlighted."""
+    with services.database.as_user(user) as connection:
+        row = documents.find(connection, read_id(document_id, "document"))
+        if not 1 <= number <= (row["page_count"] or number):
+            raise errors.NotFoundError("There is no such page.")
+        words = documents.read_words(connection, row, number)
+    if row["file_type"] != "pdf":
+        raise errors.NotFoundError("Only pages of PDF files can be shown as pictures; use the text of this document.")
+    from functions.core.extraction.pdf import page_images  # PDFium is loaded when a page is looked at, not before
+
+    with scratch.open_folder() as folder:
+        path = Path(folder) / "original.pdf"
+        services.objects.download(row["object_path"], path)
+        image = page_images.render_page(path, number, start=start, end=end, scale=scale, words=words)
+    return Response(image, media_type="image/png", headers={"Cache-Control": "private, max-age=300"})
+
+
+@router.get("/{document_id}/download")
+def get_download(document_id: str, user: CurrentUser, services: ServicesDep, request: Request) -> dict[str, Any]:
+    row = _find(services, user, document_id)
+    if row["status"] == "awaiting_upload":
+        raise errors.ConflictError("The file has not arrived yet.")
+    url = services.objects.sign_download(row["object_path"], row["file_name"], DOWNLOAD_SECONDS)
+    return {"url": urljoin(str(request.base_url), url), "expires_in": DOWNLOAD_SECONDS}
+
+
+def clean_name(name: str) -> str:
+    """A file name for display: no path, no control characters, plain spaces; joined emoji keep their joiners."""
+    last = " ".join(name.replace("\\", "/").rsplit("/", 1)[-1].split())
+    return "".join(c for c in last if c.isprintable() or c == "\u200d").strip() or "document"
+
+
+def _describe_upload(signed: ports.SignedUpload, size: int, base_url: str) -> requests.Upload:
+    upload = requests.Upload(
+        url=urljoin(base_url, signed.url), method=signed.method, headers=signed.headers, expires_in=signed.expires_in
+    )
+    if signed.resumable is not None and size > signed.resumable.chunk_size:
+        upload.resumable = requests.ResumableUpload(**asdict(signed.resumable))
+    return upload
+
+
+def _request_ingestion(
+    services: Services, user: models.User, document_id: str, only_if: str | None = None
+) -> requests.Document:
+    with services.database.as_user(user) as connection:
+        documents.lock(connection, read_id(document_id, "document"))
+        row = documents.find(connection, read_id(document_id, "document"))
+        if only_if is not None and row["status"] != only_if:
+            return requests.Document.of(row)
+        job_id = documents.request_ingest_job(connection, str(row["id"]))
+        row = documents.find(connection, str(row["id"]))
+    if job_id is None:
+        raise errors.ConflictError(row["error"] or "The file has not arrived yet: send it to the upload URL first.")
+    services.nudge_worker(job_id)
+    return requests.Document.of(row)
+
+
+def _find(services: Services, user: models.User, document_id: str) -> dict[str, Any]:
+    with services.database.as_user(user) as connection:
+        return documents.find(connection, read_id(document_id, "document"))

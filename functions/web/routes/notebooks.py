@@ -1,0 +1,72 @@
+"""Make, list, rename and delete notebooks."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+
+from functions.adapters.postgres import notebooks
+from functions.core.text.storable import clean_text
+from functions.web.deps import CurrentUser, ServicesDep, read_id
+from functions.web.schemas import library as schemas
+
+router = APIRouter(prefix="/api/rag/notebooks")
+
+Limit = Annotated[int, Query(ge=1, le=100)]
+Cursor = Annotated[str | None, Query(max_length=500)]
+TitleFilter = Annotated[str | None, Query(max_length=255)]
+
+
+@router.post("", status_code=201)
+def create_notebook(body: schemas.NotebookTitle, user: CurrentUser, services: ServicesDep) -> schemas.Notebook:
+    with services.database.as_user(user) as connection:
+        row = notebooks.insert(connection, user, body.title)
+    return schemas.Notebook.model_validate(row)
+
+
+@router.get("")
+def list_notebooks(
+    user: CurrentUser, services: ServicesDep, title: TitleFilter = None, limit: Limit = 50, cursor: Cursor = None
+) -> schemas.NotebookPage:
+    with services.database.as_user(user) as connection:
+        rows, next_cursor = notebooks.list_page(
+            connection, title=clean_text(title) if title else None, limit=limit, cursor=cursor
+        )
+    items = [schemas.Notebook.model_validate(row) for row in rows]
+    return schemas.NotebookPage(items=items, next_cursor=next_cursor)
+
+
+@router.get("/{notebook_id}")
+def get_notebook(notebook_id: str, user: CurrentUser, services: ServicesDep) -> schemas.Notebook:
+    with services.database.as_user(user) as connection:
+        return schemas.Notebook.model_validate(notebooks.find(connection, read_id(notebook_id, "notebook")))
+
+
+@router.patch("/{notebook_id}")
+def rename_notebook(
+    notebook_id: str, body: schemas.NotebookTitle, user: CurrentUser, services: ServicesDep
+) -> schemas.Notebook:
+    with services.database.as_user(user) as connection:
+        row = notebooks.rename(connection, read_id(notebook_id, "notebook"), body.title)
+    return schemas.Notebook.model_validate(row)
+
+
+@router.delete("/{notebook_id}")
+def delete_notebook(
+    notebook_id: str, user: CurrentUser, services: ServicesDep, contents: Literal["keep", "delete"] = "keep"
+) -> dict[str, Any]:
+    """Notes and documents move out of the notebook, or are deleted with it: rows first, stored files after."""
+    found = read_id(notebook_id, "notebook")
+    removed, moved, paths = {}, {}, []
+    with services.database.as_user(user) as connection:
+        notebooks.lock(connection, found)
+        if contents == "delete":
+            removed = notebooks.delete_contents(connection, found)
+            paths = removed.pop("object_paths")
+        else:
+            moved = notebooks.move_contents_out(connection, found)
+        notebooks.delete(connection, found)
+    if contents == "delete":
+        removed["objects"] = services.objects.remove(paths)
+    return {"notebook_id": found, "removed": removed, "moved": moved}

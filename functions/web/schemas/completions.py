@@ -1,0 +1,148 @@
+"""Request bodies of OpenAI's chat completions: what means nothing to a library is ignored, not refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, BeforeValidator, Field, field_validator
+from pydantic_core import PydanticCustomError
+
+from functions.core import models
+from functions.core.text.storable import clean_text
+from functions.core.text.visible import is_blank
+from functions.web.schemas import requests
+from functions.web.schemas.completion_text import drop_sources
+
+MAX_QUESTION_CHARS = 4000
+
+
+CleanText = Annotated[str, BeforeValidator(lambda value: clean_text(value) if isinstance(value, str) else value)]
+
+
+def read_parts(value: Any) -> Any:
+    """The content of a message as a list of parts: OpenAI takes a text in place of one, and null for nothing."""
+    if value is None:
+        return []
+    return [{"type": "text", "text": value}] if isinstance(value, str) else value
+
+
+class Part(BaseModel):
+    """A piece of a message; only those of type `text` are read."""
+
+    type: CleanText
+    text: CleanText = ""
+
+
+class Message(BaseModel):
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: Annotated[list[Part], BeforeValidator(read_parts)] = []
+
+    @property
+    def text(self) -> str:
+        return "\n".join(part.text for part in self.content if part.type == "text").strip()
+
+
+class StreamOptions(BaseModel):
+    include_usage: bool | None = None
+
+
+class Library(requests.Request):
+    """Our own field of the body, `ibid`: what the question is asked of, and whether the text ends with its sources.
+
+    As in all that is ours, a field that we do not know is refused.
+    """
+
+    document_ids: Annotated[tuple[UUID, ...], Field(max_length=100)] = ()
+    notebook_id: UUID | None = None
+    note_id: UUID | None = None
+    filters: requests.Filters = requests.Filters()
+    list_sources: bool = True
+
+
+class Completion(BaseModel):
+    model: str
+    messages: list[Message]
+    stream: bool | None = None
+    stream_options: StreamOptions | None = None
+    n: int | None = None
+    response_format: dict[str, Any] | None = None
+    tool_choice: Any = None
+    ibid: Annotated[Library, BeforeValidator(lambda value: Library() if value is None else value)] = Library()
+
+    @field_validator("messages")
+    @classmethod
+    def check_question(cls, messages: list[Message]) -> list[Message]:
+        asked = next((message for message in reversed(messages) if message.role == "user"), None)
+        if asked is None:
+            raise PydanticCustomError("question", "The last message of role user is the question; there is none")
+        others = ", ".join(dict.fromkeys(part.type for part in asked.content if part.type != "text"))
+        if others:
+            raise PydanticCustomError(
+                "question", "The question is read as text alone; leave out: {others}", {"others": others[:100]}
+            )
+        if is_blank(asked.text):
+            raise PydanticCustomError("question", "The question is empty")
+        if len(asked.text) > MAX_QUESTION_CHARS:
+            raise PydanticCustomError("question", f"The question is longer than {MAX_QUESTION_CHARS} characters")
+        return messages
+
+    @field_validator("n")
+    @classmethod
+    def check_one(cls, value: int | None) -> int | None:
+        if value not in (None, 1):
+            raise PydanticCustomError("n", "There is one answer to a question; leave n out, or send 1")
+        return value
+
+    @field_validator("response_format")
+    @classmethod
+    def check_text(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
+        if value is not None and value.get("type") != "text":
+            raise PydanticCustomError("response_format", "Answers are text; no other format can be asked for")
+        return value
+
+    @field_validator("tool_choice")
+    @classmethod
+    def check_no_tool(cls, value: Any) -> Any:
+        if value not in (None, "none", "auto"):
+            raise PydanticCustomError("tool_choice", "Tools are never called, so none can be required")
+        return value
+
+    @property
+    def question(self) -> str:
+        """The last thing that the user said."""
+        return self.messages[self._asked_at()].text
+
+    @property
+    def history(self) -> tuple[models.Turn, ...]:
+        """The questions before it that were answered, each followed by its answer.
+
+        These two roles take turns, because some models take nothing else. Instructions and what tools said are left
+        out: an answer rests on the library alone.
+        """
+        return _pair_turns(self.messages[: self._asked_at()])
+
+    def _asked_at(self) -> int:
+        return max(at for at, message in enumerate(self.messages) if message.role == "user")
+
+
+def _pair_turns(messages: Sequence[Message]) -> tuple[models.Turn, ...]:
+    turns: list[models.Turn] = []
+    for message in messages:
+        if not message.text:
+            continue
+        if message.role == "user":
+            del turns[_answered(turns) :]
+            turns.append(models.Turn("user", message.text))
+        elif message.role == "assistant" and turns:
+            said = drop_sources(message.text)
+            if turns[-1].role == "assistant":
+                said = f"{turns.pop().content}\n\n{said}"
+            turns.append(models.Turn("assistant", said))
+    return tuple(turns[: _answered(turns)])
+
+
+def _answered(turns: Sequence[models.Turn]) -> int:
+    """How many turns there are without a last question that nobody has answered."""
+    return len(turns) - len(turns) % 2

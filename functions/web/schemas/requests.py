@@ -1,0 +1,227 @@
+"""Request and response bodies."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
+from pydantic.alias_generators import to_camel
+
+from functions.core.text.storable import clean_text
+from functions.core.text.visible import is_blank
+
+
+def check_date(value: str) -> str:
+    """YYYY, YYYY-MM or YYYY-MM-DD."""
+    if not re.fullmatch(r"[0-9]{4}(-[0-9]{2}){0,2}", value):
+        raise ValueError("give a year, a month or a day: 2021, 2021-05 or 2021-05-17")
+    date.fromisoformat(value + "0001-01-01"[len(value) :])
+    return value
+
+
+def check_words(value: str) -> str:
+    if not any(map(str.isalnum, value)):
+        raise ValueError("name at least one word")
+    return value
+
+
+def check_visible(value: str) -> str:
+    if is_blank(value):
+        raise ValueError("say something: there is no character here that can be read")
+    return value
+
+
+class Request(BaseModel):
+    """Bodies are taken in snake_case and in camelCase; what we do not know is refused, not ignored."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def clean(cls, value: Any) -> Any:
+        """Texts without the two things that Postgres cannot store."""
+        return clean_text(value) if isinstance(value, str) else value
+
+
+class NewDocument(Request):
+    file_name: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+    size: Annotated[int, Field(ge=0, lt=2**53)]
+    mime_type: Annotated[str, StringConstraints(max_length=255)] | None = None
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
+    notebook_id: UUID | None = None
+    note_id: UUID | None = None
+
+
+class DocumentChanges(Request):
+    """Where a document is kept: what is left out stays, null moves it out of its notebook or note."""
+
+    notebook_id: UUID | None = None
+    note_id: UUID | None = None
+
+
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+PartialDate = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(check_date)]
+
+
+class Filters(Request):
+    """What a source must be like; what is left out does not matter. Dates may be a year, a month or a day."""
+
+    author: Annotated[Words, AfterValidator(check_words)] | None = None
+    journal: Annotated[Words, AfterValidator(check_words)] | None = None
+    doi: Words | None = None
+    published_from: PartialDate | None = None
+    published_to: PartialDate | None = None
+    source: Literal["document", "note"] | None = None
+    file_type: Literal["pdf", "docx", "txt", "md"] | None = None
+    lang: Literal["en", "fr", "simple"] | None = None
+
+    @field_validator("published_to")
+    @classmethod
+    def check_order(cls, value: str | None, info: ValidationInfo) -> str | None:
+        first = info.data.get("published_from")
+        if value and first and value + "9999-12-31"[len(value) :] < first:
+            raise ValueError("this is before the beginning of the range")
+        return value
+
+    def given(self) -> dict[str, str]:
+        """The filters by name, as the search takes them."""
+        return self.model_dump(include=set(Filters.model_fields), exclude_none=True)
+
+
+class Search(Filters):
+    """The parameters of a search; one that is not known is refused, not ignored."""
+
+    q: Annotated[str, StringConstraints(min_length=1, max_length=4000), AfterValidator(check_visible)]
+    limit: Annotated[int, Field(ge=1, le=100)] = 10
+    document_id: Annotated[list[UUID], Field(max_length=100)] = []
+    notebook_id: UUID | None = None
+    note_id: UUID | None = None
+    debug: bool = False
+
+
+class Question(Request):
+    query: Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=4000), AfterValidator(check_visible)
+    ]
+    conversation_id: UUID | None = None
+    stream: bool = False
+    document_ids: Annotated[list[UUID], Field(max_length=100)] = []
+    notebook_id: UUID | None = None
+    note_id: UUID | None = None
+    scope: Literal["library"] | None = None
+    filters: Filters = Filters()
+
+    @field_validator("scope")
+    @classmethod
+    def check_alone(cls, value: str | None, info: ValidationInfo) -> str | None:
+        if value and any(info.data.get(name) for name in ("document_ids", "notebook_id", "note_id")):
+            raise ValueError("the whole library is asked; leave out document_ids, notebook_id and note_id")
+        return value
+
+
+class ConversationTitle(Request):
+    title: Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=255), AfterValidator(check_visible)
+    ]
+
+
+class AttachedDocuments(Request):
+    document_ids: Annotated[list[UUID], Field(max_length=100)]
+
+
+class AnswerNote(Request):
+    """Where an answer is kept as a note; without a title it has that of its question."""
+
+    title: Annotated[str, StringConstraints(strip_whitespace=True, max_length=255)] = ""
+    notebook_id: UUID | None = None
+
+
+class Progress(BaseModel):
+    done: int
+    total: int
+
+
+class Document(BaseModel):
+    """A document as the page shows it."""
+
+    id: UUID
+    file_name: str
+    title: str | None
+    file_type: str
+    size_bytes: int
+    status: str
+    progress: Progress | None
+    stage: str | None
+    page_count: int | None
+    chunk_count: int
+    lang: str | None
+    error_code: str | None
+    error: str | None
+    notebook_id: UUID | None
+    note_id: UUID | None
+    version: int
+    superseded_by: UUID | None
+    sha256: str | None
+    chunking_strategy: str | None
+    ingestion_log: dict[str, Any]
+    health: dict[str, Any] | None
+    created_at: datetime
+    updated_at: datetime
+    indexed_at: datetime | None
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> Document:
+        """A row of rag.documents."""
+        busy = row["status"] in ("processing", "reindexing") and row["page_count"]
+        progress = Progress(done=row["pages_done"], total=row["page_count"]) if busy else None
+        return cls(progress=progress, **{k: v for k, v in row.items() if k in cls.model_fields})
+
+
+class ResumableUpload(BaseModel):
+    """For a TUS client: `headers` go with every request, all chunks but the last have `chunk_size` bytes."""
+
+    url: str
+    headers: dict[str, str]
+    metadata: dict[str, str]
+    chunk_size: int
+
+
+class Upload(BaseModel):
+    """Either way is good for `expires_in` seconds; `resumable` is for files that are longer than one chunk."""
+
+    url: str
+    method: str
+    headers: dict[str, str]
+    expires_in: int
+    resumable: ResumableUpload | None = None
+
+
+class UploadTicket(BaseModel):
+    document: Document
+    upload: Upload | None
+    duplicate: bool
+
+
+class DocumentPage(BaseModel):
+    items: list[Document]
+    next_cursor: str | None
+
+
+class AttachedDocumentList(BaseModel):
+    items: list[Document]
+
+
+class Conversation(BaseModel):
+    id: UUID
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    message_count: int = 0
+
+
+class ConversationPage(BaseModel):
+    items: list[Conversation]
+    next_cursor: str | None

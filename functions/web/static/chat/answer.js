@@ -1,0 +1,193 @@
+// One turn of a conversation: the question, and the answer in each of its states.
+
+import { el } from "../shared/dom.js";
+import { t } from "../language/i18n.js";
+import { icon } from "../shared/icons.js";
+import { errorText, toast } from "../shared/notices.js";
+import { citationMark, nameOf, locationOf, sourceList } from "./citations.js";
+import { renderMarkdown, renderVerbatim } from "./markdown.js";
+
+export class Turn {
+  #result = null;
+  #streamed = "";
+  #frame = 0;
+  #note = null;
+
+  /**
+   * `verbatim`: the answer quotes documents word for word, so its text is not parsed as Markdown. `onSaveAsNote(messageId)`
+   * resolves to the note that the answer was saved as, or to null if cancelled.
+   */
+  constructor({ question, verbatim = false, onCite, onSaveAsNote, onOpenNote, onRetry = null }) {
+    Object.assign(this, { question, verbatim, onCite, onSaveAsNote, onOpenNote, onRetry, wholeLibraryOnce: false });
+    this.text = el("div", { class: "answer-text", "data-testid": "answer-text" });
+    this.status = el("p", { class: "answer-status", hidden: true });
+    this.after = el("div", { class: "answer-after" });
+    this.answer = el("article", { class: "answer", "data-testid": "answer", "aria-label": t("chat.answer") }, this.status, this.text, this.after);
+    this.end = el("div", { class: "turn-end" });
+    this.node = el("section", { class: "turn" },
+      question === null ? null : el("h2", { class: "question-text", "data-testid": "question-text" }, question),
+      this.answer, this.end);
+    this.wait();
+  }
+
+  wait() {
+    this.#setState("waiting");
+    this.answer.setAttribute("aria-busy", "true");
+    this.status.hidden = false;
+    this.status.replaceChildren(el("span", { class: "dots", "aria-hidden": "true" }), t("chat.searching"));
+  }
+
+  /** Append streamed text; it is drawn at most once per animation frame. */
+  stream(piece) {
+    this.#streamed += piece;
+    if (this.answer.dataset.state !== "streaming") {
+      this.#setState("streaming");
+      this.status.hidden = true;
+    }
+    this.#frame ||= requestAnimationFrame(() => {
+      this.#frame = 0;
+      if (!this.#result) this.text.replaceChildren(this.#render(this.#streamed));
+    });
+  }
+
+  /** The final answer: `{answer, sources, scope, status, mode, usage}`. */
+  finish(result) {
+    this.#result = result;
+    this.#setState(result.status === "interrupted" ? "stopped" : "done");
+    this.#endWaiting();
+    this.answer.dataset.mode = result.mode ?? "model";
+    const citations = new Map((result.sources ?? []).map((citation) => [citation.number, citation]));
+    const drawMark = (number) => citationMark(citations.get(number), this.onCite);
+    const verbatim = ["extractive", "guard"].includes(result.mode);
+    const render = verbatim ? renderVerbatim : renderMarkdown;
+    this.text.replaceChildren(render(result.answer ?? "", { known: new Set(citations.keys()), drawMark }));
+    if (result.mode === "guard") this.#drawRefusal(result);
+    this.after.replaceChildren(...[
+      result.status === "interrupted" ? note("stop", t("chat.interrupted")) : null,
+      result.status === "failed" ? note("alert", t("chat.notAnswered")) : null,
+      hasUnsupportedSection(result, citations) ? note("alert", t("chat.unsupportedSection")) : null,
+      this.#unsupportedNumbersNote(result),
+      citations.size ? sourceList([...citations.values()], { title: t(result.mode === "guard" ? "sources.nearest" : "sources.title"), onOpen: this.onCite }) : null,
+      result.answer ? this.#footer(result) : null,
+    ].filter(Boolean));
+  }
+
+  /** The user stopped the answer: the text received so far stays. */
+  stop() {
+    this.#endWaiting();
+    this.#setState("stopped");
+    this.text.replaceChildren(this.#render(this.#streamed));
+    this.after.replaceChildren(note("stop", t("chat.stopped")), this.#retryRow());
+  }
+
+  fail(error) {
+    this.#endWaiting();
+    this.#setState("failed");
+    this.text.replaceChildren(this.#render(this.#streamed));
+    this.after.replaceChildren(
+      el("div", { class: "fault-box", role: "alert", "data-testid": "answer-error" }, icon("alert"), el("p", {}, errorText(error))),
+      this.#retryRow());
+  }
+
+  /** Redraw after the language has changed. */
+  redraw() {
+    if (this.#result) this.finish(this.#result);
+  }
+
+  #render(text) {
+    return this.verbatim ? renderVerbatim(text) : renderMarkdown(text);
+  }
+
+  #setState(state) {
+    this.answer.dataset.state = state;
+  }
+
+  #endWaiting() {
+    cancelAnimationFrame(this.#frame);
+    this.status.hidden = true;
+    this.answer.removeAttribute("aria-busy");
+  }
+
+  /** A refusal is shown above the text. */
+  #drawRefusal(result) {
+    this.status.hidden = false;
+    this.status.replaceChildren(icon("alert"), el("span", { "data-testid": "answer-mode" }, modeText(result)));
+  }
+
+  /** A warning that lists the figures found in none of the passages cited for them; null when there are none. */
+  #unsupportedNumbersNote({ sections }) {
+    const numbers = [...new Set((sections ?? []).flatMap(({ unsupported_numbers: found }) => found ?? []))];
+    if (!numbers.length) return null;
+    const shown = note("alert", t("chat.unsupportedNumbers", { n: numbers.length, numbers: numbers.join(" · ") }));
+    shown.dataset.testid = "unsupported-numbers";
+    return shown;
+  }
+
+  #retryRow() {
+    if (!this.onRetry) return "";
+    return el("p", {}, el("button", { type: "button", class: "button small", "data-testid": "answer-retry", on: { click: () => this.onRetry(this) } }, icon("retry"), t("chat.retry")));
+  }
+
+  #footer(result) {
+    const copy = el("button", { type: "button", class: "button quiet small", "data-testid": "answer-copy", on: { click: () => this.#copy(result) } }, icon("copy"), t("chat.copy"));
+    const scope = scopeText(result.scope);
+    return el("footer", { class: "answer-foot" },
+      el("p", { class: "answer-facts" },
+        result.mode === "guard" ? null : el("span", { "data-testid": "answer-mode" }, modeText(result)),
+        scope ? el("span", { "data-testid": "answer-scope" }, scope) : null,
+        result.search_query ? el("span", { "data-testid": "answer-searched" }, t("chat.searchedFor", { query: result.search_query })) : null),
+      el("div", { class: "answer-actions" }, result.message_id ? this.#saveAsNoteControl(result.message_id) : null, copy));
+  }
+
+  /** A button that saves the answer as a note; once saved, a link to the note. */
+  #saveAsNoteControl(id) {
+    if (this.#note) {
+      const { title, id: noteId } = this.#note;
+      return el("span", { class: "answer-kept" }, t("saveAsNote.saved"), " ",
+        el("button", { type: "button", class: "link", "data-testid": "answer-note", on: { click: () => this.onOpenNote(noteId) } }, title || t("note.untitled")));
+    }
+    const save = async () => {
+      const note = await this.onSaveAsNote(id);
+      if (!note) return;
+      this.#note = note;
+      const link = this.#saveAsNoteControl(id);
+      button.replaceWith(link);
+      link.querySelector("button").focus({ preventScroll: true });
+    };
+    const button = el("button", {
+      type: "button", class: "button quiet small", "data-testid": "answer-keep", "aria-haspopup": "dialog", on: { click: save },
+    }, icon("note"), t("saveAsNote.button"));
+    return button;
+  }
+
+  async #copy({ answer, sources }) {
+    const list = (sources ?? []).map((citation) => `[${citation.number}] ${nameOf(citation)}, ${locationOf(citation)}: “${citation.quote}”`);
+    try {
+      await navigator.clipboard.writeText([answer, ...list].join("\n"));
+      toast(t("chat.copied"));
+    } catch {
+      toast(t("chat.notCopied"), { kind: "bad" });
+    }
+  }
+}
+
+/** Whether a model wrote a section that no verified passage supports. */
+function hasUnsupportedSection({ mode, sections }, citations) {
+  const supports = (number) => citations.has(number) && citations.get(number).check !== "unverified";
+  return mode === "model" && (sections ?? []).some(({ citations: numbers }) => !(numbers ?? []).some(supports));
+}
+
+/** How the text was produced: refusal, extract, or language model. */
+function modeText({ mode, usage }) {
+  if (mode === "guard") return t("mode.guard");
+  if (mode === "extractive") return t("mode.extractive");
+  return usage?.model ? t("mode.modelNamed", { model: usage.model }) : t("mode.model");
+}
+
+function scopeText(scope) {
+  if (!scope?.kind) return "";
+  if (scope.kind === "documents" || scope.kind === "conversation") return t("answerScope.documents", { n: scope.document_ids?.length ?? 0 });
+  return t(`answerScope.${scope.kind}`);
+}
+
+const note = (name, words) => el("p", { class: "note" }, icon(name), words);

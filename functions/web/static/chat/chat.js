@@ -1,0 +1,294 @@
+// The open conversation: asks questions, streams the answers, stops them, and shows errors.
+
+import { byId, el, setText } from "../shared/dom.js";
+import { ApiError } from "../shared/http.js";
+import { onLanguage, t } from "../language/i18n.js";
+import { errorText, clearAnnouncements, announce } from "../shared/notices.js";
+import { readEvents } from "../shared/sse.js";
+import { Turn } from "./answer.js";
+import { Speech } from "./speech.js";
+import { libraryState, welcome } from "./welcome.js";
+
+const MESSAGES_PER_PAGE = 100;
+
+export class Chat {
+  #conversation = null;
+  #turns = [];
+  #running = null;
+  #opening = 0;
+  #library = "loading";
+
+  /**
+   * `onConversation(id)` is called when another conversation becomes current, `onAnswered()` when the list of conversations
+   * is out of date. `onSaveAsNote(address)` saves an answer by POST to `address` and resolves to the note, or to null if cancelled.
+   */
+  constructor({ api, scope, onCite, onConversation, onAnswered, onUpload, onSaveAsNote, onOpenNote }) {
+    Object.assign(this, { api, scope, onCite, onConversation, onAnswered, onUpload, onSaveAsNote, onOpenNote });
+    this.thread = byId("thread");
+    this.messages = byId("messages");
+    this.questionBox = byId("question");
+    this.extractive = false;
+    this.address = "/chat";
+    this.#listen();
+  }
+
+  get conversation() {
+    return this.#conversation;
+  }
+
+  /** What an empty conversation shows depends on what the library contains. */
+  setCounts(counts) {
+    const state = libraryState(counts);
+    if (state === this.#library) return;
+    this.#library = state;
+    if (!this.#turns.length && !this.#opening) this.#drawWelcome();
+  }
+
+  setTitle(title) {
+    const heading = byId("conversation-title");
+    const shown = this.#conversation ? title : "";
+    heading.classList.toggle("visually-hidden", !shown);
+    setText(heading, shown || "Ibid");
+    document.title = shown ? `${shown} · Ibid` : "Ibid";
+  }
+
+  /** Start a new conversation. */
+  clear() {
+    this.#discardTurns();
+    this.#setConversation(null);
+    this.#drawWelcome();
+    this.questionBox.focus({ preventScroll: true });
+  }
+
+  /** Show all messages of an earlier conversation. */
+  async open(id) {
+    this.#discardTurns();
+    this.#setConversation(id);
+    const opening = (this.#opening = Date.now() + Math.random());
+    this.#unwatchLastAnswer();
+    this.thread.replaceChildren(el("p", { class: "hint loading", role: "status" }, t("loading")));
+    try {
+      const messages = await this.#loadMessages(id);
+      if (this.#opening !== opening) return;
+      this.#opening = 0;
+      this.#drawHistory(messages);
+      this.#restoreScope(messages.find(({ role }) => role === "user")?.scope);
+    } catch (error) {
+      if (this.#opening !== opening) return;
+      this.#opening = 0;
+      if (error.status === 404) return this.clear();
+      this.thread.replaceChildren(el("p", { class: "fault", role: "alert" }, errorText(error)));
+    }
+  }
+
+  async ask(question) {
+    if (!question.trim() || this.#running) return;
+    this.#opening = 0;
+    const turn = this.#createTurn({ question, verbatim: this.extractive, onRetry: (it) => this.#retry(it) });
+    const run = { turn, stop: new AbortController(), speech: new Speech() };
+    this.#appendTurn(turn);
+    this.questionBox.value = "";
+    this.#fitQuestionBox();
+    this.#setRunning(run);
+    clearAnnouncements();
+    announce(t("chat.searching"));
+    try {
+      await this.#stream(question, run);
+    } catch (error) {
+      this.#showFailure(error, question, run);
+    }
+    if (this.#running === run) this.#setRunning(null);
+  }
+
+  async #stream(question, run) {
+    const conversation = this.#conversation ?? undefined;
+    await this.scope.synced;
+    const body = { query: question, stream: true, conversation_id: conversation, ...this.scope.requestFields };
+    run.target = this.scope.target;
+    run.turn.wholeLibraryOnce = this.scope.wholeLibraryOnce;
+    if (this.#running === run) this.scope.wholeLibraryOnce = false;
+    const response = await this.api.call("POST", this.address, { body, signal: run.stop.signal, accept: "text/event-stream" });
+    if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return this.#finish(await response.json(), run);
+    for await (const { data } of readEvents(response.body)) {
+      const event = JSON.parse(data);
+      if (event.error) throw new ApiError(event.error);
+      if (event.meta?.conversation_id) this.#adoptConversation(event.meta.conversation_id, run);
+      if (event.text) {
+        run.turn.stream(event.text);
+        run.speech.add(event.text);
+      }
+      if (event.done) return this.#finish(event, run);
+    }
+    throw new ApiError({ code: "cut_off" });
+  }
+
+  #adoptConversation(id, run) {
+    if (this.#running !== run || this.#conversation === id) return;
+    this.#conversation = id;
+    this.scope.startConversation(id, run.target);
+    this.onConversation(id);
+  }
+
+  #finish(result, run) {
+    this.#adoptConversation(result.conversation_id, run);
+    run.turn.finish(result);
+    run.speech.finish(t("chat.complete", { n: result.sources?.length ?? 0 }));
+    this.onAnswered();
+  }
+
+  #showFailure(error, question, run) {
+    if (error.name === "AbortError") {
+      run.turn.stop();
+      run.speech.finish(t("chat.stopped"));
+      this.onAnswered();
+      return;
+    }
+    const shown = error instanceof ApiError ? error : new ApiError({ code: error instanceof SyntaxError ? "garbled" : "network" });
+    run.turn.fail(shown);
+    if (this.#running === run && !this.questionBox.value) {
+      this.questionBox.value = question;
+      if (run.turn.wholeLibraryOnce) this.scope.wholeLibraryOnce = true;
+      this.#fitQuestionBox();
+    }
+  }
+
+  /** Ask the question again, replacing the turn that failed. */
+  #retry(turn) {
+    if (this.#running) return;
+    this.#turns = this.#turns.filter((other) => other !== turn);
+    turn.node.remove();
+    if (this.questionBox.value === turn.question) this.questionBox.value = "";
+    if (turn.wholeLibraryOnce) this.scope.wholeLibraryOnce = true;
+    this.ask(turn.question);
+    this.questionBox.focus({ preventScroll: true });
+  }
+
+  #createTurn(fields) {
+    const onSaveAsNote = (id) => this.onSaveAsNote(`/conversations/${this.#conversation}/messages/${id}/note`);
+    return new Turn({ ...fields, onSaveAsNote, onCite: this.onCite, onOpenNote: this.onOpenNote });
+  }
+
+  #appendTurn(turn) {
+    if (!this.#turns.length) this.thread.replaceChildren();
+    this.#turns.push(turn);
+    turn.node.classList.add("asked");
+    this.thread.append(turn.node);
+    this.#watchLastAnswer();
+    turn.node.scrollIntoView({ block: "start", behavior: "instant" });
+  }
+
+  #setRunning(run) {
+    const hadFocus = document.activeElement === byId("send") || document.activeElement === byId("stop");
+    this.#running = run;
+    byId("send").hidden = Boolean(run);
+    byId("stop").hidden = !run;
+    if (hadFocus) this.questionBox.focus({ preventScroll: true });
+  }
+
+  #discardTurns() {
+    const run = this.#running;
+    this.#setRunning(null);
+    run?.stop.abort();
+    this.#turns = [];
+    this.#opening = 0;
+    clearAnnouncements();
+  }
+
+  #setConversation(id) {
+    this.#conversation = id;
+    this.scope.openConversation(id);
+    this.onConversation(id);
+  }
+
+  /** A conversation that started in a notebook or a note keeps searching there. */
+  async #restoreScope(scope) {
+    const conversation = this.#conversation;
+    const id = scope?.[`${scope.kind}_id`];
+    if (!["notebook", "note"].includes(scope?.kind) || !id) return;
+    try {
+      const { title } = await this.api.get(`/${scope.kind}s/${id}`);
+      if (this.#conversation === conversation) this.scope.setOrigin({ kind: scope.kind, id, name: title });
+    } catch {
+      // It was deleted, so the conversation searches the whole library.
+    }
+  }
+
+  async #loadMessages(id) {
+    const messages = [];
+    let cursor = null;
+    do {
+      const page = await this.api.get(`/conversations/${id}/messages`, { limit: MESSAGES_PER_PAGE, cursor });
+      messages.push(...page.items);
+      cursor = page.next_cursor;
+    } while (cursor);
+    return messages;
+  }
+
+  #drawHistory(messages) {
+    this.#turns = groupIntoTurns(messages).map(({ question, answer }) => {
+      const turn = this.#createTurn({ question });
+      turn.finish(answer ?? { answer: "", status: "failed" });
+      return turn;
+    });
+    if (!this.#turns.length) return this.#drawWelcome();
+    this.thread.replaceChildren(...this.#turns.map((turn) => turn.node));
+    this.#watchLastAnswer();
+    this.#turns.at(-1).node.scrollIntoView({ block: "start", behavior: "instant" });
+  }
+
+  #drawWelcome() {
+    this.#unwatchLastAnswer();
+    this.thread.replaceChildren(welcome(this.#library, { onUpload: this.onUpload }));
+  }
+
+  /** Show the "Latest" button while the end of the last answer is below the visible area. */
+  #watchLastAnswer() {
+    this.#unwatchLastAnswer();
+    this.observer = new IntersectionObserver(([entry]) => {
+      byId("jump-latest").hidden = entry.isIntersecting || entry.boundingClientRect.top < entry.rootBounds.bottom;
+    }, { root: this.messages, rootMargin: "0px 0px 40px 0px" });
+    this.observer.observe(this.#turns.at(-1).end);
+  }
+
+  #unwatchLastAnswer() {
+    this.observer?.disconnect();
+    byId("jump-latest").hidden = true;
+  }
+
+  #fitQuestionBox() {
+    this.questionBox.style.height = "auto";
+    this.questionBox.style.height = `${this.questionBox.scrollHeight}px`;
+  }
+
+  #listen() {
+    byId("composer").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.ask(this.questionBox.value);
+    });
+    this.questionBox.addEventListener("input", () => this.#fitQuestionBox());
+    this.questionBox.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+      event.preventDefault();
+      this.ask(this.questionBox.value);
+    });
+    byId("stop").addEventListener("click", () => this.#running?.stop.abort());
+    byId("jump-latest").addEventListener("click", () => this.#turns.at(-1)?.end.scrollIntoView({ block: "end" }));
+    onLanguage(() => {
+      for (const turn of this.#turns) turn.redraw();
+      if (!this.#turns.length && !this.#opening) this.#drawWelcome();
+    });
+  }
+}
+
+/** Pair each question with the answer that follows it; either may be missing. */
+function groupIntoTurns(messages) {
+  const turns = [];
+  for (const message of messages) {
+    if (message.role === "user") turns.push({ question: message.content, answer: null });
+    else {
+      if (!turns.length || turns.at(-1).answer) turns.push({ question: null, answer: null });
+      turns.at(-1).answer = { ...message, answer: message.content, message_id: message.id };
+    }
+  }
+  return turns;
+}

@@ -1,0 +1,75 @@
+// How citations are shown: the mark in the text, the row under the answer, the badge with the result of the quote check.
+
+import { el } from "../shared/dom.js";
+import { formatPercent, t } from "../language/i18n.js";
+import { icon } from "../shared/icons.js";
+
+const CHECK_ICONS = { exact: "check", fuzzy: "approximately", unverified: "unverified" };
+
+/** The file's name, or the title of the note. */
+export const nameOf = ({ source, file_name: name }) => name || (source === "note" ? t("note.untitled") : "");
+
+/** "page 3", "pages 3–4" or "part 2"; "note" for notes, which have no pages. */
+export function locationOf({ source, file_type: type, page_start: from, page_end: to }) {
+  if (source === "note") return t("location.note");
+  if (!from) return "";
+  const kind = type === "pdf" ? "page" : "part";
+  return to && to !== from ? t(`location.${kind}s`, { from, to }) : t(`location.${kind}`, { page: from });
+}
+
+/** The `[n]` in the text, as a button. */
+export function citationMark(citation, onOpen) {
+  const mark = el("button", {
+    type: "button", class: "citation", "data-testid": "citation", "data-number": citation.number, "data-check": citation.check,
+    "aria-label": t("citation.mark", { number: citation.number, file: nameOf(citation), place: locationOf(citation) }),
+    title: [nameOf(citation), locationOf(citation)].filter(Boolean).join(", "),
+    on: { click: () => onOpen(citation, mark) },
+  }, String(citation.number));
+  return mark;
+}
+
+export function checkBadge({ check }) {
+  const kind = check in CHECK_ICONS ? check : "unverified";
+  return el("span", { class: "check-badge", "data-testid": "check-badge", "data-check": kind, title: t(`check.${kind}.why`) },
+    icon(CHECK_ICONS[kind]), t(`check.${kind}`));
+}
+
+/** How the source has changed since it was cited; null if it has not. Answers that were just given have no state. */
+export function stateBadge(citation) {
+  const change = changeOf(citation);
+  return change ? el("span", { class: "state-badge", "data-testid": "state-badge", "data-state": change, title: t(`state.${change}.why`) }, icon("alert"), t(`state.${change}`)) : null;
+}
+
+function changeOf({ source, state, place }) {
+  if (state === "deleted") return source === "note" ? "noteDeleted" : "deleted";
+  if (place === "lost") return "lost";
+  return state === "superseded" ? "superseded" : null;
+}
+
+/** The score as a percentage; null unless it lies between 0 and 1. */
+export function scoreText({ score }) {
+  return typeof score === "number" && score >= 0 && score <= 1 ? t("score", { percent: formatPercent(score) }) : null;
+}
+
+/** The list of sources under an answer. */
+export function sourceList(citations, { title, onOpen }) {
+  const heading = el("h3", { class: "section-title" }, title);
+  return el("section", { class: "sources" }, heading, el("ol", {}, citations.map((citation) => el("li", {}, sourceRow(citation, onOpen)))));
+}
+
+function sourceRow(citation, onOpen) {
+  const score = scoreText(citation);
+  const row = el("button", {
+    type: "button", class: "source-row", "data-testid": "source-row", "data-number": citation.number, on: { click: () => onOpen(citation, row) },
+  },
+    el("span", { class: "source-number", "aria-hidden": "true" }, String(citation.number)),
+    el("span", { class: "source-body" },
+      el("span", { class: "source-line" },
+        el("span", { class: "source-name" }, nameOf(citation)),
+        el("span", { class: "source-place" }, locationOf(citation))),
+      el("span", { class: "source-snippet" }, oneLine(citation.snippet_preview || citation.quote || "")),
+      el("span", { class: "source-facts" }, checkBadge(citation), stateBadge(citation), score ? el("span", { class: "score", "data-testid": "source-score" }, score) : null)));
+  return row;
+}
+
+const oneLine = (text) => text.replace(/\s+/g, " ").trim();

@@ -1,0 +1,115 @@
+// The sidebar: earlier conversations, newest first; open, rename, delete.
+
+import { confirm } from "../shared/dialogs.js";
+import { byId, el, focusIfLost, onScrolledIntoView, setAttribute } from "../shared/dom.js";
+import { formatAge, onLanguage, t } from "../language/i18n.js";
+import { icon } from "../shared/icons.js";
+import { editTitle } from "../shared/inline_title.js";
+import { errorText, toast } from "../shared/notices.js";
+
+const PAGE = 30;
+
+export class Conversations {
+  #items = [];
+  #cursor = null;
+  #current = null;
+  #loads = 0;
+
+  /** `onTitle(title)` is called when the current conversation gets a title or another one. */
+  constructor({ api, onOpen, onNew, onTitle }) {
+    Object.assign(this, { api, onOpen, onNew, onTitle });
+    this.list = byId("conversation-list");
+    this.more = byId("conversations-more");
+    byId("new-conversation").addEventListener("click", () => onNew());
+    this.more.addEventListener("click", () => this.load({ next: true }));
+    onScrolledIntoView(this.more, () => this.load({ next: true }));
+    onLanguage(() => this.#draw());
+  }
+
+  titleOf(id) {
+    return this.#items.find((item) => item.id === id)?.title ?? "";
+  }
+
+  setCurrent(id) {
+    this.#current = id;
+    for (const row of this.list.children) markCurrent(row, row.dataset.conversationId === id);
+  }
+
+  async load({ next = false } = {}) {
+    const load = ++this.#loads;
+    this.more.disabled = true;
+    try {
+      const page = await this.api.get("/conversations", { limit: PAGE, cursor: next ? this.#cursor : null });
+      if (load !== this.#loads) return;
+      this.#items = next ? [...this.#items, ...page.items] : page.items;
+      this.#cursor = page.next_cursor;
+      this.#draw();
+      if (this.#current) this.onTitle(this.titleOf(this.#current));
+    } catch (error) {
+      toast(errorText(error), { kind: "bad" });
+    } finally {
+      this.more.disabled = false;
+    }
+  }
+
+  #draw() {
+    if (this.list.querySelector("input")) return;
+    this.list.replaceChildren(...this.#items.map((item) => this.#row(item)));
+    this.more.hidden = !this.#cursor;
+    byId("conversations-empty").hidden = this.#items.length > 0;
+  }
+
+  #row(item) {
+    const title = item.title || t("conversations.untitled");
+    const button = (name, testid, label, click) => el("button", {
+      type: "button", class: "button quiet icon-only small", "data-testid": testid, "aria-label": label, title: label, on: { click },
+    }, icon(name));
+    const row = el("li", { class: "conversation", "data-testid": "conversation-row", "data-conversation-id": item.id },
+      el("button", { type: "button", class: "conversation-open", "data-testid": "conversation-open", on: { click: () => this.onOpen(item.id) } },
+        el("span", { class: "conversation-name", title }, title),
+        el("span", { class: "conversation-age" }, formatAge(item.updated_at))),
+      el("div", { class: "conversation-actions" },
+        button("edit", "conversation-rename", t("conversations.rename", { title }), () => this.#rename(item, row)),
+        button("delete", "conversation-delete", t("conversations.delete", { title }), () => this.#delete(item))));
+    markCurrent(row, item.id === this.#current);
+    return row;
+  }
+
+  async #rename(item, row) {
+    const title = await editTitle(row, { value: item.title ?? "", label: t("conversations.title"), testid: "conversation-title-input" });
+    if (title) await this.#saveTitle(item, title);
+    row.replaceChildren();
+    this.#draw();
+    focusIfLost(this.list.querySelector(`[data-conversation-id="${CSS.escape(item.id)}"] [data-testid="conversation-rename"]`));
+  }
+
+  async #saveTitle(item, title) {
+    try {
+      await this.api.patch(`/conversations/${item.id}`, { title });
+      item.title = title;
+      if (item.id === this.#current) this.onTitle(title);
+    } catch (error) {
+      toast(errorText(error), { kind: "bad" });
+    }
+  }
+
+  async #delete(item) {
+    const title = item.title || t("conversations.untitled");
+    if (!(await confirm({ title: t("delete.conversationTitle", { title }), text: t("delete.conversationText"), yes: t("delete.yes") }))) return;
+    try {
+      await this.api.delete(`/conversations/${item.id}`);
+    } catch (error) {
+      if (error.status !== 404) return toast(errorText(error), { kind: "bad" });
+    }
+    this.#items = this.#items.filter((other) => other !== item);
+    this.#draw();
+    byId("new-conversation").focus();
+    if (item.id === this.#current) this.onNew();
+  }
+}
+
+function markCurrent(row, current) {
+  row.classList.toggle("current", current);
+  const open = row.querySelector(".conversation-open");
+  if (open) setAttribute(open, "aria-current", current ? "true" : null);
+}

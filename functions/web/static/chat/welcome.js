@@ -1,0 +1,31 @@
+// What an empty conversation shows: a first step that depends on what the library contains.
+
+import { el } from "../shared/dom.js";
+import { t } from "../language/i18n.js";
+import { icon } from "../shared/icons.js";
+
+/** `loading`, `empty`, `reading` (documents, but none indexed yet) or `ready`. */
+export function libraryState({ all, indexed, complete }) {
+  if (!complete) return "loading";
+  return indexed ? "ready" : all ? "reading" : "empty";
+}
+
+export function welcome(state, { onUpload }) {
+  if (state === "loading") return el("div", { class: "welcome", "data-testid": "welcome", "data-state": state });
+  return el("div", { class: "welcome", "data-testid": "welcome", "data-state": state },
+    el("p", { class: "welcome-title" }, t(`welcome.${state}.title`)),
+    el("p", { class: "welcome-text" }, t(`welcome.${state}.text`)),
+    state === "empty"
+      ? el("p", {}, el("button", { type: "button", class: "button primary large", on: { click: onUpload } }, icon("upload"), t("welcome.choose")))
+      : null,
+    example());
+}
+
+/** An illustration: a sentence with a citation mark, and the cited passage on its page. */
+function example() {
+  return el("figure", { class: "example", "aria-hidden": "true" },
+    el("p", { class: "example-answer" }, t("example.answer"), " ", el("span", { class: "citation still" }, "1")),
+    el("div", { class: "example-page" },
+      el("p", { class: "example-place" }, icon("document"), t("example.place")),
+      el("p", { class: "example-text" }, t("example.before"), " ", el("mark", {}, t("example.quote")), " ", t("example.after"))));
+}

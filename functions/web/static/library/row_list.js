@@ -1,0 +1,136 @@
+// A list of rows that is loaded page by page and follows the events of a feed.
+
+import { keepFocus, onScrolledIntoView } from "../shared/dom.js";
+import { Pager } from "../shared/pager.js";
+
+const PAGE = 50;
+
+export class RowList {
+  #rows = new Map();
+  #query = {};
+  #changedSinceFetch = new Map();
+
+  /**
+   * `drawRow(item)` returns `{node, item, update(item)}`; `belongs(item)` says whether a changed item belongs to this list.
+   * The row with the latest date in the field `order` is on top; with `reorders`, a row moves when that date changes.
+   * `focusFallback` receives the focus when the last row is removed. With `loadsOnScroll`, `more` is pressed by scrolling to it.
+   */
+  constructor({ feed, path, list, more, drawRow, belongs, order, onChange, onError, focusFallback, loadsOnScroll = false, reorders = false }) {
+    Object.assign(this, { feed, list, more, drawRow, belongs, order, onChange, onError, focusFallback, reorders });
+    this.pager = new Pager({ api: feed.api, path });
+    this.stop = new AbortController();
+    feed.addEventListener("change", ({ detail }) => this.#apply(detail), { signal: this.stop.signal });
+    feed.addEventListener("gone", ({ detail }) => (this.#changedSinceFetch.set(detail.id, null), this.#remove(detail.id)), { signal: this.stop.signal });
+    more.addEventListener("click", () => this.loadMore());
+    if (loadsOnScroll) onScrolledIntoView(more, () => this.loadMore());
+  }
+
+  get items() {
+    return [...this.#rows.values()].map((row) => row.item);
+  }
+
+  /** Load the first page without showing it: pass the result to `show`. */
+  fetch(query, { limit = PAGE } = {}) {
+    this.#query = query;
+    this.#changedSinceFetch.clear();
+    return this.pager.load({ ...query, limit });
+  }
+
+  /** Replace the rows by these items, updated by changes that arrived since the request; rows that remain keep the focus. */
+  show(fetched) {
+    const items = fetched.map((item) => this.#newestOf(item)).filter((item) => item && this.belongs(item));
+    const kept = new Set(items.map(({ id }) => id));
+    for (const [id, row] of this.#rows) {
+      if (kept.has(id)) continue;
+      this.feed.watch.forget(id);
+      this.#forget(id, row);
+    }
+    keepFocus(this.list, () => this.list.append(...items.map((item) => this.#rowFor(item).node)));
+    for (const [id, item] of this.#changedSinceFetch) if (item && !kept.has(id)) this.#apply(item);
+    this.#updateMoreButton();
+  }
+
+  async loadMore() {
+    this.more.disabled = true;
+    try {
+      const items = await this.pager.load({ ...this.#query, limit: PAGE }, { next: true });
+      for (const item of items ?? []) if (!this.#rows.has(item.id)) this.list.append(this.#rowFor(item).node);
+    } catch (error) {
+      this.onError(error);
+    }
+    this.more.disabled = false;
+    this.#updateMoreButton();
+  }
+
+  clear() {
+    this.pager.reset();
+    this.#changedSinceFetch.clear();
+    this.show([]);
+  }
+
+  /** Redraw what depends on the search scope or the language. */
+  redraw() {
+    for (const row of this.#rows.values()) row.update(row.item);
+  }
+
+  /** Stop listening to the feed. */
+  close() {
+    this.stop.abort();
+    this.pager.reset();
+  }
+
+  #rowFor(item) {
+    let row = this.#rows.get(item.id);
+    if (row) row.update(item);
+    else this.#rows.set(item.id, (row = this.drawRow(item)));
+    this.feed.watch.follow(item);
+    return row;
+  }
+
+  #newestOf(item) {
+    if (!this.#changedSinceFetch.has(item.id)) return item;
+    const later = this.#changedSinceFetch.get(item.id);
+    return later && Date.parse(later.updated_at) < Date.parse(item.updated_at) ? item : later;
+  }
+
+  #apply(item) {
+    const row = this.#rows.get(item.id);
+    this.#changedSinceFetch.set(item.id, item);
+    if (!this.belongs(item)) return this.#remove(item.id);
+    if (row && Date.parse(item.updated_at) < Date.parse(row.item.updated_at)) return;
+    if (!row) this.#insert(item);
+    else if (this.reorders && item[this.order] !== row.item[this.order]) this.#insert(item);
+    else this.#rowFor(item);
+    this.#updateMoreButton();
+  }
+
+  /** Insert by date. An item below the last loaded row appears when its page is loaded. */
+  #insert(item) {
+    const timeOf = (it) => Date.parse(it[this.order]);
+    const [below] = this.items.filter((it) => it.id !== item.id && timeOf(it) <= timeOf(item)).sort((one, other) => timeOf(other) - timeOf(one));
+    if (!below && this.pager.hasMore) return this.#remove(item.id);
+    const { node } = this.#rowFor(item);
+    keepFocus(this.list, () => this.list.insertBefore(node, below ? this.#rows.get(below.id).node : null));
+  }
+
+  /** Remove a row; if it has the focus, its neighbour receives it. */
+  #remove(id) {
+    const row = this.#rows.get(id);
+    if (!row) return;
+    const focused = row.node.contains(document.activeElement);
+    const neighbour = row.node.nextElementSibling ?? row.node.previousElementSibling;
+    this.#forget(id, row);
+    this.#updateMoreButton();
+    if (focused) (neighbour?.querySelector("button") ?? this.focusFallback).focus({ preventScroll: true });
+  }
+
+  #forget(id, row) {
+    row.node.remove();
+    this.#rows.delete(id);
+  }
+
+  #updateMoreButton() {
+    this.more.hidden = !this.pager.hasMore;
+    this.onChange();
+  }
+}

@@ -1,0 +1,114 @@
+// The queue of uploads, a few at a time.
+
+import { t } from "../language/i18n.js";
+import { errorText } from "../shared/notices.js";
+import { titleOf } from "./documents.js";
+import { sendFile } from "./upload.js";
+import { UploadRow } from "./upload_row.js";
+
+const MAX_RUNNING = 2;
+
+export class Uploads {
+  #uploading = new Set();
+  #queue = [];
+  #running = 0;
+
+  /** `list` is the default list for the rows; `onChange()` is called when an upload starts or ends. */
+  constructor({ documents, list, onChange }) {
+    Object.assign(this, { documents, list, onChange });
+    documents.addEventListener("duplicate", ({ detail: { document, existing } }) => this.#showLateDuplicate(document, existing));
+  }
+
+  get unfinished() {
+    return this.#queue.length + this.#running;
+  }
+
+  /** Whether a document is still shown by the row of its upload. */
+  isUploading(id) {
+    return this.#uploading.has(id);
+  }
+
+  /** Queue files for upload to `destination`, `{notebook_id?, note_id?}`. */
+  add(files, { destination = {}, list = this.list } = {}) {
+    for (const file of files) {
+      const stop = new AbortController();
+      const row = new UploadRow(file, { onDismiss: () => this.#dismiss(upload) });
+      const upload = { file, destination, row, stop };
+      this.#queue.push(upload);
+      list.append(row.node);
+    }
+    this.#startNext();
+    this.onChange();
+  }
+
+  /** Move the rows of `list` to the default list. */
+  takeOver(list) {
+    this.list.append(...list.children);
+    this.onChange();
+  }
+
+  #dismiss(upload) {
+    upload.stop.abort();
+    upload.row.node.remove();
+    this.#queue = this.#queue.filter((waiting) => waiting !== upload);
+    this.onChange();
+  }
+
+  #startNext() {
+    while (this.#running < MAX_RUNNING && this.#queue.length) {
+      this.#running += 1;
+      this.#send(this.#queue.shift()).finally(() => {
+        this.#running -= 1;
+        this.#startNext();
+        this.onChange();
+      });
+    }
+  }
+
+  async #send({ file, destination, row, stop }) {
+    let documentId = null;
+    const onStep = ({ state, share, document }) => {
+      if (document) this.#uploading.add((documentId = document.id));
+      row.show(state, { share });
+    };
+    try {
+      const { document, duplicate } = await sendFile(this.documents.api, file, { destination, onStep, signal: stop.signal });
+      this.#uploading.delete(documentId);
+      if (duplicate) this.#showDuplicate(row, document, destination);
+      else row.node.remove();
+      this.documents.changed(document);
+      this.documents.moved(document.notebook_id);
+    } catch (error) {
+      this.#uploading.delete(documentId);
+      if (error.name === "AbortError") await this.#deleteStopped(documentId);
+      else row.show("failed", { words: errorText(error) });
+    }
+  }
+
+  /** Delete the document that a stopped upload had announced. */
+  async #deleteStopped(id) {
+    if (id) await this.documents.api.delete(`/documents/${id}`).catch(() => {});
+  }
+
+  /** The library already has this file; offer to move it if it is stored elsewhere. */
+  #showDuplicate(row, document, destination) {
+    const elsewhere = Object.entries(destination).some(([key, id]) => id && document[key] !== id);
+    const move = async () => {
+      if (await this.documents.move(document, destination)) row.node.remove();
+      this.onChange();
+    };
+    row.show("duplicate", {
+      words: t("upload.duplicate", { name: titleOf(document) }),
+      action: elsewhere ? { words: t(destination.note_id ? "upload.attachHere" : "upload.moveHere"), click: move } : null,
+    });
+  }
+
+  /** The worker found the duplicate after the upload, when it read the bytes. */
+  #showLateDuplicate(document, existing) {
+    const row = new UploadRow({ name: document.file_name, size: document.size_bytes }, { onDismiss: () => (row.node.remove(), this.onChange()) });
+    this.list.append(row.node);
+    const { notebook_id, note_id } = document;
+    this.#showDuplicate(row, existing, { notebook_id, note_id });
+    this.onChange();
+  }
+}

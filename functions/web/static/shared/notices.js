@@ -1,0 +1,40 @@
+// Messages to the user: toasts on the screen, and a live region for screen readers.
+
+import { byId, el } from "./dom.js";
+import { t, textOrNull } from "../language/i18n.js";
+
+const SHOWN_FOR = 6000;
+
+/** A message at the edge of the screen that disappears by itself; screen readers announce it too. */
+export function toast(text, { kind = "plain", testid = "toast" } = {}) {
+  const node = el("p", { class: `toast ${kind}`, "data-testid": testid }, text);
+  byId("toasts").append(node);
+  raiseAboveDialog(byId("toasts"));
+  const remove = () => node.remove();
+  node.addEventListener("click", remove);
+  setTimeout(remove, SHOWN_FOR);
+}
+
+/** Show the toasts above an open dialog. */
+function raiseAboveDialog(toasts) {
+  if (!toasts.showPopover) return;
+  toasts.popover = "manual";
+  if (toasts.matches(":popover-open")) toasts.hidePopover();
+  toasts.showPopover();
+}
+
+/** Let screen readers announce a line of the conversation. */
+export function announce(text) {
+  const region = byId("spoken");
+  while (region.childElementCount > 40) region.firstElementChild.remove();
+  region.append(el("p", {}, text));
+}
+
+export const clearAnnouncements = () => byId("spoken").replaceChildren();
+
+/** The message for an error: ours for a lost connection or a translated code, else the server's. */
+export function errorText(error) {
+  if (error.code === "network") return t("error.network");
+  const ours = error.code ? textOrNull(`error.${error.code}`) : null;
+  return ours ?? (error.detail || error.message || t("error.unknown"));
+}

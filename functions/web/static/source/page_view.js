@@ -1,0 +1,175 @@
+// One page of a document: the rendered image with the passage highlighted, or the text with the passage marked.
+
+import { el, setAttribute, setText } from "../shared/dom.js";
+import { formatPercent, t } from "../language/i18n.js";
+import { icon } from "../shared/icons.js";
+import { errorText } from "../shared/notices.js";
+import { findHighlight } from "./highlight.js";
+import { cutAt } from "./offsets.js";
+
+const ZOOMS = [1, 1.25, 1.5, 2, 3];
+const SHARE_ABOVE_MARK = 0.28;
+
+export class PageView {
+  #number;
+  #count = null;
+  #zoom = 0;
+  #loads = 0;
+  #url = null;
+  #stop = null;
+
+  constructor({ api, citation }) {
+    Object.assign(this, { api, citation, paged: citation.file_type === "pdf", address: addressOf(citation) });
+    this.#number = citation.page_start;
+    this.mode = this.paged ? "image" : "text";
+    this.scroller = el("div", { class: "page-scroll", tabindex: "0", role: "group" });
+    this.pageLabel = el("span", { class: "page-number", "data-testid": "page-number", "aria-live": "polite" });
+    this.zoomLabel = el("span", { class: "zoom-level", "data-testid": "zoom-level" });
+    const button = (name, testid, label, click) => el("button", {
+      type: "button", class: "button quiet icon-only small", "data-testid": testid, "aria-label": label, title: label, on: { click },
+    }, icon(name));
+    this.previous = button("left", "page-previous", t(this.paged ? "page.previous" : "part.previous"), () => this.#turnPage(-1));
+    this.next = button("right", "page-next", t(this.paged ? "page.next" : "part.next"), () => this.#turnPage(1));
+    this.zoomOut = button("zoomOut", "zoom-out", t("zoom.out"), () => this.#zoomBy(-1));
+    this.zoomIn = button("zoomIn", "zoom-in", t("zoom.in"), () => this.#zoomBy(1));
+    const choice = (mode, testid, words) => el("button", { type: "button", class: "segment", "data-testid": testid, on: { click: () => this.#setMode(mode) } }, words);
+    this.asImage = choice("image", "show-image", t("view.page"));
+    this.asText = choice("text", "show-text", t("view.text"));
+    this.zooms = el("div", { class: "zooms" }, this.zoomOut, this.zoomLabel, this.zoomIn);
+    this.node = el("div", { class: "page-view" },
+      el("div", { class: "page-bar", role: "toolbar", "aria-label": t("page.bar") },
+        el("div", { class: "page-steps" }, this.previous, this.pageLabel, this.next),
+        this.paged ? el("div", { class: "segments" }, this.asImage, this.asText) : null,
+        this.zooms),
+      this.scroller);
+  }
+
+  setCount(count) {
+    this.#count = count;
+    this.#drawBar();
+  }
+
+  /** Show the current page; resolves once it is shown or an error message is. */
+  async show() {
+    const load = ++this.#loads;
+    this.#stop?.abort();
+    this.#stop = new AbortController();
+    this.#drawBar();
+    this.scroller.setAttribute("aria-busy", "true");
+    this.scroller.replaceChildren(el("div", { class: `sheet waiting ${this.mode}` }));
+    try {
+      if (this.mode === "image") await this.#showImage(load);
+      else await this.#showText(load);
+    } catch (error) {
+      if (load === this.#loads && error.name !== "AbortError") this.#showError(error);
+    }
+    if (load === this.#loads) this.scroller.removeAttribute("aria-busy");
+  }
+
+  close() {
+    this.#loads += 1;
+    this.#stop?.abort();
+    if (this.#url) URL.revokeObjectURL(this.#url);
+  }
+
+  get #cited() {
+    const { page_start: from, start_offset: start, end_offset: end, place } = this.citation;
+    return this.#number === from && end > start && place !== "lost" ? { start, end } : null;
+  }
+
+  /** Whether this is the cited page and the quoted words are no longer on it. */
+  get #isLost() {
+    return this.citation.place === "lost" && this.#number === this.citation.page_start;
+  }
+
+  async #showImage(load) {
+    const scale = ZOOMS[this.#zoom] > 1.5 ? 3 : 2;
+    const path = `${this.address}/pages/${this.#number}.png`;
+    const response = await this.api.call("GET", path, { query: { ...this.#cited, scale }, signal: this.#stop.signal, accept: "image/png" });
+    const url = URL.createObjectURL(await response.blob());
+    if (load !== this.#loads) return URL.revokeObjectURL(url);
+    if (this.#url) URL.revokeObjectURL(this.#url);
+    this.#url = url;
+    const words = t(this.#cited ? "page.altCited" : "page.alt", { page: this.#number, file: this.citation.file_name });
+    const image = el("img", { class: "sheet", alt: words, "data-testid": "page-image", draggable: "false", src: url });
+    await image.decode();
+    if (load !== this.#loads) return;
+    this.scroller.replaceChildren(...(this.#isLost ? [changedHint()] : []), image);
+    this.#applyZoom();
+    const top = this.#cited ? findHighlight(image) : null;
+    this.scroller.scrollTop = top === null ? 0 : Math.max(0, top * image.offsetHeight + image.offsetTop - this.scroller.clientHeight * SHARE_ABOVE_MARK);
+  }
+
+  async #showText(load) {
+    const { pages, page_count: count } = await this.api.get(`${this.address}/text`, { page: this.#number }, { signal: this.#stop.signal });
+    if (load !== this.#loads) return;
+    if (count) this.setCount(count);
+    const { text, ocr_confidence: confidence } = pages.find(({ page }) => page === this.#number) ?? pages[0] ?? { text: "" };
+    const [before, passage, after] = this.#cited ? cutAtPassage(text, this.#cited, this.citation.quote) : [text, "", ""];
+    const mark = passage ? el("mark", { "data-testid": "page-mark" }, passage) : null;
+    this.scroller.replaceChildren(
+      ...(this.#isLost || (this.#cited && !mark) ? [changedHint()] : []),
+      ...(typeof confidence === "number" ? [el("p", { class: "hint" }, t("page.recognized", { percent: formatPercent(confidence / 100) }))] : []),
+      el("div", { class: "sheet text", "data-testid": "page-text" }, before, mark, after));
+    this.scroller.scrollTop = mark ? Math.max(0, mark.offsetTop - this.scroller.clientHeight * SHARE_ABOVE_MARK) : 0;
+  }
+
+  #showError(error) {
+    this.scroller.replaceChildren(el("p", { class: "fault", role: "alert", "data-testid": "page-error" }, errorText(error)));
+  }
+
+  #turnPage(step) {
+    this.#number += step;
+    this.show();
+  }
+
+  #setMode(mode) {
+    if (this.mode === mode) return;
+    this.mode = mode;
+    this.show();
+  }
+
+  /** Keeps the centre of the visible area in place. */
+  #zoomBy(step) {
+    const scroller = this.scroller;
+    const middle = (scroller.scrollTop + scroller.clientHeight / 2) / scroller.scrollHeight;
+    const across = (scroller.scrollLeft + scroller.clientWidth / 2) / scroller.scrollWidth;
+    this.#zoom = Math.min(ZOOMS.length - 1, Math.max(0, this.#zoom + step));
+    this.#drawBar();
+    this.#applyZoom();
+    scroller.scrollTop = middle * scroller.scrollHeight - scroller.clientHeight / 2;
+    scroller.scrollLeft = across * scroller.scrollWidth - scroller.clientWidth / 2;
+  }
+
+  #applyZoom() {
+    const sheet = this.scroller.querySelector("img.sheet");
+    if (sheet) sheet.style.width = `${ZOOMS[this.#zoom] * 100}%`;
+  }
+
+  #drawBar() {
+    const kind = this.paged ? "page" : "part";
+    setText(this.pageLabel, this.#count ? t(`location.${kind}Of`, { page: this.#number, count: this.#count }) : t(`location.${kind}`, { page: this.#number }));
+    this.previous.disabled = this.#number <= 1;
+    this.next.disabled = this.#count !== null && this.#number >= this.#count;
+    this.zooms.hidden = this.mode !== "image";
+    setText(this.zoomLabel, formatPercent(ZOOMS[this.#zoom]));
+    this.zoomOut.disabled = this.#zoom === 0;
+    this.zoomIn.disabled = this.#zoom === ZOOMS.length - 1;
+    setAttribute(this.asImage, "aria-pressed", this.mode === "image");
+    setAttribute(this.asText, "aria-pressed", this.mode === "text");
+    setAttribute(this.scroller, "aria-label", this.pageLabel.textContent);
+  }
+}
+
+const changedHint = () => el("p", { class: "hint", role: "status", "data-testid": "page-changed" }, t("page.changed"));
+
+/** The API path of the citation's document or note. */
+export const addressOf = ({ source, document_id: id }) => `/${source === "note" ? "notes" : "documents"}/${id}`;
+
+/** Split the text around the passage; if the text has changed, around the first match of the quote, if any. */
+function cutAtPassage(text, { start, end }, quote) {
+  const cut = cutAt(text, start, end);
+  if (!quote || cut[1] === quote) return cut;
+  const at = text.indexOf(quote);
+  return at < 0 ? [text, "", ""] : [text.slice(0, at), quote, text.slice(at + quote.length)];
+}

@@ -1,0 +1,147 @@
+// The panel that shows a citation on its page: at the side, or as a bottom sheet on phones.
+
+import { checkBadge, nameOf, locationOf, scoreText, stateBadge } from "../chat/citations.js";
+import { byId, el, setAttribute } from "../shared/dom.js";
+import { onLanguage, t } from "../language/i18n.js";
+import { icon } from "../shared/icons.js";
+import { PageView, addressOf } from "./page_view.js";
+
+const LONG_QUOTE = 280;
+const narrow = matchMedia("(max-width: 999px)");
+
+export class SourcePanel {
+  #opener = null;
+  #citation = null;
+  #view = null;
+  #opens = 0;
+
+  /** `onOpenNote(id)` opens the editor of a cited note, `onOpenDocument(id)` the details of a document. */
+  constructor({ api, onOpenNote, onOpenDocument, onClose }) {
+    Object.assign(this, { api, onOpenNote, onOpenDocument, onClose });
+    this.dialog = byId("source");
+    this.dialog.addEventListener("close", () => this.#closed());
+    this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.close());
+    document.addEventListener("keydown", (event) => {
+      const modal = document.querySelector("dialog.modal[open]");
+      if (event.key === "Escape" && this.dialog.open && !modal && !event.defaultPrevented) this.close();
+    });
+    narrow.addEventListener("change", () => this.dialog.open && this.#showDialog());
+    onLanguage(() => this.dialog.open && this.open(this.#citation, this.#opener));
+  }
+
+  /** Show a citation, or the target of a link, which has no number and no check. Closing returns the focus to `opener`. */
+  open(citation, opener) {
+    const opening = ++this.#opens;
+    document.querySelectorAll("[data-open]").forEach((node) => node.removeAttribute("data-open"));
+    this.#opener = opener;
+    this.#citation = citation;
+    opener?.setAttribute("data-open", "");
+    this.#view?.close();
+    this.#view = citation.state === "deleted" ? null : new PageView({ api: this.api, citation });
+    this.dialog.replaceChildren(...[
+      this.#head(citation), this.#quote(citation), this.#newerVersionHint(citation), this.#view ? this.#view.node : deletedNote(citation),
+    ].filter(Boolean));
+    if (!this.dialog.open) this.#showDialog();
+    byId("source-file").focus({ preventScroll: true });
+    if (this.#view) this.#load(opening);
+  }
+
+  close() {
+    if (this.dialog.open) this.dialog.close();
+  }
+
+  /** Beside the conversation on wide screens, over it on narrow ones. */
+  #showDialog() {
+    if (this.dialog.open) this.dialog.close();
+    byId("shell").toggleAttribute("data-source", true);
+    if (narrow.matches) this.dialog.showModal();
+    else this.dialog.show();
+  }
+
+  async #load(opening) {
+    const view = this.#view;
+    const loading = this.api.get(addressOf(this.#citation));
+    view.show();
+    try {
+      const { page_count: count } = await loading;
+      if (opening === this.#opens && count) view.setCount(count);
+    } catch (error) {
+      if (opening === this.#opens && error.status === 404) this.#showDeleted(view);
+    }
+  }
+
+  /** The document or the note was deleted, so only the quote remains. */
+  #showDeleted(view) {
+    view.close();
+    view.node.replaceWith(deletedNote(this.#citation));
+    this.dialog.querySelector("[data-testid=source-open-note]")?.remove();
+  }
+
+  #head(citation) {
+    const score = scoreText(citation);
+    const close = el("button", {
+      type: "button", class: "button quiet icon-only", "data-testid": "source-close", "aria-label": t("source.close"), title: t("source.close"), on: { click: () => this.close() },
+    }, icon("close"));
+    const where = [locationOf(citation), citation.section_title].filter(Boolean).join(" · ");
+    return el("header", { class: "source-head" },
+      citation.number ? el("span", { class: "source-number", "aria-hidden": "true" }, String(citation.number)) : null,
+      el("div", { class: "source-titles" },
+        el("h2", { id: "source-file", class: "source-file", "data-testid": "source-file", tabindex: "-1" }, nameOf(citation) || t("source.unknown")),
+        el("p", { class: "source-place", "data-testid": "source-place" }, where),
+        el("p", { class: "source-facts" }, citation.check ? checkBadge(citation) : null, stateBadge(citation), score ? el("span", { class: "score", "data-testid": "source-score" }, score) : null)),
+      citation.source === "note" && citation.state !== "deleted" ? this.#openNote(citation) : null,
+      close);
+  }
+
+  #openNote({ document_id: id }) {
+    const open = () => this.#openElsewhere(() => this.onOpenNote(id));
+    return el("button", { type: "button", class: "button quiet icon-only", "data-testid": "source-open-note", "aria-label": t("note.open"), title: t("note.open"), on: { click: open } }, icon("edit"));
+  }
+
+  /** A hint that a newer version exists, with a button to open it. */
+  #newerVersionHint({ state, superseded_by: id }) {
+    if (state !== "superseded" || !id) return null;
+    const open = () => this.#openElsewhere(() => this.onOpenDocument(id));
+    return el("p", { class: "note source-note", "data-testid": "source-superseded" }, icon("alert"),
+      el("span", {}, t("source.superseded")),
+      el("button", { type: "button", class: "button small", "data-testid": "source-open-newer", on: { click: open } }, t("source.openNewer")));
+  }
+
+  #openElsewhere(open) {
+    if (narrow.matches) this.close();
+    open();
+  }
+
+  #quote(citation) {
+    if (!citation.quote && !citation.snippet_preview) return null;
+    const quote = el("blockquote", { class: "source-quote", id: "source-quote", "data-testid": "source-quote" }, citation.quote || citation.snippet_preview || "");
+    if ((citation.quote ?? "").length <= LONG_QUOTE) return el("div", { class: "source-quote-area" }, quote);
+    const toggle = el("button", { type: "button", class: "button quiet small", "data-testid": "source-quote-toggle", "aria-controls": "source-quote" });
+    const fold = (folded) => {
+      quote.classList.toggle("folded", folded);
+      setAttribute(toggle, "aria-expanded", !folded);
+      toggle.textContent = t(folded ? "source.more" : "source.less");
+    };
+    toggle.addEventListener("click", () => fold(!quote.classList.contains("folded")));
+    fold(true);
+    return el("div", { class: "source-quote-area" }, quote, toggle);
+  }
+
+  #closed() {
+    // The event is asynchronous: the panel may have been reopened by now.
+    if (this.dialog.open) return;
+    this.#opens += 1;
+    byId("shell").toggleAttribute("data-source", false);
+    this.onClose();
+    this.#view?.close();
+    this.#view = null;
+    this.#opener?.removeAttribute("data-open");
+    if (this.#opener?.isConnected) this.#opener.focus({ preventScroll: true });
+    else byId("question").focus({ preventScroll: true });
+  }
+}
+
+function deletedNote({ source, number }) {
+  const words = !number ? "source.linkGone" : source === "note" ? "source.noteGone" : "source.gone";
+  return el("p", { class: "note gone", "data-testid": "source-gone" }, icon("alert"), t(words));
+}

@@ -1,0 +1,51 @@
+"""How the memory of a worker and its child programs is counted."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import psutil
+import pytest
+
+from tests.corpus.installation import measure_memory, read_memory
+
+OWN_MEMORY = "held = b'x' * 100_000_000"
+FORKED_COPY = f"import os; {OWN_MEMORY}; os.fork(); print(flush=True); input()"
+PROGRAM = f"""
+import subprocess, sys
+subprocess.Popen([sys.executable, "-c", {f"{OWN_MEMORY}; print(flush=True); input()"!r}])
+input()
+"""
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[[str], psutil.Process]]:
+    """Starts Python code and waits for its first line; its children end with it."""
+    with ExitStack() as stack:
+
+        def start(text: str) -> psutil.Process:
+            command = [sys.executable, "-c", text]
+            process = stack.enter_context(
+                subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            )
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"\n"
+            return psutil.Process(process.pid)
+
+        yield start
+
+
+def test_a_child_that_has_not_started_its_program_is_not_counted_twice(
+    start: Callable[[str], psutil.Process],
+) -> None:
+    process = start(FORKED_COPY)
+    assert process.children() != []
+    assert measure_memory(process) < 1.2 * read_memory(process.pid, "VmRSS")
+
+
+def test_the_child_programs_of_a_process_are_counted(start: Callable[[str], psutil.Process]) -> None:
+    process = start(PROGRAM)
+    assert measure_memory(process) - read_memory(process.pid, "VmRSS") > 100_000_000

@@ -1,0 +1,254 @@
+"""What a deployment would contain: the artifacts, and the template that osls writes offline from serverless.yml."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.utils import canonicalize_name
+
+from functions.local.packaging import artifacts, ocr_layer
+from functions.runtime.config import Config
+from tests.bench.bench_coldstart import MOST_MB
+from tests.support import service
+from tests.support.requirements import REPOSITORY, need_osls, need_tesseract
+
+HANDLERS = service.python_handlers()
+HTTP = sorted(name for name in HANDLERS if service.routes(name) and name not in ("retention", "storageEvent"))
+UNCHECKED_HASH = b"\x01\0\0\0"
+LAPTOP_ONLY = {"IBID_HOME", "PORT"}
+
+Resource = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("package")
+    command = [need_osls(), "package", "--package", str(folder)]
+    built = str(artifacts.build(artifacts.HOST))
+    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "IBID_ARTIFACTS": built}
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def template(package: Path) -> dict[str, Resource]:
+    return json.loads((package / "cloudformation-template-update-stack.json").read_text(encoding="utf-8"))["Resources"]
+
+
+def of_type(template: dict[str, Resource], kind: str) -> dict[str, Resource]:
+    """The properties of every resource of a type, by logical id."""
+    return {name: r["Properties"] for name, r in template.items() if r["Type"] == f"AWS::{kind}"}
+
+
+def statements(template: dict[str, Resource]) -> Iterator[Resource]:
+    for role in of_type(template, "IAM::Role").values():
+        for policy in role["Policies"]:
+            yield from policy["PolicyDocument"]["Statement"]
+
+
+def as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def as_pattern(path: str) -> str:
+    """A gateway's path as a regular expression: `{proxy+}` takes the rest, `{id}` one segment."""
+    return re.sub(r"\\{[^}]+?\\}", "[^/]+", re.escape(path).replace(re.escape("{proxy+}"), ".+"))
+
+
+def operations(name: str) -> set[tuple[str, str]]:
+    """The (method, path) pairs that the application of an HTTP function serves."""
+    paths = importlib.import_module(HANDLERS[name]).handler.app.openapi()["paths"]
+    return {(method.upper(), path) for path, methods in paths.items() for method in methods}
+
+
+def is_sent_to(name: str, method: str, path: str) -> bool:
+    """Whether the gateway sends such a request to the function."""
+    return any(verb in ("ANY", method) and re.fullmatch(as_pattern(at), path) for verb, at in service.routes(name))
+
+
+@pytest.mark.parametrize("module", sorted(HANDLERS.values()))
+def test_every_handler_can_be_called(module: str) -> None:
+    assert callable(importlib.import_module(module).handler)
+
+
+def test_every_served_route_is_reachable_through_the_gateway() -> None:
+    """FIX-4"""
+    served = {operation for name in HTTP for operation in operations(name)}
+    assert served
+    assert served == {operation for name in HTTP for operation in operations(name) if is_sent_to(name, *operation)}
+
+
+def test_the_functions_get_every_variable_they_read() -> None:
+    """FIX-7"""
+    given = set(service.read()["provider"]["environment"])
+    given |= {name for function in service.functions().values() for name in function.get("environment", {})}
+    read = {name.upper() for name in Config.model_fields}
+    assert {name for name in given if not name.startswith("AWS_")} == read - LAPTOP_ONLY
+
+
+def test_every_function_is_deployed_with_an_artifact_that_is_built() -> None:
+    chosen = {function["package"]["artifact"] for function in service.functions().values()}
+    assert chosen == {f"${{self:custom.artifacts}}/{name}.zip" for name in artifacts.SETS}
+
+
+@pytest.fixture(scope="module", params=sorted(artifacts.SETS))
+def artifact(request: pytest.FixtureRequest) -> Iterator[zipfile.ZipFile]:
+    with zipfile.ZipFile(artifacts.build(artifacts.HOST) / f"{request.param}.zip") as opened:
+        yield opened
+
+
+def test_an_artifact_has_the_functions_and_no_development_code(artifact: zipfile.ZipFile) -> None:
+    ours = {name for name in artifact.namelist() if name.startswith("functions/") and "__pycache__" not in name}
+    present = {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "functions").rglob("*") if path.is_file()}
+    left_out = re.compile(r"functions/local/|.*__pycache__|.*\.md$")
+    assert ours == {name for name in present if not left_out.match(name)}
+    script = artifact.getinfo(service.functions()["chatStream"]["handler"])
+    assert script.external_attr >> 16 == 0o100755
+
+
+def test_an_artifact_has_the_bytecode_of_every_module(artifact: zipfile.ZipFile) -> None:
+    names = set(artifact.namelist())
+    sources = {name for name in names if name.endswith(".py")}
+    compiled = {importlib.util.cache_from_source(name) for name in sources}
+    assert {name.partition("/")[0] for name in sources} == {"functions"}
+    assert compiled == {name for name in names if "__pycache__" in name}
+    some = importlib.util.cache_from_source("functions/core/errors.py")
+    assert artifact.read(some)[4:8] == UNCHECKED_HASH
+
+
+def test_an_artifact_has_pinned_packages_only(artifact: zipfile.ZipFile) -> None:
+    folders = {re.match(r"(.+)-(.+)\.dist-info/", name) for name in artifact.namelist()} - {None}
+    held = {canonicalize_name(found[1]): found[2] for found in folders if found}
+    assert {"psycopg", "psycopg-binary", "pydantic-settings"} <= held.keys()
+    assert held.items() <= artifacts.read_pins().items()
+
+
+def test_an_artifact_is_small_enough_to_start_quickly(artifact: zipfile.ZipFile) -> None:
+    """FIX-4: Lambda unpacks it before the first request."""
+    limit = MOST_MB[Path(str(artifact.filename)).stem]
+    assert sum(entry.file_size for entry in artifact.infolist()) <= limit * 1_000_000
+
+
+def test_a_missing_package_is_named(tmp_path: Path) -> None:
+    with pytest.raises(artifacts.ArtifactError, match="fastapi is not among the packages"):
+        artifacts.select_packages(["fastapi"], tmp_path, {})
+
+
+def test_an_artifact_is_built_again_when_its_bytecode_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = artifacts.HOST.stamp
+    monkeypatch.setattr(artifacts, "find_python", lambda version: None)
+    assert artifacts.HOST.stamp != compiled
+
+
+def test_markers_of_a_requirement_are_evaluated_for_the_target_machine(tmp_path: Path) -> None:
+    for name, needs in {
+        "a": ['b; sys_platform == "win32"', 'c[x]; platform_machine == "aarch64"'],
+        "b": [],
+        "d": [],
+    }.items():
+        make_package(tmp_path, name, needs)
+    make_package(tmp_path, "c", ['d; extra == "x"', 'b; extra == "y"'])
+    chosen = artifacts.select_packages(["a"], tmp_path, artifacts.LAMBDA.markers)
+    assert [package.name for package in chosen] == ["a", "c", "d"]
+
+
+def make_package(folder: Path, name: str, needs: list[str]) -> None:
+    metadata = folder / f"{name}-1.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    requires = "".join(f"Requires-Dist: {line}\n" for line in needs)
+    metadata.write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n{requires}", encoding="utf-8")
+
+
+def test_the_ocr_layer_names_a_missing_language() -> None:
+    need_tesseract()
+    with pytest.raises(artifacts.ArtifactError, match=r"without xyz$"):
+        ocr_layer.find_languages("eng+xyz")
+
+
+def test_the_ocr_layer_has_the_version_that_tests_use() -> None:
+    assert f"{ocr_layer.TESSEROCR};" in (REPOSITORY / "tests" / "requirements.txt").read_text(encoding="utf-8")
+
+
+def test_every_function_of_the_template_has_an_existing_handler(template: dict[str, Resource]) -> None:
+    deployed = {function["Handler"] for function in of_type(template, "Lambda::Function").values()}
+    assert deployed == {function["handler"] for function in service.functions().values()}
+
+
+def test_a_message_stays_hidden_for_six_times_as_long_as_its_function_may_run(template: dict[str, Resource]) -> None:
+    """ING-10"""
+    queue, dead = (of_type(template, "SQS::Queue")[name] for name in ("IngestQueue", "IngestDeadLetters"))
+    (source,) = of_type(template, "Lambda::EventSourceMapping").values()
+    timeout = of_type(template, "Lambda::Function")["IngestLambdaFunction"]["Timeout"]
+    assert queue["VisibilityTimeout"] >= 6 * timeout
+    assert queue["RedrivePolicy"]["deadLetterTargetArn"] == {"Fn::GetAtt": ["IngestDeadLetters", "Arn"]}
+    assert dead["MessageRetentionPeriod"] == 14 * 24 * 3600
+    assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+
+
+def test_no_permission_has_a_bare_wildcard(template: dict[str, Resource]) -> None:
+    named = [(as_list(s["Action"]), resource) for s in statements(template) for resource in as_list(s["Resource"])]
+    assert named
+    assert not [grant for grant in named if "*" in grant[0] or any(action.endswith(":*") for action in grant[0])]
+    # the one wildcard allowed stands for the streams of our own log groups
+    wild = [resource for _, resource in named if "*" in json.dumps(resource)]
+    assert all(":log-group:/aws/lambda/ibid-dev" in json.dumps(resource) for resource in wild)
+
+
+def test_the_cors_methods_of_the_streaming_url_are_those_it_serves() -> None:
+    """CHAT-10"""
+    methods = service.functions()["chatStream"]["url"]["cors"]["allowedMethods"]
+    assert {method for method, path in operations("chat") if path.startswith(("/api/", "/v1/"))} == set(methods)
+
+
+def test_the_streaming_url_has_both_permissions(template: dict[str, Resource]) -> None:
+    """CHAT-2: without both, a Function URL answers every call with 403."""
+    (url,) = of_type(template, "Lambda::Url").values()
+    permissions = of_type(template, "Lambda::Permission").values()
+    actions = {p["Action"] for p in permissions if "ChatStream" in json.dumps(p["FunctionName"])}
+    assert (url["InvokeMode"], url["AuthType"]) == ("RESPONSE_STREAM", "NONE")
+    assert actions == {"lambda:InvokeFunctionUrl", "lambda:InvokeFunction"}
+
+
+def test_the_schedules_are_every_minute_and_nightly(template: dict[str, Resource]) -> None:
+    """OPS-1, OPS-2, RET-3"""
+    rules = of_type(template, "Events::Rule")
+    assert {name: rule["ScheduleExpression"] for name, rule in rules.items()} == {
+        "SweeperEventsRuleSchedule1": "rate(1 minute)",
+        "RetentionEventsRuleSchedule1": "cron(0 4 * * ? *)",
+        "VectorIndexesEventsRuleSchedule1": "cron(30 4 * * ? *)",
+    }
+
+
+def test_no_http_function_has_a_longer_timeout_than_the_gateway(template: dict[str, Resource]) -> None:
+    timeouts = {name: function.get("timeout", 15) for name, function in service.functions().items()}
+    assert {name: timeouts[name] for name in HANDLERS if service.routes(name) and timeouts[name] >= 30} == {}
+
+
+def test_reserved_concurrency_stays_below_the_poolers_limit() -> None:
+    """SEC-4: the smallest Supabase project allows 200 clients."""
+    reserved = sum(function.get("reservedConcurrency", 0) for function in service.functions().values())
+    (queue,) = [event["sqs"] for event in service.functions()["ingest"]["events"]]
+    assert reserved + queue["maximumConcurrency"] < 200
+
+
+def test_cfn_lint_finds_nothing(package: Path) -> None:
+    # W3005: the framework's own redundant DependsOn
+    found = subprocess.run(
+        [Path(sys.executable).parent / "cfn-lint", "-i", "W3005", "--", "cloudformation-template-update-stack.json"],
+        cwd=package,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (found.returncode, found.stdout) == (0, "")

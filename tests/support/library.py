@@ -1,0 +1,172 @@
+"""Factories for a library: documents indexed through the real job store, with given vectors."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from uuid import uuid4
+
+import numpy as np
+import psycopg
+
+from functions.adapters.postgres import documents, settings
+from functions.adapters.postgres.connection import Database
+from functions.adapters.postgres.jobs import JobStore
+from functions.core import models
+from functions.core.ingestion import jobs
+from functions.core.retrieval import retriever
+from functions.core.settings import Settings
+
+ADA = models.User("00000000-0000-4000-8000-00000000000a", False, {})
+BOB = models.User("00000000-0000-4000-8000-00000000000b", False, {})
+DIMENSIONS = 4
+
+
+def add_server(database: Database, name: str = "test", dimensions: int = DIMENSIONS) -> models.EmbeddingServer:
+    """An embedding server; the first one is the default."""
+    server = models.EmbeddingServer(
+        id="", name=name, kind="local", model=name, dimensions=dimensions, max_input_tokens=256, languages=("en",)
+    )
+    default = settings.ensure_default_server(database, server)
+    if default.name == name:
+        return default
+    with database.as_worker() as connection:
+        connection.execute(
+            "insert into rag.embedding_servers (name, kind, model, dimensions, max_input_tokens)"
+            " values (%s, %s, %s, %s, %s)",
+            (name, "local", name, dimensions, 256),
+        )
+        return next(s for s in settings.list_servers(connection) if s.name == name)
+
+
+def add_notebook(database: Database, user: models.User = ADA, title: str = "Notebook") -> str:
+    with database.as_user(user) as connection:
+        row = connection.execute(
+            "insert into rag.notebooks (owner_id, title) values (%s, %s) returning id", (user.id, title)
+        ).fetchone()
+    assert row is not None
+    return str(row["id"])
+
+
+def add_note(database: Database, user: models.User = ADA, title: str = "Note") -> str:
+    with database.as_user(user) as connection:
+        row = connection.execute(
+            "insert into rag.notes (owner_id, title) values (%s, %s) returning id", (user.id, title)
+        ).fetchone()
+    assert row is not None
+    return str(row["id"])
+
+
+def add_document(
+    database: Database,
+    user: models.User = ADA,
+    file_name: str | None = None,
+    notebook_id: str | None = None,
+    note_id: str | None = None,
+) -> str:
+    """A document that waits for its upload; without a name it gets a unique one, so that it is no new version."""
+    document_id = str(uuid4())
+    values = {
+        "id": document_id,
+        "owner_id": user.id,
+        "notebook_id": notebook_id,
+        "note_id": note_id,
+        "file_name": file_name or f"{document_id}.pdf",
+        "file_type": "pdf",
+        "mime_type": "application/pdf",
+        "size_bytes": 10,
+        "sha256": None,
+        "object_path": object_path(user, document_id),
+    }
+    with database.as_user(user) as connection:
+        documents.insert(connection, values)
+    return document_id
+
+
+def object_path(user: models.User, document_id: str) -> str:
+    return f"{user.id}/{document_id}/original.pdf"
+
+
+def store_object(dsn: str, user: models.User, document_id: str, version: str = "1", size: int = 10) -> None:
+    """Writes the row of an object as Supabase Storage does, as service_role, so that the trigger fires."""
+    with psycopg.connect(dsn) as connection:
+        connection.execute("set local role service_role")
+        connection.execute(
+            "insert into storage.objects (bucket_id, name, version, metadata) values ('documents', %s, %s, %s)"
+            " on conflict (bucket_id, name) do update set version = excluded.version, metadata = excluded.metadata",
+            (object_path(user, document_id), version, json.dumps({"size": size})),
+        )
+
+
+def make_batch(
+    texts: Sequence[str],
+    server: models.EmbeddingServer,
+    vectors: Sequence[Sequence[float]] | None = None,
+    lang: models.Lang = "en",
+) -> jobs.Batch:
+    """One page per text, one chunk per page; without `vectors` each chunk gets a different unit vector."""
+    pages = [models.Page(n, text) for n, text in enumerate(texts, 1)]
+    chunks = [
+        models.Chunk(n, n + 1, n + 1, 0, len(text), text, text, None, lang, len(text.split()))
+        for n, text in enumerate(texts)
+    ]
+    rows = np.asarray(
+        vectors if vectors is not None else np.eye(server.dimensions)[np.arange(len(texts)) % server.dimensions]
+    )
+    checkpoint = jobs.Checkpoint(len(texts), len(texts))
+    return jobs.Batch(pages, chunks, list(rows.astype(np.float32)), server.id, checkpoint, len(texts))
+
+
+def index_document(
+    database: Database,
+    dsn: str,
+    texts: Sequence[str],
+    *,
+    server: models.EmbeddingServer,
+    user: models.User = ADA,
+    vectors: Sequence[Sequence[float]] | None = None,
+    lang: models.Lang = "en",
+    file_name: str | None = None,
+    notebook_id: str | None = None,
+    note_id: str | None = None,
+) -> str:
+    """Indexes a document through upload, job, batch and flip; returns its id."""
+    document_id = add_document(database, user, file_name, notebook_id, note_id)
+    store_object(dsn, user, document_id)
+    finish_next_job(database, make_batch(texts, server, vectors, lang))
+    return document_id
+
+
+class HurriedStore(JobStore):
+    """A job store for runs that are short of time: the time is up as soon as one batch is saved."""
+
+    remaining_seconds = 100.0
+
+    def claim_ingest_job(self, job_id: int | None, lease_seconds: int) -> jobs.Job | None:
+        self.remaining_seconds = 100.0
+        return super().claim_ingest_job(job_id, lease_seconds)
+
+    def save_batch(self, job: jobs.Job, batch: jobs.Batch, lease_seconds: int) -> None:
+        super().save_batch(job, batch, lease_seconds)
+        self.remaining_seconds = 0.0
+
+
+def finish_next_job(database: Database, batch: jobs.Batch) -> None:
+    """Runs the next due job with one batch."""
+    store = JobStore(database)
+    job = store.claim_ingest_job(None, 60)
+    assert job is not None
+    store.save_batch(job, batch, 60)
+    store.finish_ingest_job(job, {"page_count": batch.page_count, "lang": "en", "ingestion_log": {}})
+
+
+def make_query(
+    text: str = "",
+    vectors: Sequence[retriever.QueryVector] = (),
+    *,
+    lang: str = "en",
+    scope: models.Scope | None = None,
+    settings: Settings | None = None,
+) -> retriever.Query:
+    settings = settings or Settings()
+    return retriever.Query(text, lang, tuple(vectors), scope or models.Scope("library"), settings, settings.blend_alpha)

@@ -1,0 +1,105 @@
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from functions.core.answering import extractive
+from functions.core.text import words
+from tests.support import requirements
+from tests.support.fakes.search_hits import make_hit
+
+LYON = make_hit(
+    "The company was founded in 1998. It employs 420 people in Lyon. Its canteen is good. Nobody minds the rain."
+)
+BOARD = make_hit("The board meets on Mondays. People of the board come from Lyon.", document="other")
+
+
+def test_extracts_are_verbatim_and_include_the_answering_sentence() -> None:
+    """CHAT-6"""
+    extracts = extractive.extract_answer("How many people does the company employ in Lyon?", [LYON, BOARD])
+    assert all(extract.text in extract.hit.text for extract in extracts)
+    assert any("It employs 420 people in Lyon." in extract.text for extract in extracts)
+
+
+def test_at_most_five_sentences_in_the_order_of_the_document() -> None:
+    """CHAT-6"""
+    hit = make_hit(" ".join(f"Sentence {name} speaks of the harbour." for name in "ABCDEFGHIJ"))
+    [extract] = extractive.extract_answer("harbour", [hit])
+    assert extract.text.count("harbour") == extractive.MAX_SENTENCES
+    assert [extract.start, extract.end] == sorted([extract.start, extract.end])
+
+
+def test_a_sentence_in_two_overlapping_passages_is_extracted_once() -> None:
+    """CHAT-6"""
+    text = "The harbour was rebuilt by the city in 1921."
+    twins = [make_hit(text, index=0, offset=20), make_hit(f"Before this here. {text}", index=1, offset=2)]
+    said = " ".join(extract.text for extract in extractive.extract_answer("Who rebuilt the harbour?", twins))
+    assert said.count("rebuilt") == 1
+
+
+def test_a_question_in_another_language_still_gets_the_best_passage() -> None:
+    """LANG-4"""
+    extracts = extractive.extract_answer("Wie viele Leute?", [LYON, BOARD])
+    assert extracts[0].hit is LYON
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "answer"),
+    [
+        ("How much is the rent?", "Rent: 900 EUR", "Rent: 900 EUR"),
+        ("What is the capital of Oman?", "- Peru: Lima\n- Chad: N'Djamena\n- Oman: Muscat", "- Oman: Muscat"),
+        ("What does quince cost?", "| Fruit | Price |\n|---|---|\n| Apple | 3 |\n| Quince | 11 |", "| Quince | 11 |"),
+    ],
+    ids=["line", "list", "table"],
+)
+def test_a_line_with_few_letters_can_be_the_answer(question: str, text: str, answer: str) -> None:
+    """CHAT-6"""
+    other = make_hit("- Chad: N'Djamena has a long name", document="other")
+    assert extractive.extract_answer(question, [make_hit(text), other])[0].text.endswith(answer)
+
+
+def test_a_question_in_the_text_is_answered_by_the_following_sentence() -> None:
+    """CHAT-6"""
+    hit = make_hit("Q: Is smoking allowed in the building? A: No. The garden has a bench.")
+    [extract] = extractive.extract_answer("Is smoking allowed in the building?", [hit])
+    assert extract.text.startswith("Q: Is smoking allowed in the building? A: No.")
+
+
+def test_a_sentence_that_shares_one_common_word_is_left_out() -> None:
+    """CHAT-6"""
+    lease = make_hit("The lease of the flat ends on 31 March. The key lies under the mat.")
+    report = make_hit("The society had 412 members at the end of 2019.", document="report")
+    extracts = extractive.extract_answer("When does the lease end?", [lease, report])
+    assert [extract.text for extract in extracts] == ["The lease of the flat ends on 31 March."]
+
+
+def test_without_passages_there_are_no_sentences() -> None:
+    assert extractive.extract_answer("Anything?", []) == []
+
+
+@pytest.mark.parametrize(("name", "goal"), [("xquad_en", 0.93), ("piaf", 0.72)])
+def test_the_answer_is_among_the_sentences_for_most_real_questions(name: str, goal: float) -> None:
+    """CHAT-6"""
+    folder = requirements.need_eval_data(f"passages/{name}")
+    passages = {row["passage_id"]: row for row in _rows(folder / "corpus.jsonl")}
+    questions = _rows(folder / "queries.dev.jsonl")[::10]
+    texts = {key: words.keys(f"{row['title']} {row['text']}") for key, row in passages.items()}
+    spread = Counter(key for held in texts.values() for key in held)
+    found = 0
+    for question in questions:
+        wanted = words.keys(question["question"])
+        ranked = sorted(texts, key=lambda key: -sum(1 / spread[word] ** 0.5 for word in wanted & texts[key]))
+        gold = question["evidence"][0]["passage_id"]
+        near = ranked[:8] if gold in ranked[:8] else [*ranked[:7], gold]
+        hits = [make_hit(passages[key]["text"], document=key) for key in near]
+        said = " ".join(extract.text for extract in extractive.extract_answer(question["question"], hits))
+        found += any(answer.lower() in said.lower() for answer in question.get("answers") or [question["answer"]])
+    assert found / len(questions) >= goal
+
+
+def _rows(path: object) -> list[dict[str, Any]]:
+    with open(str(path), encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]

@@ -1,0 +1,80 @@
+"""The figures of retrieval that have a goal, and those that are only reported."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from functions.local.evaluation.asking import Asked
+from functions.local.evaluation.question_sets import Question
+from functions.local.evaluation.ranking_scores import RankingScores
+from functions.local.evaluation.scores import Evaluation, compare_english, list_figures, score_answers, score_citations
+
+
+def asked(ndcg: float | None, *, lang: str = "en", is_refused: bool = False) -> Asked:
+    scores = None if ndcg is None else RankingScores(ndcg, ndcg, ndcg, ndcg, ndcg)
+    gold = frozenset() if ndcg is None else frozenset({"p"})
+    evidence = 0.3 if is_refused else 0.5
+    cited = frozenset() if is_refused else gold
+    question = Question("q", "?", lang, gold)
+    return Asked(question, scores, scores, 1.0, is_empty=False, evidence=evidence, threshold=0.4, cited=cited)
+
+
+def evaluation(name: str, hybrid: float, lexical: float, dense: float, lang: str = "en", *more: Asked) -> Evaluation:
+    arms = {"hybrid": hybrid, "lexical": lexical, "dense": dense}
+    return Evaluation(name, 1, 1, {arm: [asked(ndcg, lang=lang), *more] for arm, ndcg in arms.items()}, [])
+
+
+def missed(found: Evaluation, **references: float) -> list[str]:
+    return [row["figure"] for row in list_figures(found, references) if not row["ok"]]
+
+
+def test_a_search_that_reaches_every_goal_misses_none() -> None:
+    """EVAL-2"""
+    assert missed(evaluation("piaf", 0.82, 0.8, 0.5, "fr"), bm25s=0.8) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "figure"),
+    [
+        (evaluation("piaf", 0.80, 0.8, 0.5, "fr"), "piaf: hybrid ndcg"),
+        (evaluation("pages_en", 0.97, 0.9, 0.9), "pages_en: hybrid hit_5"),
+        (evaluation("mine", 0.78, 0.8, 0.5), "mine: hybrid ndcg to the better arm's"),
+        (evaluation("mine", 0.8, 0.7, 0.5), "mine: lexical ndcg to that of bm25s"),
+    ],
+)
+def test_a_missed_goal_is_named(found: Evaluation, figure: str) -> None:
+    """EVAL-2"""
+    assert missed(found, bm25s=0.75) == [figure]
+
+
+@pytest.mark.parametrize(("lang", "broken"), [("en", ["unanswerable_en: unanswerable questions refused"]), ("fr", [])])
+def test_each_language_has_a_goal_for_refused_unanswerable_questions(lang: str, broken: list[str]) -> None:
+    """RET-8: at least half of them are refused."""
+    unanswerable = [asked(None, lang=lang, is_refused=True), asked(None, lang=lang)]
+    assert missed(evaluation(f"unanswerable_{lang}", 0.9, 0.8, 0.8, lang, *unanswerable)) == broken
+
+
+def test_the_goal_of_fusion_is_on_the_mean_over_english_sets() -> None:
+    english = [evaluation("a", 0.9, 0.9, 0.5), evaluation("b", 0.88, 0.5, 0.8)]
+    others = [evaluation("c", 0.5, 0.8, 0.5, "fr"), evaluation("unanswerable_en", 0.8, 0.8, 0.8)]
+    [row] = compare_english([*english, *others])
+    assert (row["value"], row["ok"]) == (1.05, True)
+    assert compare_english(english[:1]) == []
+
+
+def test_answers_are_scored_by_their_text_and_citations() -> None:
+    """EVAL-1: one answer says and cites it, one does neither, one is a refusal; unanswerable questions do not count."""
+    question = Question("q", "?", "en", frozenset({"x"}), answers=("1519",))
+    answers = [
+        replace(asked(1.0), question=question, cited=frozenset(cited), says_answer=says)
+        for cited, says in (("px", True), ("p", False), ("", False))
+    ]
+    assert score_answers([*answers, asked(None)]) == (1 / 3, 1 / 3)
+
+
+def test_citations_are_scored_against_the_evidence() -> None:
+    """EVAL-1: citations half right and complete, all wrong, and a refusal."""
+    answers = [replace(asked(1.0), cited=frozenset(cited)) for cited in ("px", "x", "")]
+    assert score_citations([*answers, asked(None)]) == (1 / 4, 1 / 3)

@@ -1,0 +1,99 @@
+"""The page's files: each is used, each import finds what it names, and rooms import only the rooms below them."""
+
+from __future__ import annotations
+
+import re
+from graphlib import TopologicalSorter
+from pathlib import PurePosixPath
+
+from tests.support.requirements import REPOSITORY
+
+STATIC = REPOSITORY / "functions" / "web" / "static"
+IMPORT = re.compile(r'^import (?:\{([^}]+)\} from )?"(\.[^"]+)";', re.MULTILINE)
+EXPORT = re.compile(r"^export (?:async )?(?:function\*?|class|const|let) (\w+)", re.MULTILINE)
+
+# Which rooms each room imports; `page` is app.js. Nothing below imports anything above it.
+ARROWS: dict[str, set[str]] = {
+    "page": {"chat", "language", "library", "session", "shared", "source"},
+    "library": {"chat", "language", "notes", "shared"},
+    "notes": {"chat", "language", "shared"},
+    "source": {"chat", "language", "shared"},
+    "chat": {"language", "shared"},
+    "session": {"language", "shared"},
+    "shared": {"language"},
+    "language": set(),
+}
+
+
+def modules() -> dict[str, str]:
+    """The text of every module, by its path below the static folder."""
+    return {path.relative_to(STATIC).as_posix(): path.read_text(encoding="utf-8") for path in STATIC.rglob("*.js")}
+
+
+def imports(text: str, module: str) -> dict[str, set[str]]:
+    """What a module imports: the imported names by the path of the file that is to export them."""
+    folder = (STATIC / module).parent
+    return {
+        (folder / target).resolve().relative_to(STATIC).as_posix(): {
+            name.split(" as ")[0].strip() for name in names.split(",")
+        }
+        for names, target in IMPORT.findall(text)
+    }
+
+
+def room_of(module: str) -> str:
+    return PurePosixPath(module).parts[0] if "/" in module else "page"
+
+
+def test_every_import_names_something_that_its_file_exports() -> None:
+    exported = {module: set(EXPORT.findall(text)) for module, text in modules().items()}
+    missing = {
+        (module, target, name)
+        for module, text in modules().items()
+        for target, names in imports(text, module).items()
+        for name in names - exported.get(target, set())
+    }
+    assert missing == set()
+
+
+def test_no_import_takes_a_form_that_these_tests_cannot_read() -> None:
+    statement = re.compile(r"^import\b.*|^export (?:\{|\*).*|.*\bimport\(.*", re.MULTILINE)
+    found = [line for text in modules().values() for line in statement.findall(text)]
+    assert [line for line in found if not IMPORT.match(line)] == []
+
+
+def test_every_exported_name_is_used_outside_its_file() -> None:
+    used = {
+        (file, name)
+        for module, text in modules().items()
+        for file, names in imports(text, module).items()
+        for name in names
+    }
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in (REPOSITORY / "tests" / "browser").glob("*.py"))
+    exported = {(module, name) for module, text in modules().items() for name in EXPORT.findall(text)}
+    assert {(module, name) for module, name in exported - used if f"m.{name}" not in tests} == set()
+
+
+def test_every_file_is_used_by_the_page() -> None:
+    html = (STATIC / "index.html").read_text(encoding="utf-8")
+    used = {
+        "index.html",
+        *re.findall(r'(?:rel="(?:icon|stylesheet)" href|script type="module" src)="/static/([^"]+)"', html),
+    }
+    texts, unread = modules(), [name for name in used if name.endswith(".js")]
+    while unread:
+        module = unread.pop()
+        unread += imports(texts[module], module).keys() - used
+        used |= imports(texts[module], module).keys()
+    assert {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.is_file()} == used
+
+
+def test_rooms_import_no_room_above_them() -> None:
+    found: dict[str, set[str]] = {room: set() for room in ARROWS}
+    for module, text in modules().items():
+        found[room_of(module)] |= {room_of(file) for file in imports(text, module)} - {room_of(module)}
+    assert found == ARROWS
+
+
+def test_the_arrows_between_rooms_make_no_circle() -> None:
+    TopologicalSorter(ARROWS).prepare()
