@@ -1,6 +1,6 @@
-"""Reads pictures with Tesseract, the program: one process a picture, so that nothing it does outlives the picture.
+"""Reads pictures with the program Tesseract, in a process for each picture, so that nothing is left running after it.
 
-Tesseract says its words as TSV, block by block (a column, a caption, a table), each read to its end before the next.
+Tesseract reports words as TSV, block by block: a block is a column, a caption or a table, complete before the next one.
 """
 
 from __future__ import annotations
@@ -21,22 +21,24 @@ _COLUMNS = 12
 _PAGE, _WORD = "1", "5"  # levels of a row
 _START_SECONDS = 10.0
 
-# Confidences, of 100, below which something is taken for noise of pictures: print has 90 and more, bad print 65.
-_SURE_BLOCK = 40
-_SURE_SYMBOL = 70
-_SURE_SHORT_WORD = 35
+# Percent of confidence below which words are taken for noise of pictures; print has 90 and more, bad print 65.
+_SURE_BLOCK = 40  # the mean of a block
+_SURE_SYMBOL = 70  # a word without letters or digits
+_SURE_SHORT_WORD = 35  # a word of one or two letters or digits
 _SURE_WORD = 10
-_SURE_PAGE = 50
-_RULES = "|¦"  # what the rules of a table are read as, alone or as part of a word
+_SURE_PAGE = 50  # at least one word of a page must have it
+_LETTERS_OF_LONG_WORD = 3
+_RULES = "|¦"  # the characters as which rules of a table are read, alone or as part of a word
 
 _log = logging.getLogger(__name__)
 
 PageSize = tuple[int, int]
+"""Width and height of a picture in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word as reported: the ids of block, paragraph and line it is in, its box in pixels, its confidence 0…100."""
+    """A word as reported: the ids of its block, paragraph and line, its box in pixels and its confidence, 0…100."""
 
     block: str
     paragraph: str
@@ -48,22 +50,22 @@ class _Word:
 
 @dataclass(frozen=True, slots=True)
 class Tesseract:
-    """`program` is its path, `languages` as it takes them, like "eng+fra"."""
+    """`program` is the path of the program, `languages` its argument for the languages to read, such as "eng+fra"."""
 
     program: str
     languages: str
 
     def recognize(self, png: bytes, *, timeout: float) -> ports.RecognizedPage:
-        """Lines level or on their side, in reading order; what looks like noise is left out.
+        """The text of level lines, and of lines that run up or down, in reading order and without likely noise.
 
-        The confidence of a page is the mean over its words, each weighing as much as it has characters.
+        The confidence of the page is the mean of its words, weighted by their characters. Raises RecognitionError.
         """
         size, words = _read_tsv(self._run(png, timeout))
         return _compose(size, _drop_noise(words))
 
     def _run(self, png: bytes, timeout: float) -> str:
         command = [self.program, "stdin", "stdout", "-l", self.languages, "--psm", "3", "tsv"]
-        # More threads than one make it slower, and take the other cores from whoever needs them.
+        # Several threads make it slower, and take the other cores from other work.
         environment = os.environ | {"OMP_THREAD_LIMIT": "1"}
         try:
             process = subprocess.Popen(
@@ -72,7 +74,7 @@ class Tesseract:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=environment,
-                process_group=0,  # may be a script around the program: what it starts must end with it
+                process_group=0,  # the program may be started by a script, and both must be killed together
             )
         except OSError as exc:
             raise errors.RecognitionError("Tesseract could not be started.") from exc
@@ -92,7 +94,7 @@ class Tesseract:
 
 
 def find_tesseract(languages: str = "eng+fra") -> Tesseract | None:
-    """The installed Tesseract with those of `languages` that it has; None without the program or any of them."""
+    """The installed Tesseract with those of `languages` that are installed; None without the program or any of them."""
     program = shutil.which("tesseract")
     if program is None:
         return None
@@ -100,7 +102,7 @@ def find_tesseract(languages: str = "eng+fra") -> Tesseract | None:
         command = [program, "--list-langs"]
         done = subprocess.run(command, capture_output=True, timeout=_START_SECONDS, check=True)
     except (OSError, subprocess.SubprocessError) as exc:
-        _log.warning("tesseract is installed and does not work: %s", exc)
+        _log.warning("tesseract is installed but does not work: %s", exc)
         return None
     installed = set(done.stdout.decode(errors="replace").split())
     usable = [language for language in languages.split("+") if language in installed]
@@ -111,7 +113,7 @@ def find_tesseract(languages: str = "eng+fra") -> Tesseract | None:
 
 
 def _read_tsv(output: str) -> tuple[PageSize, list[_Word]]:
-    """The size of the picture and its words, in the order of the report."""
+    """The size of the picture, and its words in the order of the report."""
     size: PageSize = (1, 1)
     words: list[_Word] = []
     for line in output.split("\n"):
@@ -128,7 +130,7 @@ def _read_tsv(output: str) -> tuple[PageSize, list[_Word]]:
 
 
 def _drop_noise(words: Sequence[_Word]) -> list[_Word]:
-    """The words that are likely to be some: pictures, rules of tables and specks are read as letters, too."""
+    """The words that are likely to be text: Tesseract also reads pictures, rules of tables and specks as letters."""
     kept: list[_Word] = []
     for _, group in groupby(words, key=lambda word: word.block):
         block = list(group)
@@ -140,17 +142,17 @@ def _drop_noise(words: Sequence[_Word]) -> list[_Word]:
 
 def _is_likely(word: _Word) -> bool:
     letters = sum(map(str.isalnum, word.text))
-    least = _SURE_SYMBOL if letters == 0 else _SURE_SHORT_WORD if letters < 3 else _SURE_WORD
+    least = _SURE_SYMBOL if letters == 0 else _SURE_SHORT_WORD if letters < _LETTERS_OF_LONG_WORD else _SURE_WORD
     return word.confidence >= least
 
 
 def _mean_confidence(words: Iterable[_Word]) -> float:
-    weighed = [(word.confidence * len(word.text), len(word.text)) for word in words]
-    return sum(value for value, _ in weighed) / max(1, sum(length for _, length in weighed))
+    weighted = [(word.confidence * len(word.text), len(word.text)) for word in words]
+    return sum(value for value, _ in weighted) / max(1, sum(length for _, length in weighted))
 
 
 def _compose(size: PageSize, words: Sequence[_Word]) -> ports.RecognizedPage:
-    """Words of a line are apart by a space, lines by a line break, paragraphs by an empty line."""
+    """The page with a space between words of a line, a line break between lines, an empty line between paragraphs."""
     text = ""
     placed: list[models.RecognizedWord] = []
     for separator, word in zip(_separators(words), words, strict=True):
@@ -161,7 +163,7 @@ def _compose(size: PageSize, words: Sequence[_Word]) -> ports.RecognizedPage:
 
 
 def _separators(words: Sequence[_Word]) -> Iterator[str]:
-    """What stands before each word."""
+    """The white space before each word."""
     last: _Word | None = None
     for word in words:
         if last is None:
