@@ -321,5 +321,8 @@ def test_it_reports_data_that_belongs_to_another_user(folder: Path) -> None:
     python = need_python_for_others()
     embedded_postgres.start(folder, settings=FAST).stop()
     folder.chmod(0o755)
-    code = "import sys, pathlib; from functions.local.database import embedded_postgres as e; e.start(pathlib.Path(sys.argv[1]))"
+    code = (
+        "import sys, pathlib; from functions.local.database import embedded_postgres\n"
+        "embedded_postgres.start(pathlib.Path(sys.argv[1]))"
+    )
     assert "belongs to another system user" in run_as(OTHER_UID, [*python, "-c", code, str(folder)]).stderr
