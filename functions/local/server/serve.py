@@ -21,6 +21,7 @@ from functions.core import errors
 from functions.local.database import embedded_postgres, migrate
 from functions.local.server import routes
 from functions.local.server.worker import NoteThread, WorkerProcess
+from functions.runtime import metrics
 from functions.runtime.config import Config
 from functions.runtime.services import Services
 from functions.web.app import create_app
@@ -126,6 +127,8 @@ def serve(config: Config) -> int:
             server = uvicorn.Server(
                 uvicorn.Config(create_local_app(services), log_level="warning", timeout_graceful_shutdown=5)
             )
+            # Uvicorn leaves SIGHUP to us. An exit raised inside a request would only end that request.
+            signal.signal(signal.SIGHUP, server.handle_exit)
             server.run(sockets=[listener])
         finally:
             worker.stop()
@@ -133,7 +136,8 @@ def serve(config: Config) -> int:
 
 
 def warm_up(services: Services) -> None:
-    """Loads the embedding model now, so that the first question does not wait for it."""
+    """Loads the embedding model and the metrics now, so that the first request does not wait for them."""
+    metrics.REGISTRY.render([])
     try:
         server = services.policy().servers[0]
         if server.kind == "local":
