@@ -27,7 +27,7 @@ from uuid import uuid4
 import jwt
 
 from functions.local.database import embedded_postgres, migrate
-from functions.local.packaging import artifacts
+from functions.local.packaging import artifacts, packages
 from tests.bench.report import at_most, figure, print_figures
 from tests.handlers import events
 from tests.support.fakes.model_server import FakeModelServer
@@ -158,7 +158,7 @@ def list_figures(found: Mapping[str, Times]) -> list[dict[str, Any]]:
     return rows
 
 
-def list_sizes(target: artifacts.Target) -> list[dict[str, Any]]:
+def list_sizes(target: packages.Target) -> list[dict[str, Any]]:
     """What artifacts take unzipped, in MB."""
     folder = artifacts.build(target)
     rows = []
@@ -176,7 +176,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ibid-bench-") as name:
         figures = list_figures(run(Path(name).resolve(), starts, LONG if is_long else SHORT))
     load = figure("load of the machine, last minute, to its processors", os.getloadavg()[0], os.cpu_count() or 1)
-    print_figures("coldstart", [*figures, *list_sizes(artifacts.HOST), load])
+    print_figures("coldstart", [*figures, *list_sizes(packages.HOST), load])
 
 
 if __name__ == "__main__":
