@@ -130,6 +130,7 @@ def run(
     embedder: ports.Embedder,
     settings: Settings,
     model: str = policy.LOCAL_SERVER.model,
+    goals: scores.Goals = scores.NO_GOALS,
 ) -> tuple[list[dict[str, Any]], float]:
     """Prints a table, a line for each set and, where there are several, for all; returns the figures and its last
     threshold.
@@ -146,7 +147,7 @@ def run(
         threshold = chosen.threshold
         _print_row(name, evidence, chosen)
         _print_row("  at the setting", evidence, measure_refusals(evidence, settings.similarity_threshold))
-        figures += _list_figures(name, chosen)
+        figures += _list_figures(name, chosen, goals)
     return figures, threshold
 
 
@@ -157,7 +158,7 @@ def _print_row(name: str, evidence: Evidence, refused: Refusals) -> None:
     print(f"{head}{cells[0]:>11}{cells[1]:>10}{cells[2]:>13}")
 
 
-def _list_figures(name: str, refused: Refusals) -> list[dict[str, Any]]:
+def _list_figures(name: str, refused: Refusals, goals: scores.Goals) -> list[dict[str, Any]]:
     limit, figure = scores.limit, scores.figure
     rows = [figure(f"{name}: threshold", refused.threshold, Settings().similarity_threshold, None)]
     # Twice what was chosen for: half of the questions tell the threshold of the other half only so well.
@@ -165,8 +166,6 @@ def _list_figures(name: str, refused: Refusals) -> list[dict[str, Any]]:
     if not math.isnan(refused.left_out):
         rows.append(figure(f"{name}: left out questions refused", refused.left_out, 1.0, None))
     if not math.isnan(refused.unanswerable):
-        least = scores.REFUSALS.get(name.removeprefix(question_sets.UNANSWERABLE))
-        rows.append(
-            figure(f"{name}: unanswerable questions refused", refused.unanswerable, least or 1.0, least and 1.0)
-        )
+        least = goals.refused_unanswerable.get(name.removeprefix(question_sets.UNANSWERABLE))
+        rows.append(scores.reach(f"{name}: unanswerable questions refused", refused.unanswerable, least))
     return rows

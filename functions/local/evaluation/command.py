@@ -21,10 +21,10 @@ from functions.adapters.postgres.connection import Database
 from functions.core import errors, models, ports
 from functions.core.settings import Settings, validate_changes
 from functions.local.database import embedded_postgres, migrate
-from functions.local.evaluation import ablation, asking, calibration, question_sets, scores
+from functions.local.evaluation import ablation, asking, calibration, question_sets
 from functions.local.evaluation.library import load_library
 from functions.local.evaluation.report import print_difference, print_figures, print_report
-from functions.local.evaluation.scores import Evaluation, list_figures
+from functions.local.evaluation.scores import NO_GOALS, Evaluation, Goals, compare_english, list_figures
 from functions.local.evaluation.vector_cache import RememberingEmbedder
 from functions.local.server import serve
 from functions.runtime import policy
@@ -97,18 +97,23 @@ def parse_configuration(pairs: Sequence[str]) -> Settings:
     return replace(Settings(), **changes)
 
 
-def main(argv: Sequence[str] | None = None, references: Mapping[str, Reference] | None = None) -> int:
-    """Prints a table and, last, a line of JSON; 1 when something promised is missed."""
+def main(
+    argv: Sequence[str] | None = None, references: Mapping[str, Reference] | None = None, goals: Goals = NO_GOALS
+) -> int:
+    """Prints a table and, as the last line, a JSON object; returns 1 when a goal is missed and 2 after an error.
+
+    `references` are other full text searches by name, measured on the sets of `goals.reference`.
+    """
     options = _parser().parse_args(argv)
     try:
-        return _run(options, references or {})
+        return _run(options, references or {}, goals)
     except errors.IbidError as exc:
         faults = "; ".join(f"{fault['key']}: {fault['message']}" for fault in exc.details.get("faults", ()))
         print(f"ibid: {exc.message} {faults}".rstrip(), file=sys.stderr)
         return 2
 
 
-def _run(options: argparse.Namespace, references: Mapping[str, Reference]) -> int:
+def _run(options: argparse.Namespace, references: Mapping[str, Reference], goals: Goals) -> int:
     settings = parse_configuration(options.configuration)
     sets = [question_sets.read_set(name, limit=options.limit) for name in options.sets]
     config = Config()
@@ -118,7 +123,7 @@ def _run(options: argparse.Namespace, references: Mapping[str, Reference]) -> in
         name = "eval"
         if options.calibrate:
             name = "calibration"
-            figures, threshold = calibration.run(database, sets, embedder, settings, server.model)
+            figures, threshold = calibration.run(database, sets, embedder, settings, server.model, goals)
             if options.save:
                 save_threshold(config, server, threshold)
         elif options.ablation:
@@ -126,7 +131,7 @@ def _run(options: argparse.Namespace, references: Mapping[str, Reference]) -> in
             figures = [row for asked in sets for row in ablation.run(database, asked, embedder, settings)]
         else:
             other = parse_configuration(options.against) if options.against else None
-            figures = _compare(database, sets, embedder, settings, other, references)
+            figures = _compare(database, sets, embedder, settings, other, references, goals)
     print_figures(figures)
     print(json.dumps({"name": name, "figures": figures}))
     return 0 if all(row["ok"] for row in figures) else 1
@@ -151,6 +156,7 @@ def _compare(
     settings: Settings,
     against: Settings | None,
     references: Mapping[str, Reference],
+    goals: Goals,
 ) -> list[dict[str, Any]]:
     evaluations: list[Evaluation] = []
     figures: list[dict[str, Any]] = []
@@ -161,10 +167,10 @@ def _compare(
             other = evaluate(database, asked, embedder, against)
             print_report(other)
             print_difference(found, other)
-        compared = references if asked.name in scores.REFERENCE_SETS else {}
-        figures += list_figures(found, {name: measure(asked) for name, measure in compared.items()})
+        compared = references if asked.name in goals.reference else {}
+        figures += list_figures(found, {name: measure(asked) for name, measure in compared.items()}, goals)
         evaluations.append(found)
-    return figures + scores.compare_english(evaluations)
+    return figures + compare_english(evaluations, goals)
 
 
 def _parser() -> argparse.ArgumentParser:
