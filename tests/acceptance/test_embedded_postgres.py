@@ -26,7 +26,7 @@ FAST = {"fsync": "off"}  # and no more: what was committed must survive the kill
 HOLD = """
 import sys
 from pathlib import Path
-from functions.local import embedded_postgres
+from functions.local.database import embedded_postgres
 with embedded_postgres.start(Path(sys.argv[1]), settings=embedded_postgres.FAST_SETTINGS) as server:
     print(server.pid, server.dsn, flush=True)
     sys.stdin.read()
@@ -197,7 +197,7 @@ def test_a_later_process_with_the_same_number_is_not_taken_for_the_server(folder
     kill_server(first.pid)
     with ExitStack() as stack:
         # As the server's own user: Postgres itself already ignores the processes of others.
-        other = stack.enter_context(subprocess.Popen(["sleep", "60"], **system_account.for_servers().arguments))
+        other = stack.enter_context(subprocess.Popen(["sleep", "60"], **system_account.find_account().arguments))
         stack.callback(other.kill)
         for file in (folder / "data" / "postmaster.pid", socket_of(first.dsn).with_suffix(".5432.lock")):
             file.write_text("\n".join([str(other.pid), *file.read_text().splitlines()[1:]]) + "\n")
@@ -243,7 +243,7 @@ def test_processes_that_start_at_once_share_one_server(hold: Callable[[], subpro
 
 def test_refuses_the_data_of_another_version(folder: Path) -> None:
     embedded_postgres.start(folder, major=16, settings=FAST).stop()
-    with pytest.raises(errors.DatabaseUnavailableError, match="made by Postgres 16; Postgres 18 cannot open it"):
+    with pytest.raises(errors.DatabaseUnavailableError, match="created by Postgres 16; Postgres 18 cannot open it"):
         embedded_postgres.start(folder)
 
 
@@ -255,7 +255,7 @@ def test_says_why_it_did_not_start(folder: Path) -> None:
 def test_its_socket_is_private(folder: Path) -> None:
     with embedded_postgres.start(folder, settings=FAST) as server:
         facts = socket_of(server.dsn).parent.stat()
-        assert (facts.st_uid, facts.st_mode & 0o777) == (system_account.for_servers().uid, 0o700)
+        assert (facts.st_uid, facts.st_mode & 0o777) == (system_account.find_account().uid, 0o700)
         assert (folder / "data").stat().st_mode & 0o777 == 0o700
 
 
@@ -306,7 +306,7 @@ def test_runs_for_an_ordinary_user(folder: Path, major: int) -> None:
     os.chown(home, nobody, nobody)
     folder.chmod(0o755)
     code = (
-        "from pathlib import Path; import psycopg; from functions.local import embedded_postgres\n"
+        "from pathlib import Path; import psycopg; from functions.local.database import embedded_postgres\n"
         f"with embedded_postgres.start(Path.home() / 'my data', major={major}) as server:\n"
         "    with psycopg.connect(server.dsn) as connection:\n"
         "        print(connection.execute('select 42').fetchone())"
@@ -319,5 +319,8 @@ def test_says_so_when_the_data_is_another_users(folder: Path) -> None:
     python = need_python_for_others()
     embedded_postgres.start(folder, settings=FAST).stop()
     folder.chmod(0o755)
-    code = "import sys, pathlib; from functions.local import embedded_postgres as e; e.start(pathlib.Path(sys.argv[1]))"
+    code = (
+        "import sys, pathlib; from functions.local.database import embedded_postgres as e;"
+        " e.start(pathlib.Path(sys.argv[1]))"
+    )
     assert "belongs to another system user" in run_as(STRANGER, [*python, "-c", code, str(folder)]).stderr

@@ -1,4 +1,4 @@
-"""What any HTTP function over Postgres costs, for `bench_coldstart`: one route, one query, with OpenAI one question."""
+"""The baseline of `bench_coldstart`: one route with one query and, for functions that ask a model, one question."""
 
 from __future__ import annotations
 

@@ -1,10 +1,11 @@
-"""Cold start of the deployed functions and size of their artifacts: `python -m tests.bench.bench_coldstart [--long]`.
+"""Measures cold starts and artifact sizes of the functions: `python -m tests.bench.bench_coldstart [--long]`.
 
-Prints a table and, as its last line, one JSON object. Each measurement is a process of its own, which finds what it
-finds on Lambda (the unzipped artifact with its bytecode, the variables of serverless.yml) and says how long import and
-first request took; the interpreter's own start is left out. Baseline is a bare function of the same libraries with one
-route and one query, for those that ask models with one question to a model. They take turns, and the quickest of each
-counts: others on the machine only make it slower. Lambda gives 1,024 MB little more than half a processor.
+Each measurement runs in a new process with the files and variables that the function has on Lambda: the unzipped
+artifact with its bytecode, and the environment of serverless.yml. It times the import and the first request, without
+the start of the interpreter. The baseline is a bare function of the same libraries with one route and one query, or
+with one question to a model for functions that ask models. The functions take turns and the fastest run of each counts,
+because other load can only slow a run down. Lambda gives a function of 1,024 MB little more than half a processor.
+Prints a table and, as the last line, a JSON object.
 """
 
 from __future__ import annotations
@@ -34,10 +35,10 @@ from tests.support.fakes.model_server import FakeModelServer
 from tests.support.lambda_platform import Platform
 
 SHORT, LONG = 12, 30
-MOST_TIMES_BARE = 1.3
-MOST_MB = {name: 150.0 if name == "ingest" else 60.0 for name in artifacts.SETS}
-SUPABASE = "http://127.0.0.1:9"  # nobody listens on the discard port
-JWT_SECRET = "a secret that a project still signs its tokens with"
+MAX_RATIO_TO_BARE = 1.3
+MAX_MB = {name: 150.0 if name == "ingest" else 60.0 for name in artifacts.SETS}
+SUPABASE = "http://127.0.0.1:9"  # nothing listens on the discard port
+JWT_SECRET = "the legacy JWT secret of a Supabase project"
 BARE = "bare_function"
 
 _PROBE = """
@@ -55,7 +56,7 @@ print(json.dumps([seconds, answer["statusCode"], answer["body"]]))
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A function and its first request; `module` where it is not the handler of that name."""
+    """A function and its first request; `module` replaces the module of its handler."""
 
     function: str
     method: str
@@ -81,11 +82,11 @@ MORE_STARTS = {
 BASELINE_OF = {"chat": "bare with openai", "search": "bare with openai"}
 
 Times = tuple[float, float, float]
-"""Milliseconds of the import, of import and first request, and of those what the processor worked."""
+"""Milliseconds of the import, of import and first request, and of processor time in both."""
 
 
 class Bench:
-    """Starts functions; their first answers must be good ones."""
+    """Starts functions; raises SystemExit when a first request does not succeed."""
 
     def __init__(self, platform: Platform, folder: Path) -> None:
         self._platform = platform
@@ -124,7 +125,7 @@ def issue_token() -> str:
 
 
 def run(folder: Path, starts: Mapping[str, Start], rounds: int) -> dict[str, Times]:
-    """The best of each start, by name."""
+    """Measures each start `rounds` times; returns the best times by name."""
     with embedded_postgres.start(folder / "postgres") as server, FakeModelServer() as model:
         migrate.migrate(server.dsn, with_functions=True)
         variables = {
@@ -140,7 +141,7 @@ def run(folder: Path, starts: Mapping[str, Start], rounds: int) -> dict[str, Tim
         }
         bench = Bench(Platform(folder / "lambda", variables), folder)
         found: dict[str, list[Times]] = {name: [] for name in starts}
-        for _ in range(1 + rounds):  # the first reads the files
+        for _ in range(1 + rounds):  # the first round fills the file cache and does not count as the best
             for name, start in starts.items():
                 found[name].append(bench.measure(start))
     return {name: tuple(map(min, zip(*rows, strict=True))) for name, rows in found.items()}
@@ -152,21 +153,21 @@ def list_figures(found: Mapping[str, Times]) -> list[dict[str, Any]]:
         if name in BASELINES:
             continue
         bare_imported, bare_answered, bare_worked = found[BASELINE_OF.get(name, "bare")]
-        rows.append(at_most(f"{name}: import and first request, ms", answered, bare_answered, MOST_TIMES_BARE))
+        rows.append(at_most(f"{name}: import and first request, ms", answered, bare_answered, MAX_RATIO_TO_BARE))
         rows.append(figure("  of these on the processor", worked, bare_worked))
         rows.append(figure("  import alone", imported, bare_imported))
     return rows
 
 
 def list_sizes(target: packages.Target) -> list[dict[str, Any]]:
-    """What artifacts take unzipped, in MB."""
+    """The unzipped sizes of the artifacts in MB."""
     folder = artifacts.build(target)
     rows = []
     for path in sorted(folder.glob("*.zip")):
         with zipfile.ZipFile(path) as archive:
             size = sum(entry.file_size for entry in archive.infolist()) / 1e6
         title = f"{path.stem} artifact ({target.name}), MB unzipped"
-        rows.append(at_most(title, size, MOST_MB[path.stem]))
+        rows.append(at_most(title, size, MAX_MB[path.stem]))
     return rows
 
 

@@ -1,9 +1,10 @@
-"""Ibid's search beside its peers', on one Postgres with the same vectors: `python -m tests.bench.bench_peers [--long]`.
+"""Compares Ibid's search with other Postgres searches: `python -m tests.bench.bench_peers [quality|latency] [--long]`.
 
-Prints tables and, as its last line, one JSON object. Quality: nDCG@10 on the question sets of IBID_EVAL_DATA. Latency:
-one tenant among many, every system asked the same questions in turn; the short form has 20,000 chunks and asks 200
-questions of each set, `--long` has 100,000 and asks all. `quality` or `latency` as an argument runs that part alone.
-Peers are installed under .build/peers at the first run; one that cannot be is left out, and said so.
+All systems use the same Postgres server and the same vectors. Quality is nDCG@10 on the question sets in
+IBID_EVAL_DATA. Latency is measured for one tenant among many, and every system is asked the same questions in turn. The
+short form has 20,000 chunks and asks 200 questions of each set; `--long` has 100,000 chunks and asks all questions. The
+first run installs the peers under .build/peers, and names those that cannot be installed and are left out. Prints
+tables and, as the last line, a JSON object.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from tests.bench.report import print_figures
 from tests.support.requirements import leave_out
 
 SHORT_QUESTIONS = 200
-# The same for everybody: tables stay in memory and an HNSW index is built in it, by one process, because containers
-# seldom have the shared memory for more. Power cuts need not be survived.
+# All systems get these settings: tables and HNSW builds fit in memory, and one process builds an index, because few
+# containers have enough shared memory for several. The data need not survive a power cut.
 SETTINGS = {
     **embedded_postgres.FAST_SETTINGS,
     "shared_buffers": "1GB",
@@ -56,11 +57,11 @@ def measure(parts: list[str], *, is_long: bool) -> list[dict[str, Any]]:
 
 
 def has_sets() -> bool:
-    """Whether the question sets are there; says so aloud if not."""
+    """Whether all question sets are present; reports the missing ones."""
     root = question_sets.data_root()
     missing = [name for name in quality.SETS if not (root / name).is_dir()]
     if missing:
-        leave_out(f"IBID_EVAL_DATA: {', '.join(missing)} not in {root}; nothing was measured")
+        leave_out(f"IBID_EVAL_DATA: {', '.join(missing)} not found in {root}, so nothing was measured")
     return not missing
 
 

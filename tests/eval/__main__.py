@@ -1,4 +1,4 @@
-"""Measures every question set of IBID_EVAL_DATA, or those named as arguments: `make eval`."""
+"""Measures every question set in IBID_EVAL_DATA, or the sets named as arguments: `make eval`."""
 
 from __future__ import annotations
 

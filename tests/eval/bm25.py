@@ -17,7 +17,7 @@ def assert_ranks_as_well(questions: question_sets.QuestionSet, asked: Sequence[a
 
 
 def measure_ndcg(asked: question_sets.QuestionSet) -> float:
-    """nDCG@10 on a set of passages in one language, each indexed with its title."""
+    """Measures nDCG@10 on a set of passages in one language, each indexed with its title."""
     import bm25s
     import Stemmer
 

@@ -1,8 +1,8 @@
-"""What scanning costs: `python -m tests.eval.scans [pages_en pages_fr]`.
+"""Measures how much worse scanned documents are found: `python -m tests.eval.scans [pages_en pages_fr]`.
 
-A page set is indexed twice by the worker that serves users: as it is, and with those files that have one replaced by
-their scanned twin, which OCR reads. The questions that these files answer are asked of both. Prints a table and, last,
-a line of JSON; 1 when a set loses more than is promised.
+The worker indexes a page set twice: as it is, and with scans, which OCR reads, in place of the files that have one. The
+questions that these files answer are asked of both. Prints a table and, as the last line, a JSON object; returns 1 when
+a set loses more than MAX_LOSS.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tests.support import library
 
 SETS = ("pages_en", "pages_fr")
 PROCESSES = 2
-MOST_LOST = 0.05  # points of hit@5
+MAX_LOSS = 0.05  # of hit@5, as a difference of shares
 HITS = ("hit_1", "hit_5", "hit_10")
 
 ScannedPage = tuple[str, int]
@@ -45,9 +45,10 @@ ScannedPage = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A set before and after; `words_found` is the share of the words of the text that the scanned pages have, too.
+    """The scores of a set with text and with scans.
 
-    `seconds` are those of one core, for reading a page.
+    `words_found` is the share of the words in the text that OCR reads on the scanned pages. `seconds` is the processor
+    time that reading a scanned page takes.
     """
 
     name: str
@@ -63,8 +64,8 @@ class Comparison:
         return self.text.hit_5 - self.scans.hit_5
 
 
-class RememberingRecognizer:
-    """Reads every picture once, so that pages can be read side by side before the worker asks for them in turn."""
+class CachingRecognizer:
+    """Reads every picture once, so that pages can be read in parallel before the worker asks for them one by one."""
 
     def __init__(self, inner: ports.TextRecognizer) -> None:
         self._inner = inner
@@ -78,7 +79,7 @@ class RememberingRecognizer:
 
 
 class OneFile:
-    """An object store as a worker needs it, over one file."""
+    """The part of an object store that a worker uses, over one file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -96,32 +97,32 @@ def compare(
     documents: Collection[str] = (),
     scanned: Collection[str] = (),
 ) -> Comparison:
-    """Measures a set, or only these `documents` of it, of which only those `scanned` are replaced and asked about."""
+    """Measures a set or some `documents` of it; only the documents in `scanned` are replaced and asked about."""
     found = tesseract.find_tesseract()
     assert found is not None, "Tesseract is not installed"
-    recognizer = RememberingRecognizer(found)
+    recognizer = CachingRecognizer(found)
     questions = question_sets.read_set(name, root=root)
     files = {file.doc_id: file.path for file in questions.files if not documents or file.doc_id in documents}
-    twins = {doc_id: path for doc_id, path in find_twins(root / name).items() if doc_id in (scanned or files)}
-    asked = [one for one in questions.questions if one.gold and all(unit[0] in twins for unit in one.gold)]
+    scan_files = {doc_id: path for doc_id, path in find_scans(root / name).items() if doc_id in (scanned or files)}
+    asked = [one for one in questions.questions if one.gold and all(unit[0] in scan_files for unit in one.gold)]
     before = _used_seconds()
-    pages = read_pages(twins, recognizer)
+    pages = read_pages(scan_files, recognizer)
     seconds = (_used_seconds() - before) / len(pages)
-    words_found = share_of_words(read_pages({doc_id: files[doc_id] for doc_id in twins}, recognizer), pages)
+    words_found = share_of_words(read_pages({doc_id: files[doc_id] for doc_id in scan_files}, recognizer), pages)
     text, scans = (
-        mean_scores(_ask(database, indexed, asked, embedder, recognizer)) for indexed in (files, files | twins)
+        mean_scores(_ask(database, indexed, asked, embedder, recognizer)) for indexed in (files, files | scan_files)
     )
     return Comparison(name, len(pages), len(asked), words_found, seconds, text, scans)
 
 
-def find_twins(folder: Path) -> dict[str, Path]:
-    """The scanned twin of each document that has one."""
+def find_scans(folder: Path) -> dict[str, Path]:
+    """Finds the scan of each document that has one."""
     rows = map(json.loads, (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines())
     return {row["doc_id"]: folder / row["scan_path"] for row in rows if "scan_path" in row}
 
 
 def read_pages(files: Mapping[str, Path], recognizer: ports.TextRecognizer) -> dict[ScannedPage, str]:
-    """The text of every page of these PDF files."""
+    """Reads the text of every page of these PDF files."""
 
     def read(page: ScannedPage) -> str:
         with _open(files[page[0]], recognizer) as document:
@@ -131,12 +132,12 @@ def read_pages(files: Mapping[str, Path], recognizer: ports.TextRecognizer) -> d
     for doc_id, path in files.items():
         with _open(path, recognizer) as document:
             pages += ((doc_id, number) for number in range(1, document.page_count + 1))
-    with ThreadPoolExecutor(PROCESSES) as pool:  # the work is done by processes of Tesseract
+    with ThreadPoolExecutor(PROCESSES) as pool:  # Tesseract works in processes of its own
         return dict(zip(pages, pool.map(read, pages), strict=True))
 
 
 def share_of_words(text: Mapping[ScannedPage, str], scanned: Mapping[ScannedPage, str]) -> float:
-    """How many of the words of the pages are on the scanned pages as well, letter for letter."""
+    """The share of the words of the pages that are on the scanned pages too, letter for letter."""
     words = {page: Counter(found.replace("\u00ad", "-\n").split()) for page, found in text.items()}
     common = sum((counted & Counter(scanned[page].split())).total() for page, counted in words.items())
     return common / sum(counted.total() for counted in words.values())
@@ -192,17 +193,17 @@ def _sides(found: Comparison) -> dict[str, ranking_scores.RankingScores]:
 
 def list_figures(found: Comparison) -> list[dict[str, Any]]:
     rows = [(f"points of {hit} lost", getattr(found.text, hit) - getattr(found.scans, hit)) for hit in HITS]
-    return [_figure(f"{found.name}: {name}", lost, promised=name == "points of hit_5 lost") for name, lost in rows]
+    return [_figure(f"{found.name}: {name}", lost, has_goal=name == "points of hit_5 lost") for name, lost in rows]
 
 
-def _figure(name: str, lost: float, *, promised: bool) -> dict[str, Any]:
+def _figure(name: str, lost: float, *, has_goal: bool) -> dict[str, Any]:
     return {
         "figure": name,
         "value": round(lost, 4),
-        "baseline": MOST_LOST,
-        "ratio": round(lost / MOST_LOST, 4),
-        "goal": 1.0 if promised else None,
-        "ok": not promised or lost <= MOST_LOST,
+        "baseline": MAX_LOSS,
+        "ratio": round(lost / MAX_LOSS, 4),
+        "goal": 1.0 if has_goal else None,
+        "ok": not has_goal or lost <= MAX_LOSS,
     }
 
 

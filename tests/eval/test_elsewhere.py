@@ -1,4 +1,4 @@
-"""A question set in a folder of its own, measured in every way there is."""
+"""A user's own question set, measured with every mode of the evaluation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUESTIONS = {
 
 @pytest.fixture
 def asked(tmp_path: Path) -> question_sets.QuestionSet:
-    """EVAL-3: the documented format, somewhere."""
+    """EVAL-3: a set in the documented format, outside IBID_EVAL_DATA."""
     corpus = [
         {"passage_id": name, "doc_id": f"{name}.txt", "title": title, "text": text}
         for name, (title, text) in PASSAGES.items()
@@ -72,7 +72,7 @@ def test_a_set_is_read_with_the_documents_of_its_questions(asked: question_sets.
     ]
 
 
-def test_a_set_is_measured_in_each_language(
+def test_a_set_is_measured_by_language(
     store: Database, asked: question_sets.QuestionSet, embedder: ports.Embedder, capsys: pytest.CaptureFixture[str]
 ):
     """EVAL-1, EVAL-3"""
@@ -93,7 +93,7 @@ def test_a_set_is_measured_in_each_language(
 def test_the_guard_is_calibrated_on_the_set(
     store: Database, asked: question_sets.QuestionSet, embedder: ports.Embedder
 ):
-    """RET-8: without its document, no question has as much evidence as with it."""
+    """RET-8: every question has less evidence without its document than with it."""
     found = calibration.collect_evidence(store, asked, embedder, Settings())
     assert [len(kind) for kind in (found.answerable, found.left_out, found.unanswerable)] == [4, 4, 0]
     pairs = zip(found.answerable, found.left_out, strict=True)
@@ -101,7 +101,7 @@ def test_the_guard_is_calibrated_on_the_set(
     assert calibration.cross_validate(found).left_out == 1.0
 
 
-def test_a_threshold_that_was_found_is_used_by_the_installation(
+def test_a_saved_threshold_is_used_by_the_installation(
     database: str,
     store: Database,
     asked: question_sets.QuestionSet,
@@ -120,7 +120,7 @@ def test_a_threshold_that_was_found_is_used_by_the_installation(
     assert thresholds == [pytest.approx(found, abs=1e-3)]
 
 
-def test_every_part_of_the_search_is_left_out_once(
+def test_the_ablation_reports_every_variant(
     store: Database, asked: question_sets.QuestionSet, embedder: ports.Embedder
 ):
     """EVAL-1"""

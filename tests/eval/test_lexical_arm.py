@@ -1,4 +1,4 @@
-"""A question in plain words must be answered by words alone, too: whatever is asked, the arm is not empty."""
+"""Full text search alone must find a passage for every question that shares a word with the set."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from functions.adapters.postgres.connection import Database
 from functions.core.settings import Settings
 from functions.local.evaluation import asking, question_sets
 from functions.local.evaluation.library import load_library
-from functions.local.evaluation.vector_cache import BlindEmbedder
+from functions.local.evaluation.vector_cache import ConstantEmbedder
 from tests.eval import bm25
 from tests.eval.goals import GOALS
 from tests.support.requirements import need_eval_data
 
-# SciFact is asked in test_scifact.py, because indexing it takes long.
+# test_scifact.py asks SciFact, because indexing it takes long.
 SETS = (
     "passages/piaf",
     "passages/xquad_en",
@@ -27,10 +27,10 @@ SETS = (
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_no_question_is_missed_by_words(database: str, name: str):
+def test_full_text_search_misses_no_question(database: str, name: str):
     """RET-2: a passage is found for every question that has a word in common with the set."""
     questions = question_sets.read_set(name, root=need_eval_data())
-    embedder = BlindEmbedder(LocalEmbedder())
+    embedder = ConstantEmbedder(LocalEmbedder())
     with closing(Database(database)) as store:
         library = load_library(store, questions, embedder, Settings())
         asked = asking.ask_all(store, library, questions.questions, embedder, Settings(), "lexical")

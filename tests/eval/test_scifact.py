@@ -1,4 +1,4 @@
-"""Retrieval quality on scientific claims, through the tables and functions that serve users."""
+"""Search quality on scientific claims, with the tables and functions of the product."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tests.eval import bm25
 from tests.support.requirements import need_eval_data
 
 NDCG = 0.845
-"""What is asked of a part of the set; `make eval ARGS=passages/scifact` asks all of it, in many times the minutes."""
+"""The least nDCG@10 on a part of the set. `make eval ARGS=passages/scifact` measures all of it and takes far longer."""
 
 
 def read_part() -> question_sets.QuestionSet:
-    """Every third claim, the abstracts that answer them, and every ninth of the others."""
+    """Reads every third claim, the abstracts that answer them, and every ninth of the other abstracts."""
     found = question_sets.read_set("scifact", root=need_eval_data("passages"))
     questions = found.questions[::3]
     gold = {unit for question in questions for unit in question.gold}
@@ -29,10 +29,10 @@ def read_part() -> question_sets.QuestionSet:
     return replace(found, passages=passages, questions=questions)
 
 
-def test_the_right_abstract_is_found_for_a_claim(database: str, pytestconfig: pytest.Config):
-    """EVAL-1: nDCG@10 of the hybrid search, which is more than either arm alone finds."""
+def test_the_abstracts_that_answer_a_claim_rank_first(database: str, pytestconfig: pytest.Config):
+    """EVAL-1: by nDCG@10, the hybrid search is better than either arm alone."""
     questions = read_part()
-    home = pytestconfig.cache.mkdir("ibid")  # vectors stay the same however the search changes
+    home = pytestconfig.cache.mkdir("ibid")  # a change of the search does not change the vectors
     with command.open_embedder(home) as embedder, closing(Database(database)) as store:
         found = command.evaluate(store, questions, embedder, Settings())
     report.print_report(found)

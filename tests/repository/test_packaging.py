@@ -19,7 +19,7 @@ from packaging.utils import canonicalize_name
 from functions.local.packaging import artifacts, ocr_layer, packages
 from functions.local.packaging.packages import HOST, LAMBDA, PackagingError
 from functions.runtime.config import Config
-from tests.bench.bench_coldstart import MOST_MB
+from tests.bench.bench_coldstart import MAX_MB
 from tests.support import service
 from tests.support.requirements import REPOSITORY, need_osls, need_tesseract
 
@@ -137,7 +137,7 @@ def test_an_artifact_holds_pinned_packages_only(artifact: zipfile.ZipFile) -> No
 
 def test_an_artifact_is_small_enough_to_start_quickly(artifact: zipfile.ZipFile) -> None:
     """FIX-4: what Lambda unpacks before the first request."""
-    limit = MOST_MB[Path(str(artifact.filename)).stem]
+    limit = MAX_MB[Path(str(artifact.filename)).stem]
     assert sum(entry.file_size for entry in artifact.infolist()) <= limit * 1_000_000
 
 

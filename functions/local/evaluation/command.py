@@ -1,7 +1,7 @@
 """Measures retrieval on a question set: `python -m functions.local eval SET`.
 
-The set is indexed in a Postgres of its own, in the tables, functions and row level security that serve users, and
-every question is asked three times: of the whole search, of the words alone and of the vectors alone.
+The set is indexed in a temporary Postgres with the tables, functions and row level security of the product. Every
+question is asked three times: with the whole search, with full text alone and with vectors alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from functions.local.evaluation import ablation, asking, calibration, question_s
 from functions.local.evaluation.library import load_library
 from functions.local.evaluation.report import print_difference, print_figures, print_report
 from functions.local.evaluation.scores import NO_GOALS, Evaluation, Goals, compare_english, list_figures
-from functions.local.evaluation.vector_cache import RememberingEmbedder
+from functions.local.evaluation.vector_cache import CachingEmbedder
 from functions.local.server import serve
 from functions.runtime import policy
 from functions.runtime.config import Config
@@ -35,7 +35,7 @@ FAST = {**embedded_postgres.FAST_SETTINGS, "shared_buffers": "256MB"}
 EMBEDDING_THREADS = 2
 
 Reference = Callable[[question_sets.QuestionSet], float]
-"""The nDCG@10 of another full text search on a set."""
+"""Measures the nDCG@10 of another full text search on a set."""
 
 
 def evaluate(
@@ -45,7 +45,7 @@ def evaluate(
     settings: Settings,
     arms: Iterable[str] = asking.ARMS,
 ) -> Evaluation:
-    """Indexes the set for a new user of a migrated database and asks its questions of each of `arms`."""
+    """Indexes the set for a new user of a migrated database, and asks its questions with each of `arms`."""
     library = load_library(database, questions, embedder, settings)
     embedder.embed([question.text for question in questions.questions])
     asked = {arm: asking.ask_all(database, library, questions.questions, embedder, settings, arm) for arm in arms}
@@ -55,7 +55,7 @@ def evaluate(
 
 @contextmanager
 def open_database() -> Iterator[Database]:
-    """A migrated database on a server of its own, with the functions of `sql/` as they are; gone afterwards."""
+    """Opens a temporary, migrated database with the current functions of `sql/`."""
     with (
         tempfile.TemporaryDirectory(prefix="ibid-eval-") as folder,
         embedded_postgres.start(Path(folder) / "postgres", settings=FAST) as server,
@@ -72,12 +72,12 @@ def open_database() -> Iterator[Database]:
 def open_embedder(
     home: Path, server: models.EmbeddingServer = policy.LOCAL_SERVER, *, fresh: bool = False
 ) -> Iterator[ports.Embedder]:
-    """The embedding model of a server, with its memory in `home`/eval."""
+    """Opens the embedding model of a server with a cache under `home`/eval; `fresh` empties the cache first."""
     inner = Services(Config(), model_threads=EMBEDDING_THREADS).embedder_of(server)
     path = home / "eval" / "vectors.sqlite"
     if fresh:
         path.unlink(missing_ok=True)
-    embedder = RememberingEmbedder(inner, f"{server.base_url or ''}{server.model}", path)
+    embedder = CachingEmbedder(inner, f"{server.base_url or ''}{server.model}", path)
     try:
         yield embedder
     finally:
@@ -85,7 +85,7 @@ def open_embedder(
 
 
 def parse_configuration(pairs: Sequence[str]) -> Settings:
-    """Settings with the given `key=value` changes; raises InvalidSettingsError."""
+    """Reads `key=value` changes to the default settings; raises InvalidSettingsError."""
     changes: dict[str, Any] = {}
     for pair in pairs:
         key, _, value = pair.partition("=")
@@ -138,14 +138,14 @@ def _run(options: argparse.Namespace, references: Mapping[str, Reference], goals
 
 
 def save_threshold(config: Config, server: models.EmbeddingServer, threshold: float) -> None:
-    """Lets the installation that the environment describes use what was measured; it does within half a minute.
+    """Saves a measured threshold in the installation that the environment describes.
 
-    Raises ConflictError where it has no such embedding server.
+    The installation uses it within half a minute. Raises ConflictError when it has no such embedding server.
     """
     with serve.open_services(config) as services:
-        services.policy()  # makes the configured server known to a database that has none yet
+        services.policy()  # adds the configured server to a database that has none yet
         if not stored_settings.save_guard_threshold(services.database, server, threshold):
-            raise errors.ConflictError(f"Nothing here is indexed with {server.model}, so no threshold was saved.")
+            raise errors.ConflictError(f"This installation does not use {server.model}, so no threshold was saved.")
     print(f"saved: guard_threshold {threshold:.3f} of {server.name}")
 
 
@@ -177,12 +177,18 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m functions.local eval", description="Measures retrieval.")
     add = parser.add_argument
     add("sets", nargs="+", metavar="SET", help="a folder, or a name below IBID_EVAL_DATA, like passages/scifact")
-    add("--limit", type=int, metavar="N", help="ask N of the questions only")
-    add("--configuration", nargs="+", default=[], metavar="KEY=VALUE", help="settings other than the default")
-    add("--against", nargs="+", default=[], metavar="KEY=VALUE", help="a second configuration to compare with")
+    add("--limit", type=int, metavar="N", help="ask only N of the questions")
+    add("--configuration", nargs="+", default=[], metavar="KEY=VALUE", help="settings that differ from the default")
+    add(
+        "--against",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help="settings of a second configuration to compare with",
+    )
     modes = parser.add_mutually_exclusive_group()
-    modes.add_argument("--calibrate", action="store_true", help="where the guard's threshold should lie")
-    add("--save", action="store_true", help="with --calibrate: let the installation use the threshold found")
-    modes.add_argument("--ablation", action="store_true", help="what each part of the search is worth")
-    add("--fresh", action="store_true", help="forget the vectors of earlier runs")
+    modes.add_argument("--calibrate", action="store_true", help="choose the guard's threshold")
+    add("--save", action="store_true", help="with --calibrate: save the threshold in the installation")
+    modes.add_argument("--ablation", action="store_true", help="measure the search without each of its parts")
+    add("--fresh", action="store_true", help="delete the cached vectors of earlier runs")
     return parser

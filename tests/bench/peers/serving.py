@@ -1,6 +1,6 @@
-"""The other end of `processes`: a system answers lines of JSON on its standard input, in its own environment.
+"""Answers the requests of `processes`: lines of JSON on standard input, in the environment of the measured system.
 
-The clock runs around the system's own call only: connections are opened by `open`, warm-up is asked before.
+Only the system's own call is timed: `open` has connected it, and warm-up questions were asked before.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ class Store(Protocol):
         """Connects to a filled database; `depth` is how many results a question is asked for."""
 
     def ask(self, text: str, vector: Any, owner: str | None) -> list[str]:
-        """The passages found, best first, of one owner or of all."""
+        """Returns the passages found, best first, of one owner or of all."""
 
 
 def serve(store: Store) -> None:
-    """Answers until the input ends; whatever the libraries print goes to standard error."""
+    """Answers until the input ends; what the libraries print goes to standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     dataset = None
     for line in sys.stdin:
         message = json.loads(line)
-        what, answer = message.pop("do"), {}
-        if what == "ask":
+        command, answer = message.pop("do"), {}
+        if command == "ask":
             assert dataset is not None
             number = message["question"]
             text, vector = dataset.questions[number], dataset.question_vectors[number]
@@ -46,6 +46,6 @@ def serve(store: Store) -> None:
             answer = {"ms": 1000 * (time.perf_counter() - start), "passages": passages}
         else:
             dataset = datasets.read(Path(message.pop("folder")))
-            getattr(store, what)(message.pop("dsn"), dataset, **message)
+            getattr(store, command)(message.pop("dsn"), dataset, **message)
         answers.write(json.dumps(answer) + "\n")
         answers.flush()

@@ -1,4 +1,4 @@
-"""Where the guard's threshold is put, and what is measured at it."""
+"""How the guard's threshold is chosen, and what is measured with it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ def judged(half: int, *evidence: float) -> tuple[Judged, ...]:
 
 
 @pytest.mark.parametrize(("most", "threshold"), [(0.0, 0.1), (0.24, 0.1), (0.25, 0.2), (0.5, 0.3)])
-def test_the_threshold_refuses_no_more_than_it_may(most: float, threshold: float):
+def test_the_threshold_refuses_at_most_the_share_allowed(most: float, threshold: float):
     """RET-8"""
     evidence = [0.4, 0.2, 0.1, 0.3]
     assert calibration.choose_threshold(evidence, most) == threshold
     assert sum(value < threshold for value in evidence) <= most * len(evidence)
 
 
-def test_every_other_document_is_in_the_other_half():
+def test_documents_are_assigned_to_the_halves_alternately():
     questions = [Question(name, "?", "en", frozenset({name}), frozenset({name})) for name in "cabd"]
     assert calibration.split_documents(questions) == {"a": 0, "b": 1, "c": 0, "d": 1}
 
 
-def test_the_questions_of_one_document_cannot_be_halved():
+def test_a_set_answered_by_one_document_cannot_be_calibrated():
     question = Question("q", "?", "en", frozenset({"a"}), frozenset({"a"}))
     with pytest.raises(errors.ConflictError, match="lone"):
         calibration.collect_evidence(
@@ -41,7 +41,7 @@ def test_the_questions_of_one_document_cannot_be_halved():
         )
 
 
-def test_a_half_is_measured_at_the_threshold_of_the_other():
+def test_each_half_is_measured_at_the_threshold_of_the_other():
     """RET-8: 0.5 is chosen on the first half and 0.3 on the second."""
     evidence = Evidence(
         answerable=judged(0, 0.5, 0.9) + judged(1, 0.3, 0.4),
@@ -53,13 +53,13 @@ def test_a_half_is_measured_at_the_threshold_of_the_other():
     assert found == Refusals(threshold=0.4, answerable=0.5, left_out=0.5, unanswerable=0.5)
 
 
-def test_what_a_set_has_none_of_has_no_share():
+def test_a_kind_without_questions_has_no_share():
     evidence = Evidence(judged(0, 0.5) + judged(1, 0.5), judged(0, 0.1), ())
     found = calibration.measure_refusals(evidence, 0.4)
     assert (found.answerable, found.left_out) == (0.0, 1.0)
     assert math.isnan(found.unanswerable)
 
 
-def test_sets_are_calibrated_together_question_by_question():
+def test_joined_sets_keep_every_question():
     parts = [Evidence(judged(0, 0.1), judged(0, 0.2), ()), Evidence(judged(1, 0.3), (), (Judged(0.4, HALVES),))]
     assert Evidence.join(parts) == Evidence(judged(0, 0.1) + judged(1, 0.3), judged(0, 0.2), (Judged(0.4, HALVES),))
