@@ -52,7 +52,7 @@ def _print_token(services: Services, name: str, admin: bool) -> int:
     if not services.is_local:
         raise errors.ConflictError("SUPABASE_URL is set, so tokens come from Supabase Auth.")
     if not name.strip():
-        raise errors.InvalidInputError("Name the user: --user ada.")
+        raise errors.InvalidInputError("The user name is empty. Example: --user ada")
     user_id = auth.local_user_id(name)
     print(auth.issue_local_token(services.local_secret, user_id, name, admin=admin, lifetime=TOKEN_SECONDS))
     return 0
@@ -131,7 +131,7 @@ def _follow(services: Services, user: models.User, document_id: str, name: str) 
             if row["status"] in ("indexed", "failed"):
                 return row
             if not thread.is_alive():
-                raise errors.UnavailableError("The worker stopped. The lines above say why.")
+                raise errors.UnavailableError("The worker stopped; its error is printed above.")
             time.sleep(0.2)
     finally:
         done.set()

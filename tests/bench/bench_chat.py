@@ -222,11 +222,11 @@ def main() -> None:
         figures = list_figures(run(Path(name).resolve(), rounds))
     load = os.getloadavg()[0]
     print_figures(
-        "chat", [*figures, figure("load of the machine, last minute, to its processors", load, _processors())]
+        "chat", [*figures, figure("load of the machine, last minute, to its processors", load, _count_processors())]
     )
 
 
-def _processors() -> int:
+def _count_processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

@@ -141,7 +141,7 @@ def run(folder: Path, starts: Mapping[str, Start], rounds: int) -> dict[str, Tim
         }
         bench = Bench(Platform(folder / "lambda", variables), folder)
         found: dict[str, list[Times]] = {name: [] for name in starts}
-        for _ in range(1 + rounds):  # the first round fills the file cache and does not count as the best
+        for _ in range(1 + rounds):  # one round more, which fills the file cache
             for name, start in starts.items():
                 found[name].append(bench.measure(start))
     return {name: tuple(map(min, zip(*rows, strict=True))) for name, rows in found.items()}

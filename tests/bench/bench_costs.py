@@ -147,7 +147,7 @@ class Installation:
         return runs
 
     def mark(self, text: str) -> None:
-        """Sends a marker to the embedding server, which separates the requests before it from those after it."""
+        """Sends a text to the embedding server that separates the requests before and after it."""
         services = self._services
         services.embedder_of(services.policy().servers[0]).embed([text])
 
@@ -263,11 +263,11 @@ def compute_bill(runs: Sequence[Run], memory: int, more_seconds: float) -> float
     return seconds * memory / 1024 * PRICES["function, GB-second (arm64)"] + len(runs) * PRICES["function, call"]
 
 
-def find_memory(function: str) -> int:
+def read_memory_size(function: str) -> int:
     return int(service.functions()[function].get("memorySize", service.read()["provider"]["memorySize"]))
 
 
-def list_questions(measured: Measured, tokens: Tokens) -> dict[str, float]:
+def price_questions(measured: Measured, tokens: Tokens) -> dict[str, float]:
     """The price in dollars of 1,000 questions, by part."""
     count = len(measured.chat)
     writing = ASSUMED["tokens of an answer"] / ASSUMED["tokens a model writes a second"]
@@ -276,20 +276,20 @@ def list_questions(measured: Measured, tokens: Tokens) -> dict[str, float]:
         "tokens the model reads": 1000 * tokens.read * PRICES["gpt-4.1-mini, token read"],
         "tokens the model writes": 1000 * ASSUMED["tokens of an answer"] * PRICES["gpt-4.1-mini, token written"],
         "embedding": 1000 * tokens.asked * PRICES["text-embedding-3-small, token"],
-        "function": 1000 / count * compute_bill(measured.chat, find_memory("chat"), count * waiting),
+        "function": 1000 / count * compute_bill(measured.chat, read_memory_size("chat"), count * waiting),
         "gateway": 1000 * PRICES["gateway, request (HTTP API)"],
         "log": 1000 / count * measured.log_bytes_chat / 1e9 * PRICES["log, GB"],
     }
 
 
-def list_pages(measured: Measured, tokens: Tokens) -> dict[str, float]:
+def price_pages(measured: Measured, tokens: Tokens) -> dict[str, float]:
     """The price in dollars of 1,000 pages, by part, in documents as long as the measured one."""
     pages = measured.pages
     waiting = tokens.requests * ASSUMED["seconds an embedding takes"]
     queue = ASSUMED["requests to the queue for a document"] * PRICES["queue, request"]
     return {
         "embedding": 1000 / pages * tokens.embedded * PRICES["text-embedding-3-small, token"],
-        "function": 1000 / pages * compute_bill(measured.ingest, find_memory("ingest"), waiting),
+        "function": 1000 / pages * compute_bill(measured.ingest, read_memory_size("ingest"), waiting),
         "queue and gateway": 1000 / pages * (queue + 3 * PRICES["gateway, request (HTTP API)"]),
         "log": 1000 / pages * measured.log_bytes_ingest / 1e9 * PRICES["log, GB"],
     }
@@ -320,8 +320,8 @@ def main() -> None:
     print_figures(
         "costs",
         [
-            *list_parts("1,000 questions", list_questions(measured, tokens)),
-            *list_parts("1,000 pages", list_pages(measured, tokens)),
+            *list_parts("1,000 questions", price_questions(measured, tokens)),
+            *list_parts("1,000 pages", price_pages(measured, tokens)),
             figure("a question without its model, ms, of which processor", clock, processor),
             figure("tokens read a question", tokens.read, tokens.read),
             *(figure(name, value / measured.pages, value / measured.pages) for name, value in by_page.items()),

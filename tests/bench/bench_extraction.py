@@ -2,9 +2,9 @@
 
 Figures are pages per second of processor time. The readers take turns, and the best of three rounds counts for each
 file. The baseline on the same pages is bare PDFium (pypdfium2's `get_text_range`, pages closed) or pdfplumber's
-`extract_text`. "Complete" is everything except OCR. "Text" is the same without reading tables: text, reading order, hidden text,
-the decision whether a page needs OCR and, on pages without tables, the search for them. Memory is measured in new
-processes that read 100 and 1,000 pages. Prints a table and, as the last line, a JSON object.
+`extract_text`. "Complete" is everything except OCR. "Text" is the same without reading tables: text, reading order,
+hidden text, the decision whether a page needs OCR and, on pages without tables, the search for them. Memory is measured
+in new processes that read 100 and 1,000 pages. Prints a table and, as the last line, a JSON object.
 """
 
 from __future__ import annotations

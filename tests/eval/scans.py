@@ -105,10 +105,10 @@ def compare(
     files = {file.doc_id: file.path for file in questions.files if not documents or file.doc_id in documents}
     scan_files = {doc_id: path for doc_id, path in find_scans(root / name).items() if doc_id in (scanned or files)}
     asked = [one for one in questions.questions if one.gold and all(unit[0] in scan_files for unit in one.gold)]
-    before = _used_seconds()
+    before = _measure_processor_seconds()
     pages = read_pages(scan_files, recognizer)
-    seconds = (_used_seconds() - before) / len(pages)
-    words_found = share_of_words(read_pages({doc_id: files[doc_id] for doc_id in scan_files}, recognizer), pages)
+    seconds = (_measure_processor_seconds() - before) / len(pages)
+    words_found = measure_word_overlap(read_pages({doc_id: files[doc_id] for doc_id in scan_files}, recognizer), pages)
     text, scans = (
         mean_scores(_ask(database, indexed, asked, embedder, recognizer)) for indexed in (files, files | scan_files)
     )
@@ -136,8 +136,8 @@ def read_pages(files: Mapping[str, Path], recognizer: ports.TextRecognizer) -> d
         return dict(zip(pages, pool.map(read, pages), strict=True))
 
 
-def share_of_words(text: Mapping[ScannedPage, str], scanned: Mapping[ScannedPage, str]) -> float:
-    """The share of the words of the pages that are on the scanned pages too, letter for letter."""
+def measure_word_overlap(text: Mapping[ScannedPage, str], scanned: Mapping[ScannedPage, str]) -> float:
+    """Measures which share of the words of the pages OCR reads on the scanned pages, letter for letter."""
     words = {page: Counter(found.replace("\u00ad", "-\n").split()) for page, found in text.items()}
     common = sum((counted & Counter(scanned[page].split())).total() for page, counted in words.items())
     return common / sum(counted.total() for counted in words.values())
@@ -172,7 +172,7 @@ def _ask(
     return asking.ask_all(database, indexed, questions, embedder, Settings(), "hybrid")
 
 
-def _used_seconds() -> float:
+def _measure_processor_seconds() -> float:
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(each.ru_utime + each.ru_stime for each in used)
 
@@ -181,13 +181,13 @@ def print_table(found: Comparison) -> None:
     print(f"\n{found.name}: {found.pages} scanned pages, {found.questions} questions")
     print(f"{found.words_found:.3f} of the words of the text, {found.seconds:.2f} s a page and core")
     print(f"{'':8}{'hit@1':>8}{'hit@5':>8}{'hit@10':>8}")
-    rows = {kind: [getattr(scores, hit) for hit in HITS] for kind, scores in _sides(found).items()}
+    rows = {kind: [getattr(scores, hit) for hit in HITS] for kind, scores in _group_scores(found).items()}
     rows["lost"] = [text - scan for text, scan in zip(rows["text"], rows["scans"], strict=True)]
     for kind, values in rows.items():
         print(f"{kind:8}" + "".join(f"{value:8.4f}" for value in values))
 
 
-def _sides(found: Comparison) -> dict[str, ranking_scores.RankingScores]:
+def _group_scores(found: Comparison) -> dict[str, ranking_scores.RankingScores]:
     return {"text": found.text, "scans": found.scans}
 
 

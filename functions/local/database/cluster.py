@@ -98,7 +98,7 @@ class Cluster:
         if self.settings.get("fsync") == "off":
             command.append("--no-sync")
         done = subprocess.run(
-            command, env=_environment(), cwd="/", capture_output=True, text=True, **self.account.arguments
+            command, env=_build_environment(), cwd="/", capture_output=True, text=True, **self.account.arguments
         )
         return done.stderr + f" (exit {done.returncode})" if done.returncode else ""
 
@@ -136,19 +136,19 @@ class Cluster:
                 if attempts > 2 and "still in use" not in self._read_log_end():
                     break
                 time.sleep(0.2 * (attempts - 1))
-                self._disown_pid_file()
+                self._replace_stale_pid()
                 spawned = self._spawn()
             time.sleep(0.02)
         if self.find_postmaster():
             raise errors.DatabaseUnavailableError("The database is still recovering. Try again in a few minutes.")
         with suppress(OSError):
-            self._socket_dir().rmdir()
+            self._create_socket_dir().rmdir()
         raise errors.DatabaseUnavailableError(f"The database did not start: {self._read_log_end()}")
 
     def _spawn(self) -> int:
         """Starts the server in a session of its own, so that Ctrl-C does not reach it; returns its process id."""
         command = [str(self.binaries / "postgres"), "-D", str(self.data)]
-        settings = {**self.settings, "unix_socket_directories": str(self._socket_dir())}
+        settings = {**self.settings, "unix_socket_directories": str(self._create_socket_dir())}
         if _is_shared_memory_small():
             settings["dynamic_shared_memory_type"] = "mmap"
         for name, value in settings.items():
@@ -158,7 +158,7 @@ class Cluster:
         with open(self.log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
             done = subprocess.run(
                 ["/bin/sh", "-c", '"$@" >&2 </dev/null & echo $!', "sh", *command],
-                env=_environment(),
+                env=_build_environment(),
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -169,12 +169,12 @@ class Cluster:
             )
         return int(done.stdout)
 
-    def _disown_pid_file(self) -> None:
+    def _replace_stale_pid(self) -> None:
         """Replaces the process id in a dead server's `postmaster.pid`, which another process may have by now.
 
         Postgres takes any living process with that id for the old server, except its own ancestors. So the file gets
-        our id, and `_environment` names us as an ancestor. Deleting the file would also delete the shared memory key,
-        by which Postgres knows that children of the old server still run.
+        our id, and `_build_environment` names us as an ancestor. Deleting the file would also delete the key of the
+        shared memory, by which Postgres knows that children of the old server still run.
         """
         file = self.data / "postmaster.pid"
         with suppress(FileNotFoundError):
@@ -184,7 +184,7 @@ class Cluster:
             else:
                 file.write_text("\n".join([str(os.getpid()), *lines[1:]]) + "\n")
 
-    def _socket_dir(self) -> Path:
+    def _create_socket_dir(self) -> Path:
         """Creates a folder that no other user can enter or guess, with a name that fits into a socket address."""
         token = self.data / "socket-token"
         if not token.exists():
@@ -268,7 +268,7 @@ def _find_binaries(major: int) -> Path:
     return Path(package.submodule_search_locations[0]).resolve() / BINARIES[major] / "bin"
 
 
-def _environment() -> dict[str, str]:
+def _build_environment() -> dict[str, str]:
     """The environment of the server, without our PGPORT, PGDATA and LC_ALL, which would change its behaviour."""
     kept = {name: os.environ[name] for name in ("PATH", "TMPDIR", "DYLD_LIBRARY_PATH") if name in os.environ}
     return {**kept, "PG_GRANDPARENT_PID": str(os.getpid())}

@@ -79,7 +79,7 @@ class Server:
         if not self._cluster.folder.exists():  # it was deleted; a server without its files ends by itself
             self._users.close()
             return
-        with _locked(self._cluster.folder / "start.lock"), self._users:
+        with _lock(self._cluster.folder / "start.lock"), self._users:
             try:
                 fcntl.flock(self._users, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -90,7 +90,7 @@ class Server:
         """Starts the server again if it was killed; its DSN stays the same."""
         if self._users.closed or self.pid is not None:
             return
-        with _locked(self._cluster.folder / "start.lock"):
+        with _lock(self._cluster.folder / "start.lock"):
             self._cluster.run(time.monotonic() + timeout)
 
     def __enter__(self) -> Server:
@@ -110,7 +110,7 @@ def start(
     """
     home = cluster.Cluster(data_dir.expanduser().resolve(), major, {**SETTINGS, **(settings or {})})
     home.folder.mkdir(parents=True, exist_ok=True)
-    with _locked(home.folder / "start.lock"):
+    with _lock(home.folder / "start.lock"):
         users = _open_private(home.folder / "users.lock")
         try:
             fcntl.flock(users, fcntl.LOCK_SH)
@@ -124,7 +124,7 @@ def start(
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> Iterator[None]:
     with _open_private(path) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield

@@ -8,7 +8,13 @@ from typing import Any
 
 from functions.local.evaluation import ranking_scores
 from functions.local.evaluation.asking import Asked
-from functions.local.evaluation.scores import Evaluation, mean_scores, refused_share, score_answers, score_citations
+from functions.local.evaluation.scores import (
+    Evaluation,
+    mean_scores,
+    measure_refused_share,
+    score_answers,
+    score_citations,
+)
 
 COLUMNS = ("nDCG@10", "MRR@10", "hit@1", "hit@5", "hit@10")
 
@@ -24,7 +30,7 @@ def print_report(found: Evaluation) -> None:
         for lang in languages if len(languages) == 1 else [*languages, "all"]:
             print(_format_row(arm, lang, [one for one in asked if lang in (one.question.lang, "all")]))
     for answerable, kind in ((True, "answerable"), (False, "unanswerable")):
-        share = refused_share(found.arms["hybrid"], answerable=answerable)
+        share = measure_refused_share(found.arms["hybrid"], answerable=answerable)
         if not math.isnan(share):
             print(f"{kind} questions refused: {share:.3f}")
     precision, recall = score_citations(found.arms["hybrid"])

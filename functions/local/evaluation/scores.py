@@ -56,7 +56,7 @@ def mean_scores(asked: Sequence[Asked]) -> ranking_scores.RankingScores:
     return ranking_scores.mean_scores([one.scores for one in asked if one.scores])
 
 
-def refused_share(asked: Sequence[Asked], *, answerable: bool) -> float:
+def measure_refused_share(asked: Sequence[Asked], *, answerable: bool) -> float:
     """The refused share of the questions that the set answers, or of those that it does not; NaN without any."""
     return ranking_scores.mean([float(one.is_refused) for one in asked if bool(one.scores) == answerable])
 
@@ -96,17 +96,19 @@ def list_figures(
         for (name, score), least in goals.hybrid.items()
         if name == found.name
     ]
-    rows.append(figure("hybrid ndcg to the better arm's", hybrid.ndcg, _better_arm(scores), FUSION))
+    rows.append(figure("hybrid ndcg to the better arm's", hybrid.ndcg, _find_better_ndcg(scores), FUSION))
     for name, ndcg in (references or {}).items():
         rows.append(
             figure(f"lexical ndcg to that of {name}", scores["lexical"].ndcg, ndcg, goals.reference.get(found.name))
         )
     rows.append(limit("questions with words of the set and an empty lexical arm", len(found.missed_by_words), 0))
     rows.append(
-        limit("answerable questions refused", refused_share(found.arms["hybrid"], answerable=True), FALSE_REFUSALS)
+        limit(
+            "answerable questions refused", measure_refused_share(found.arms["hybrid"], answerable=True), FALSE_REFUSALS
+        )
     )
     if any(asked.scores is None for asked in found.arms["hybrid"]):
-        refused = refused_share(found.arms["hybrid"], answerable=False)
+        refused = measure_refused_share(found.arms["hybrid"], answerable=False)
         least = goals.refused_unanswerable.get(found.languages[0]) if len(found.languages) == 1 else None
         rows.append(reach("unanswerable questions refused", refused, least))
     precision, recall = score_citations(found.arms["hybrid"])
@@ -135,7 +137,7 @@ def compare_english(evaluations: Sequence[Evaluation], goals: Goals = NO_GOALS) 
     ratios = []
     for found in english:
         scores = {arm: mean_scores(asked) for arm, asked in found.arms.items()}
-        ratios.append(scores["hybrid"].ndcg / _better_arm(scores))
+        ratios.append(scores["hybrid"].ndcg / _find_better_ndcg(scores))
     if len(ratios) < 2:
         return []
     name = "English sets: hybrid ndcg to the better arm's, mean"
@@ -173,5 +175,5 @@ def limit(name: str, value: float, most: float) -> dict[str, Any]:
     }
 
 
-def _better_arm(scores: Mapping[str, ranking_scores.RankingScores]) -> float:
+def _find_better_ndcg(scores: Mapping[str, ranking_scores.RankingScores]) -> float:
     return max(scores["lexical"].ndcg, scores["dense"].ndcg)

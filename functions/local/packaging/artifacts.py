@@ -28,12 +28,8 @@ from functions.local.packaging.packages import HOST, LAMBDA, PINS, REPOSITORY, P
 _DATABASE = ("psycopg[binary]", "pydantic-settings")
 _FILES = (*_DATABASE, "supabase")
 _WEB = ("fastapi", "mangum", "PyJWT[crypto]")
-_ANSWERS = (
-    *_DATABASE,
-    *_WEB,
-    "openai",
-    "jsonschema",
-)  # no numpy: it is half of such an artifact, for one vector a question
+# Without numpy, which would be half of such an artifact: a question needs one vector.
+_ANSWERS = (*_DATABASE, *_WEB, "openai", "jsonschema")
 # The packages that the functions of each set import directly; boto3 is part of the Lambda runtime.
 SETS: Final[Mapping[str, tuple[str, ...]]] = {
     "http": (*_FILES, *_WEB, "prometheus-client"),
@@ -56,7 +52,7 @@ def build(target: Target) -> Path:
     target.folder.mkdir(parents=True, exist_ok=True)
     with _lock(target.folder):
         code = [path for path in sorted((REPOSITORY / "functions").rglob("*")) if _is_deployed(path)]
-        wanted = _digest([PINS, *_builders(), *code], target.stamp)
+        wanted = _digest([PINS, *_list_builders(), *code], target.stamp)
         if _read(target.folder / "stamp") != wanted:
             (target.folder / "stamp").unlink(missing_ok=True)
             _write_artifacts(target, _provide_packages(target), code)
@@ -67,7 +63,7 @@ def build(target: Target) -> Path:
 def _provide_packages(target: Target) -> Path:
     """Returns a folder with one zip file of compiled packages for each set, rebuilt only when the pins change."""
     folder = target.folder / "packages"
-    wanted = _digest([PINS, *_builders()], target.stamp)
+    wanted = _digest([PINS, *_list_builders()], target.stamp)
     if _read(folder / "stamp") != wanted:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -127,7 +123,7 @@ def _is_deployed(path: Path) -> bool:
     return path.is_file() and parts[1] != "local" and "__pycache__" not in parts and path.suffix != ".md"
 
 
-def _builders() -> tuple[Path, Path]:
+def _list_builders() -> tuple[Path, Path]:
     """The modules that decide what an artifact holds: when they change, everything is built again."""
     return Path(__file__), Path(packages.__file__)
 

@@ -30,9 +30,8 @@ class IbidSearch:
             user = models.User.named(units[0].owner)
             document = make_document(str(first), [unit.text for unit in units], vectors)
             library.write_documents(database, user, server, [document])
-        vector_indexes.build_vector_indexes(
-            database
-        )  # the daily schedule does this too, for libraries that are large enough
+        # The daily schedule does this too, for libraries that are large enough.
+        vector_indexes.build_vector_indexes(database)
         database.close()
 
     def open(self, dsn: str, dataset: datasets.Dataset, language: str, depth: int) -> None:
