@@ -13,7 +13,7 @@ from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
 from functions.core import ports
 from functions.core.settings import Settings
-from functions.local.evaluation import ablation, calibration, command, question_sets, scores
+from functions.local.evaluation import ablation, calibration, command, question_sets, report, scores
 
 PASSAGES = {
     "sun": ("Astronomy", "The Sun is a star of spectral type G. Its light takes eight minutes to reach the Earth."),
@@ -79,8 +79,8 @@ def test_a_set_is_measured_by_language(
     found = command.evaluate(store, asked, embedder, Settings())
     assert scores.mean_scores(found.arms["hybrid"]).ndcg == 1.0
     assert [row["figure"] for row in scores.list_figures(found) if not row["ok"]] == []
-    command.print_report(found)
-    command.print_difference(found, found)
+    report.print_report(found)
+    report.print_difference(found, found)
     printed = capsys.readouterr().out
     assert [line.split()[:3] for line in printed.splitlines() if line.startswith("hybrid  ")] == [
         ["hybrid", "en", "3"],

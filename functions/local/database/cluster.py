@@ -51,7 +51,11 @@ class Postmaster:
 
 
 class Cluster:
-    """A data folder and its server; callers hold `start.lock`."""
+    """A data folder and its server; callers hold `start.lock`.
+
+    Connections need no password (`trust`). So the server opens no port, and listens only on a socket in a folder of
+    mode 0700 that belongs to its system user.
+    """
 
     def __init__(self, folder: Path, major: int, settings: Mapping[str, str]) -> None:
         self.folder = folder

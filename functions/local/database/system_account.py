@@ -1,4 +1,8 @@
-"""The system user that runs the embedded server: the current user, or an ordinary user when that is root."""
+"""Finds the system user that runs the embedded server, because Postgres refuses to run as root.
+
+For root it is the user `pgserver`. The folders above the data and the programs are then made accessible to it, where
+they are not, with a permission that does not allow listing them (o+x).
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """Chooses the guard's threshold for a model: `python -m functions.local eval SET… --calibrate`.
 
-Each question that a set answers is asked twice, in the scope of the whole set and in the scope of the documents that do
-not answer it. The threshold is chosen on the questions of one half of the documents and measured on the questions of
-the other half, and vice versa.
+The threshold is chosen on the questions of one half of a set's documents, and measured on those of the other half.
 """
 
 from __future__ import annotations
@@ -71,6 +69,7 @@ def collect_evidence(
 ) -> Evidence:
     """Indexes the set and asks its questions with and without the documents that answer them.
 
+    An answerable question is asked in the scope of the whole set, and again in the scope of the other documents.
     Raises ConflictError when fewer than two documents answer questions.
     """
     halves = split_documents(asked.questions)

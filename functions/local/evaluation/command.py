@@ -1,7 +1,6 @@
 """Measures retrieval on a question set: `python -m functions.local eval SET`.
 
-The set is indexed in a temporary Postgres with the tables, functions and row level security of the product. Every
-question is asked three times: with the whole search, with full text alone and with vectors alone.
+Every question is asked of the product's own search: of the whole, of full text alone and of vectors alone.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def evaluate(
 
 @contextmanager
 def open_database() -> Iterator[Database]:
-    """Opens a temporary, migrated database with the current functions of `sql/`."""
+    """Opens a temporary database with the tables, functions and row level security of the product."""
     with (
         tempfile.TemporaryDirectory(prefix="ibid-eval-") as folder,
         embedded_postgres.start(Path(folder) / "postgres", settings=FAST) as server,

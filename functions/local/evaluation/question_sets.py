@@ -1,8 +1,7 @@
 """Reads question sets: folders with `corpus.jsonl` (or .gz) and `queries*.jsonl`.
 
-A corpus line is a passage (`passage_id, doc_id, title, text`) or a file (`doc_id, path`). A query line has `question`,
-`evidence` (`doc_id` with `page` or `passage_id`) and `lang`. The set `unanswerable_<lang>` holds only those documents
-of a page set that `unanswerable_index.json` lists; it asks the questions they answer, and others that they do not.
+A corpus line is a passage (`passage_id, doc_id, title, text`) or a file (`doc_id, path`). A query line has `query_id`,
+`question`, `evidence` (`doc_id` with `page` or `passage_id`), `lang`, and `answer` or `answers` where they are known.
 """
 
 from __future__ import annotations
@@ -112,6 +111,7 @@ def _read_folder(folder: Path) -> QuestionSet:
 
 
 def _read_unanswerable(root: Path, name: str) -> QuestionSet:
+    """Reads the documents of a page set that the index lists, the questions they answer, and others they do not."""
     index = json.loads((root / "unanswerable_index.json").read_text())[name.removeprefix(UNANSWERABLE)]["pages"]
     whole = _read_folder(root / index["set"])
     indexed = set(index["index_doc_ids"])

@@ -1,10 +1,6 @@
 """Builds the zip files that are deployed: one for each set of functions that need the same packages.
 
-`python -m functions.local.packaging.artifacts [--target lambda|host]` writes `.build/<target>/<set>.zip`, unless the
-files there are up to date. An artifact holds our code without `functions/local`, the packages that its set needs at
-the versions that requirements.txt pins, and the bytecode of both. Lambda cannot write bytecode, so without it every
-cold start would compile for one or two seconds. The packages for Lambda come from the package index. Those for this
-machine (`host`, for tests) are copied from the running Python.
+`python -m functions.local.packaging.artifacts [--target lambda|host]` writes `.build/<target>/<set>.zip`.
 """
 
 from __future__ import annotations
@@ -47,7 +43,10 @@ _ENTRY_TIME = (1980, 1, 1, 0, 0, 0)  # fixed, so that the same files make the sa
 def build(target: Target) -> Path:
     """Builds the artifacts for `target` unless they are up to date, and returns their folder.
 
-    Raises PackagingError when the packages cannot be provided.
+    An artifact holds our code without `functions/local`, the packages that its set needs at the pinned versions, and
+    the bytecode of both: Lambda cannot write any, so every cold start would compile for one or two seconds. Packages
+    for Lambda come from the package index, and those for this machine (HOST, for tests) from the running Python.
+    Raises PackagingError when a package is missing.
     """
     target.folder.mkdir(parents=True, exist_ok=True)
     with _lock(target.folder):

@@ -1,8 +1,6 @@
 """Builds the Lambda layer that lets the ingest function read scans: Tesseract's library, a program and languages.
 
-`python -m functions.local.packaging.ocr_layer [--languages eng+fra]` writes `.build/lambda/layers/ocr.zip`. The
-library comes from the wheel of tesserocr. The language files are copied from the Tesseract installed on this machine;
-they are the same on every architecture.
+`python -m functions.local.packaging.ocr_layer [--languages eng+fra]` writes `.build/lambda/layers/ocr.zip`.
 """
 
 from __future__ import annotations
@@ -24,7 +22,11 @@ TESSEROCR: Final = "tesserocr==2.13.0"
 
 
 def build(target: Target, languages: str) -> Path:
-    """Builds the zip file of the layer for `target`, with `languages` like "eng+fra"; raises PackagingError."""
+    """Builds the zip file of the layer for `target`, with `languages` like "eng+fra"; raises PackagingError.
+
+    The library comes from the wheel of tesserocr. The language files are copied from the Tesseract installed on this
+    machine; they are the same on every architecture.
+    """
     trained = find_languages(languages)
     path = target.folder / "layers" / "ocr.zip"
     path.parent.mkdir(parents=True, exist_ok=True)
