@@ -10,24 +10,25 @@ Span = tuple[int, int]
 MAX_CHARS = 600
 """Longer spans are no sentences but tables or lists without stops, and are cut at line ends."""
 
-_END = re.compile(
-    r"""
-    (?: [.!?…]+ (?:\s?[”"'’»)\]])* (?:\[\d{1,3}\])* (?=\s|$)     # a stop, what closes with it, footnote marks
+SENTENCE_END = r"""
+    (?: [.!?…]+ (?:\s?[”"'’»)\]])* (?:\[\d{1,3}\])* (?=\s|$)     # a stop, closing marks, footnote marks
       | [。！？｡]+ [」』”’）]* )
-    """,
-    re.VERBOSE,
-)
+"""
+"""Matches a stop that may end a sentence (a verbose pattern); `ends_sentence` decides whether it does."""
+
+_END = re.compile(SENTENCE_END, re.VERBOSE)
 _ABBREVIATIONS = frozenset(
     re.findall(
         r"\S+",
         """
     mr mrs ms dr prof st sr jr gen gov sen rep capt lt sgt rev hon vs cf fig figs eq eqs vol vols pp p ch
-    chap ed eds al ca approx dept inc ltd corp jan feb apr jul aug sep sept oct nov u.s u.k e.g i.e
+    chap ed eds al ca approx dept inc ltd co corp jan feb apr jul aug sep sept oct nov u.s u.k e.g i.e
     m mm mme mlle mgr ste env av apr boul bd tél réf éd coll trad janv févr avr juil déc n.d.l.r
     """,
     )
 )
-_BEFORE_NUMBERS = frozenset({"no", "nos", "n", "sec", "ch", "art", "ex", "col", "mar", "jun", "dec"})
+_BEFORE_NUMBERS = frozenset({"no", "nos", "n", "sec", "ch", "art", "ex", "col", "tab", "mar", "jun", "dec"})
+"""Abbreviations only in front of a number: several of them are words that end sentences."""
 _BULLET = re.compile(r"[ \t]*(?:[-*+•▪◦‣–—·][ \t]|\(?(?:\d{1,3}|[a-zA-Z])[.)][ \t])")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]")
 _NUMBERED_HEADING = re.compile(r"[ \t]*\d{1,2}(?:\.\d{1,2}){0,3}\.?[ \t]+[A-ZÀ-ÖØ-Þ]")
@@ -38,6 +39,7 @@ _SECTION_NAME = re.compile(
 )
 _STOPS = tuple(".!?…:;,。！？｡、，-")
 _OPENING = "«“‘\"'([ \t\n\u00a0"
+_OPENING_RUN = re.compile(f"[{re.escape(_OPENING)}]*")
 
 
 def split_sentences(text: str) -> list[Span]:
@@ -51,6 +53,24 @@ def split_sentences(text: str) -> list[Span]:
         for sentence in _sentences(text, start, end)
         for piece in _cut_long(text, *sentence)
     ]
+
+
+def ends_sentence(text: str, start: int, stop: re.Match[str], end: int) -> bool:
+    """Whether the match of `SENTENCE_END` ends the sentence that begins at `start`; nothing after `end` is looked at.
+
+    A full stop after an abbreviation, an initial or the number of a list item does not, nor does a stop that a lower
+    case letter follows.
+    """
+    mark = stop.group()
+    if mark[0] in "。！？｡":
+        return True
+    opening = _OPENING_RUN.match(text, stop.end(), end)
+    following = text[opening.end() : min(opening.end() + 1, end)] if opening else ""
+    if following.islower() or following in tuple(",;:"):
+        return False
+    if not mark.startswith(".") or mark.startswith(".."):
+        return True
+    return not _is_abbreviation(text[start : stop.start()], following)
 
 
 def _blocks(text: str) -> Iterator[Span]:
@@ -105,22 +125,10 @@ def _is_title(line: str, following: str, width: int) -> bool:
 def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
     left = start
     for match in _END.finditer(text, start, end):
-        if _is_end(text, left, match, end):
+        if ends_sentence(text, left, match, end):
             yield from _trimmed(text, left, match.end())
             left = match.end()
     yield from _trimmed(text, left, end)
-
-
-def _is_end(text: str, start: int, match: re.Match[str], end: int) -> bool:
-    stop = match.group()
-    if stop[0] in "。！？｡":
-        return True
-    following = text[match.end() : end].lstrip(_OPENING)[:1]
-    if following.islower() or following in tuple(",;:"):
-        return False
-    if not stop.startswith(".") or stop.startswith(".."):
-        return True
-    return not _is_abbreviation(text[start : match.start()], following)
 
 
 def _is_abbreviation(sentence: str, following: str) -> bool:

@@ -7,17 +7,12 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from functions.core.text.sentences import SENTENCE_END, ends_sentence
+
 CountTokens = Callable[[str], int]
 
-_ABBREVIATIONS = frozenset(
-    re.findall(
-        r"\S+",
-        """mr mrs ms dr prof st vs etc fig figs eq no nos vol pp p cf e.g i.e al inc ltd co corp dept approx
-    m mm mme mlle me art chap ex env av apr réf éd tab sec""",
-    )
-)
-_SENTENCE_END = re.compile(r"""[.!?…]+[”"'’»)\]]*(?=\s)|[。！？｡][”"'»」』）)]*|\n\s*\n|\n(?=\s*(?:[-*•▪◦‣–] |\|))""")
-_LAST_WORD = re.compile(r"[^\s(«“\"']+$")
+# The end of a sentence, a blank line, or the line end before a bullet or a table row.
+_BORDER = re.compile(rf"(?P<stop>{SENTENCE_END}) | \n\s*\n | \n(?=\s*(?:[-*•▪◦‣–][ ]|\|))", re.VERBOSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +42,14 @@ def split_spans(text: str, start: int, end: int, limit: int, count_tokens: Count
 
 def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
     left = start
-    for match in _SENTENCE_END.finditer(text, start, end):
+    for match in _BORDER.finditer(text, start, end):
         right = _skip_space(text, match.end(), end)
-        if right <= left or (right < end and not _is_border(text, left, match, right)):
+        if right <= left or (right < end and match["stop"] and not ends_sentence(text, left, match, end)):
             continue
         yield left, right, _ends_paragraph(text, left, match.start(), right)
         left = right
     if left < end:
         yield left, end, True
-
-
-def _is_border(text: str, left: int, match: re.Match[str], right: int) -> bool:
-    if not match.group().startswith("."):
-        return True
-    following = text[right]
-    if following.islower() or following in ",;)":
-        return False
-    last = _LAST_WORD.search(text, max(left, match.start() - 20), match.start())
-    word = last.group().lower() if last else ""
-    return not (word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha()))
 
 
 def _ends_paragraph(text: str, left: int, border: int, right: int) -> bool:
