@@ -47,9 +47,17 @@ class Settings:
         "Shown when nothing found is good enough. Empty: a standard text in the question's language.",
         max_length=1000,
     )
-    match_count: int = _setting(20, "Passages a vector or full text search alone returns.", minimum=5, maximum=100)
+    match_count: int = _setting(
+        10,
+        "Passages that a search without a language model returns when the request sets no limit.",
+        minimum=5,
+        maximum=100,
+    )
     match_threshold: float = _setting(
-        0.3, "Similarity below which a vector search drops a passage.", minimum=0, maximum=1
+        0.3,
+        "Similarity below which the SQL function match_chunks drops a passage, when its caller names no threshold.",
+        minimum=0,
+        maximum=1,
     )
     fts_weight: float = _setting(1.0, "Weight of the full text ranking in the fusion.", minimum=0, maximum=10)
     vector_weight: float = _setting(1.0, "Weight of the vector ranking in the fusion.", minimum=0, maximum=10)
