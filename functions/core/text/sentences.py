@@ -1,4 +1,4 @@
-"""Where sentences begin and end in text taken from a page, in English, French and Chinese or Japanese."""
+"""Finds where sentences begin and end in the text of a page, in English, French, Chinese and Japanese."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 Span = tuple[int, int]
 
 MAX_CHARS = 600
-"""Longer spans are no sentences but tables or lists without stops, and are cut at line ends."""
+"""Longer spans are tables or lists without full stops rather than sentences; they are cut at line ends."""
 
 SENTENCE_END = r"""
     (?: [.!?…]+ (?:\s?[”"'’»)\]])* (?:\[\d{1,3}\])* (?=\s|$)     # a stop, closing marks, footnote marks
@@ -45,12 +45,13 @@ _OPENING_RUN = re.compile(f"[{re.escape(_OPENING)}]*")
 def split_sentences(text: str) -> list[Span]:
     """The sentences of `text` as (start, end), in order, without the white space around them.
 
-    A line break ends no sentence, since pages break lines anywhere; blank lines, headings, bullets and table rows do.
+    A line break does not end a sentence, since pages break lines anywhere; blank lines, headings, bullets and table
+    rows do.
     """
     return [
         piece
-        for start, end in _blocks(text)
-        for sentence in _sentences(text, start, end)
+        for start, end in _split_blocks(text)
+        for sentence in _split_block(text, start, end)
         for piece in _cut_long(text, *sentence)
     ]
 
@@ -73,62 +74,63 @@ def ends_sentence(text: str, start: int, stop: re.Match[str], end: int) -> bool:
     return not _is_abbreviation(text[start : stop.start()], following)
 
 
-def _blocks(text: str) -> Iterator[Span]:
-    """Stretches of lines that may share a sentence."""
+def _split_blocks(text: str) -> Iterator[Span]:
+    """Stretches of lines that a sentence may run through."""
     lines = list(re.finditer(r"[^\n]*\n?", text))
     width = _typical_width([match.group().strip() for match in lines])
     start: int | None = None
-    alone = False
+    was_alone = False
     for match, following in zip(lines, [*lines[1:], None], strict=True):
         line = match.group()
-        blank = not line.strip()
-        begins = blank or alone or _stands_out(line)
-        if start is not None and begins:
+        is_blank = not line.strip()
+        if start is not None and (is_blank or was_alone or _starts_block(line)):
             yield start, match.start()
             start = None
-        if start is None and not blank:
+        if start is None and not is_blank:
             start = match.start()
-        alone = not blank and (_stands_alone(line) or _is_title(line, following.group() if following else "", width))
+        was_alone = not is_blank and (
+            _stands_alone(line) or _is_title(line, following.group() if following else "", width)
+        )
     if start is not None:
         yield start, len(text)
 
 
-def _stands_out(line: str) -> bool:
+def _starts_block(line: str) -> bool:
     return _BULLET.match(line) is not None or _stands_alone(line)
 
 
 def _stands_alone(line: str) -> bool:
-    """Headings and table rows: neither the line before nor the one after goes on with them."""
+    """Whether the line is a heading or a table row, which shares no sentence with the lines around it."""
     words = line.strip()
     if words.startswith("|") or _HEADING.match(line) or _SECTION_NAME.fullmatch(words):
         return True
     if len(words) > 80 or words.endswith(_STOPS):
         return False
     letters = sum(map(str.isalpha, words))
-    shouted = letters >= 4 and words.upper() == words and words.lower() != words and letters * 2 > len(words)
-    return shouted or (_NUMBERED_HEADING.match(line) is not None and len(words) <= 60)
+    is_capitals = letters >= 4 and words.upper() == words and words.lower() != words and letters * 2 > len(words)
+    return is_capitals or (_NUMBERED_HEADING.match(line) is not None and len(words) <= 60)
 
 
 def _typical_width(lines: list[str]) -> int:
-    """The width that the text of a page is broken at; 0 where there are too few lines to tell."""
+    """The line length at which the page breaks its text, in characters; 0 if there are too few lines to tell."""
     lengths = sorted(len(line) for line in lines if line)
     return lengths[len(lengths) * 3 // 4] if len(lengths) >= 3 else 0
 
 
 def _is_title(line: str, following: str, width: int) -> bool:
-    """Whether a line stops well before the margin, without a stop, above a line that starts anew."""
+    """Whether a line ends well before the margin, without a stop, above a line that begins something new."""
     words, after = line.strip(), following.strip().lstrip(_OPENING)
     begins_anew = after[:1].isupper() or after[:1] in tuple("–—-•")
     return 0 < len(words) < 0.6 * width and not words.endswith(_STOPS) and begins_anew
 
 
-def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
+def _split_block(text: str, start: int, end: int) -> Iterator[Span]:
     left = start
     for match in _END.finditer(text, start, end):
         if ends_sentence(text, left, match, end):
-            yield from _trimmed(text, left, match.end())
+            yield from _trim(text, left, match.end())
             left = match.end()
-    yield from _trimmed(text, left, end)
+    yield from _trim(text, left, end)
 
 
 def _is_abbreviation(sentence: str, following: str) -> bool:
@@ -142,7 +144,7 @@ def _is_abbreviation(sentence: str, following: str) -> bool:
     return re.fullmatch(r"\s*\(?(?:\d{1,3}|[a-zA-Z])", sentence) is not None  # the number of a list item
 
 
-def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
+def _trim(text: str, start: int, end: int) -> Iterator[Span]:
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
@@ -152,15 +154,15 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _cut_long(text: str, start: int, end: int) -> Iterator[Span]:
-    """Cuts at the last line end, semicolon or space before `MAX_CHARS`; text without any of them stays whole."""
+    """Cuts at the last line end, semicolon or space before `MAX_CHARS`; text with none of them stays whole."""
     while end - start > MAX_CHARS:
         window = text[start : start + MAX_CHARS]
         cut = max(window.rfind("\n"), window.rfind("; ") + 1)
         cut = cut if cut > MAX_CHARS // 4 else window.rfind(" ")
         if cut <= 0:
             break
-        yield from _trimmed(text, start, start + cut)
+        yield from _trim(text, start, start + cut)
         start += cut
         while text[start].isspace():
             start += 1
-    yield from _trimmed(text, start, end)
+    yield from _trim(text, start, end)

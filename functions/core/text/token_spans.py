@@ -1,4 +1,4 @@
-"""Cuts a stretch of text into spans that tile it, at the best borders there are, with their token counts."""
+"""Cuts text into spans that tile it, at the ends of sentences where possible, and counts their tokens."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BORDER = re.compile(rf"(?P<stop>{SENTENCE_END}) | \n\s*\n | \n(?=\s*(?:[-*â€¢â–
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """text[start:end] with its trailing white space; spans follow each other without a gap."""
+    """text[start:end] including trailing white space; spans follow each other without a gap."""
 
     start: int
     end: int
@@ -26,12 +26,12 @@ class Span:
 
 
 def split_spans(text: str, start: int, end: int, limit: int, count_tokens: CountTokens) -> list[Span]:
-    """Sentences of text[start:end]; one of more than `limit` tokens is cut at line ends, then words, then anywhere.
+    """The sentences of text[start:end]; one of more than `limit` tokens is cut at lines, then words, then anywhere.
 
-    Each piece of text is counted once per level, so the cost grows with the text and not with the number of borders.
+    Each piece of text is counted once per level, so the cost grows with the length of the text, not with its borders.
     """
     spans: list[Span] = []
-    for left, right, ends_paragraph in _sentences(text, start, end):
+    for left, right, ends_paragraph in _split_sentences(text, start, end):
         pieces = list(_fit(text, left, right, limit, count_tokens))
         if ends_paragraph:
             last = pieces[-1]
@@ -40,7 +40,7 @@ def split_spans(text: str, start: int, end: int, limit: int, count_tokens: Count
     return spans
 
 
-def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
+def _split_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
     left = start
     for match in _BORDER.finditer(text, start, end):
         right = _skip_space(text, match.end(), end)
@@ -53,7 +53,7 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool
 
 
 def _ends_paragraph(text: str, left: int, border: int, right: int) -> bool:
-    """Blank lines end paragraphs; so does a last line clearly shorter than the one above it."""
+    """Whether the border is a blank line, or the end of a line clearly shorter than the one above it."""
     space = text[border:right]
     if "\n" not in space:
         return False
@@ -78,7 +78,7 @@ def _fit(text: str, start: int, end: int, limit: int, count_tokens: CountTokens)
 
 
 def _gather(text: str, pieces: list[tuple[int, int]], limit: int, count_tokens: CountTokens) -> Iterator[Span]:
-    """Joins neighbouring pieces up to the limit and cuts again what is still too long by itself."""
+    """Joins neighbouring pieces up to the limit, and cuts a piece that exceeds it by itself."""
     left, tokens = pieces[0][0], 0
     for start, end in pieces:
         count = count_tokens(text[start:end])
@@ -101,6 +101,7 @@ def _cut_anywhere(
     left = start
     while left < end:
         right = min(end, left + size)
+        # An accent stays with its letter.
         while right < end and unicodedata.combining(text[right]):
             right += 1
         count = count_tokens(text[left:right])
