@@ -50,7 +50,7 @@ def split_sentences(text: str) -> list[Span]:
     """
     return [
         piece
-        for start, end in _split_blocks(text)
+        for start, end in _find_blocks(text)
         for sentence in _split_block(text, start, end)
         for piece in _cut_long(text, *sentence)
     ]
@@ -74,7 +74,7 @@ def ends_sentence(text: str, start: int, stop: re.Match[str], end: int) -> bool:
     return not _is_abbreviation(text[start : stop.start()], following)
 
 
-def _split_blocks(text: str) -> Iterator[Span]:
+def _find_blocks(text: str) -> Iterator[Span]:
     """Stretches of lines that a sentence may run through."""
     lines = list(re.finditer(r"[^\n]*\n?", text))
     width = _typical_width([match.group().strip() for match in lines])
