@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import jwt
 
-from functions.core import errors, models, ports
+from functions.core import errors, models
 
 AUDIENCE = "authenticated"
 ROLE = "authenticated"
@@ -174,7 +174,7 @@ def _read_key(entry: Any) -> tuple[str, jwt.PyJWK] | None:
     return (key.key_id, key) if is_ours and key.key_id else None
 
 
-class JwtAuthenticator(ports.Authenticator):
+class JwtAuthenticator:
     """Accepts tokens of signed-in people only: the right signature, issuer, audience and role, and not expired.
 
     `issuer` or `audience` None leaves that claim unchecked; some tools mint tokens without them.
@@ -208,7 +208,10 @@ class JwtAuthenticator(ports.Authenticator):
             return cls(KeySet(f"{issuer}/.well-known/jwks.json", algorithms), issuer=issuer)
 
     def authenticate(self, token: str) -> models.User:
-        """Raises NotSignedInError; UnavailableError when the keys cannot be fetched."""
+        """The user of a valid token of role `authenticated`.
+
+        Raises NotSignedInError, or UnavailableError when the keys cannot be fetched.
+        """
         claims = self._decode(token)
         if claims.get("role") != ROLE:
             raise errors.NotSignedInError("The bearer token is not one of a signed-in user.")

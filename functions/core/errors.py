@@ -1,7 +1,7 @@
-"""Everything that can go wrong, as one tree.
+"""The errors of Ibid, as one tree.
 
 IbidError
-├── InvalidInputError           the caller sent something we cannot take
+├── InvalidInputError           the caller sent something that Ibid does not accept
 │   ├── InvalidSettingsError
 │   ├── UnsupportedTypeError
 │   └── TooLargeError
@@ -10,24 +10,24 @@ IbidError
 │   └── NotAdminError
 ├── NotFoundError
 ├── ConflictError
-├── LimitReachedError           one person has had as much as this installation allows, for now
+├── LimitReachedError           the user has reached a limit that will pass
 │   ├── RateLimitedError
 │   └── QuotaExceededError
-├── UnreadableDocumentError     a document that will never be indexed as it is
+├── UnreadableDocumentError     a file that cannot be indexed in its present form
 │   ├── EncryptedDocumentError
 │   ├── CorruptDocumentError
 │   ├── EmptyDocumentError
 │   ├── NoTextError
 │   ├── TooManyPagesError
 │   └── WrongContentError
-└── UnavailableError            worth another try
+└── UnavailableError            a later attempt may succeed
     ├── DatabaseUnavailableError
     ├── StorageUnavailableError
     ├── ModelUnavailableError
     │   └── ModelRateLimitedError
     ├── ModelRejectedError      (not retryable: the same request fails again)
-    ├── RecognitionError        (not retryable: a picture that OCR cannot read)
-    ├── LeaseLostError          (not retryable: another worker goes on)
+    ├── RecognitionError        (not retryable: OCR cannot read this image)
+    ├── LeaseLostError          (not retryable: another worker continues)
     └── TimeBudgetExceededError
 
 A leaf's docstring is its default message. `code` is stable and public; `retryable` says whether the same
@@ -77,7 +77,7 @@ class TooLargeError(InvalidInputError):
 
 
 class NotAllowedError(IbidError):
-    """You may not do this."""
+    """You are not allowed to do this."""
 
     code = "not_allowed"
 
@@ -95,13 +95,13 @@ class NotAdminError(NotAllowedError):
 
 
 class NotFoundError(IbidError):
-    """There is no such thing here."""
+    """What you asked for does not exist."""
 
     code = "not_found"
 
 
 class ConflictError(IbidError):
-    """The thing is not in a state that allows this."""
+    """The request does not fit the present state of what it refers to."""
 
     code = "conflict"
 
@@ -114,13 +114,13 @@ class LimitReachedError(IbidError):
 
 
 class RateLimitedError(LimitReachedError):
-    """Too many requests within a minute. Go on in a moment."""
+    """Too many requests within a minute. Try again in a moment."""
 
     code = "rate_limited"
 
 
 class QuotaExceededError(LimitReachedError):
-    """You have used all that this installation allows you. Try again later."""
+    """You have used up your quota on this installation. Try again later."""
 
     code = "quota_exceeded"
 
@@ -162,13 +162,13 @@ class TooManyPagesError(UnreadableDocumentError):
 
 
 class WrongContentError(UnreadableDocumentError):
-    """The content is not what the file name says. Send a PDF, DOCX, TXT or Markdown file under its own name."""
+    """The content does not match the file name. Send a PDF, DOCX, TXT or Markdown file with its own extension."""
 
     code = "unsupported_type"
 
 
 class UnavailableError(IbidError):
-    """Something this installation depends on does not answer. Try again in a moment."""
+    """A service that this installation needs does not answer. Try again in a moment."""
 
     code = "unavailable"
     retryable = True
@@ -206,20 +206,20 @@ class ModelRejectedError(UnavailableError):
 
 
 class RecognitionError(UnavailableError):
-    """The picture of the page could not be read."""
+    """OCR could not read the image of the page."""
 
     code = "recognition_failed"
     retryable = False
 
 
 class LeaseLostError(UnavailableError):
-    """Another worker has taken this job over."""
+    """Another worker has taken over this job."""
 
     code = "lease_lost"
     retryable = False
 
 
 class TimeBudgetExceededError(UnavailableError):
-    """The time limit of this run is reached; the next run goes on from the last saved page."""
+    """The time limit of this run is reached; the next run continues after the last saved page."""
 
     code = "time_budget"

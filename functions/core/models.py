@@ -1,4 +1,4 @@
-"""The things Ibid speaks of, as plain frozen records."""
+"""The records that all packages share: users, pages, passages, hits, answers, scopes. All are frozen."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Offsets = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """The signed-in person a request acts for; `claims` go to Postgres for row level security."""
+    """The user on whose behalf a request runs; `claims` are sent to Postgres for row level security."""
 
     id: str
     is_admin: bool
@@ -27,13 +27,13 @@ class User:
 
     @classmethod
     def named(cls, user_id: str) -> User:
-        """The user that a worker acts for: no token, no rights beyond their own rows."""
+        """The user on whose behalf a worker runs: no token, and no rights beyond their own rows."""
         return cls(user_id, is_admin=False, claims={"sub": user_id})
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One row of a table: its cells as they read, and the stretch of page text they were found in."""
+    """One row of a table: the text of its cells, and the stretch of page text that holds them."""
 
     start: int
     end: int
@@ -42,10 +42,10 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table on one page: at least one row, all of equally many cells, in the order of the page.
+    """A table on one page: at least one row, in page order, all with the same number of cells.
 
     The first `header_rows` rows name the columns. `borders` are the x positions of the column borders in points, left
-    to right, where the format has positions: equal borders tell a table that runs on from the page before.
+    to right, if the format has positions: equal borders show that a table continues one on the previous page.
     """
 
     rows: tuple[TableRow, ...]
@@ -63,7 +63,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class RecognizedWord:
-    """Page text [start, end) as OCR read it, in a box of fractions (0…1) of the page as seen, from its left and top."""
+    """Page text [start, end) read by OCR; its box is in fractions (0…1) of the visible page, from the top left."""
 
     start: int
     end: int
@@ -75,7 +75,7 @@ class RecognizedWord:
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
-    """How the text of a page was read off its picture; `confidence` is the mean over its words, 0…100."""
+    """What OCR reported about a page; `confidence` is the mean over its words, 0…100."""
 
     confidence: float
     words: tuple[RecognizedWord, ...]
@@ -85,8 +85,8 @@ class Recognition:
 class Page:
     """One page of text exactly as extracted; offsets and citations are character indices into `text`.
 
-    Formats without pages are cut into parts at paragraph borders and numbered the same way, from 1. `hidden` is text
-    that a reader does not see: it stays in `text`, so that offsets hold, and never becomes part of a passage.
+    Formats without pages are cut into parts at paragraph borders, numbered from 1 like pages. `hidden` are stretches
+    that a reader does not see: they stay in `text`, so that offsets remain valid, but no passage contains them.
     """
 
     number: int
@@ -99,7 +99,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class DocumentMetadata:
-    """What the file says of itself; every field may be unknown."""
+    """What the file declares about itself; None for what it does not declare."""
 
     title: str | None = None
     author: str | None = None
@@ -112,9 +112,9 @@ class DocumentMetadata:
 class Chunk:
     """A passage of one page: `page.text[start_offset:end_offset] == text`, exactly.
 
-    `search_text` is what is indexed and embedded: title and section first, line-end hyphenation undone. It is never
-    cited. `markdown` is what a model reads in place of `text` where that does not say it all: rows of a table, with
-    the header of their table.
+    `search_text` is indexed and embedded but never cited: it begins with title and section, and words hyphenated at
+    line ends are joined. `markdown` is what a model reads instead of `text` where that is not enough: table rows, which
+    need the header of their table.
     """
 
     index: int
@@ -134,7 +134,7 @@ class Chunk:
 class SearchHit:
     """One passage found, with its place in the source and its rank and score in each arm of the search.
 
-    `score` is that of the fusion; the reranker's rank and score stand beside it where one was asked, on its own scale.
+    `score` is the score of the fusion. The reranker's score has a scale of its own; it is None if no reranker was used.
     """
 
     chunk_id: int
@@ -171,10 +171,10 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """Where a section stands in a source: `quote` is page text [start_offset:end_offset] unless `check` is unverified.
+    """The source of a section: `quote` is page text [start_offset:end_offset] unless `check` is unverified.
 
-    `number` is the mark shown in the answer, from 1; the same passage keeps one number. `score` is the evidence of the
-    passage for the question, 0…1. `source_id` is the id of a document or, where `source` says so, of a note.
+    `number` is the mark shown in the answer, from 1; a passage keeps its number throughout the answer. `score` is the
+    evidence of the passage for the question, 0…1. `source_id` is the id of a document or a note, as `source` says.
     """
 
     number: int
@@ -198,7 +198,7 @@ class Citation:
 class CitedSection:
     """A section of the final answer with the numbers of the citations that support it.
 
-    `unsupported_numbers` are figures of its text, as they stand there ("42 %"), that none of its cited passages holds.
+    `unsupported_numbers` are figures of its text, as written ("42 %"), that none of the cited passages contains.
     """
 
     text: str
@@ -209,14 +209,14 @@ class CitedSection:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the model server counted them; None where it does not say."""
+    """Tokens as counted by the model server; None for what it does not report."""
 
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     model: str | None = None
 
     def __add__(self, other: Usage) -> Usage:
-        """Of one request after another for the same answer; what one of them does not say is as the other says."""
+        """The sum over two requests for the same answer; a count that only one of them reports is kept as it is."""
         return Usage(
             _add(self.prompt_tokens, other.prompt_tokens),
             _add(self.completion_tokens, other.completion_tokens),
@@ -226,7 +226,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A finished answer: `answer` is the sections' text joined, with [n] marks."""
+    """A finished answer: `answer` is the joined text of the sections, with [n] marks."""
 
     answer: str
     sections: tuple[CitedSection, ...]
@@ -238,7 +238,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One earlier message of a conversation; `search_query` is what was searched in place of a question."""
+    """One earlier message of a conversation; `search_query` is the rewritten question that was searched instead."""
 
     role: Literal["user", "assistant"]
     content: str
@@ -247,9 +247,9 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a question is asked of. `kind` is what was decided, the ids say which.
+    """The sources that a question searches: `kind` with the ids of that kind.
 
-    `filters` say what a source must be like besides; sql/10_search_scope.sql names them.
+    `filters` narrow them down by metadata; sql/10_search_scope.sql lists their names.
     """
 
     kind: Literal["documents", "conversation", "notebook", "note", "library"]
@@ -263,8 +263,8 @@ class Scope:
 class EmbeddingServer:
     """An embedding model that documents are indexed with; `api_key_env` names the variable that holds its key.
 
-    `token_level` says that it returns an embedding for each token too, which late chunking needs. `guard_threshold` is
-    what was measured for it in place of the setting `similarity_threshold`.
+    `token_level`: whether it also returns an embedding for each token, which late chunking needs. `guard_threshold` was
+    measured for this model and replaces the setting `similarity_threshold`.
     """
 
     id: str
@@ -283,7 +283,7 @@ class EmbeddingServer:
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """What the object store knows of an uploaded file."""
+    """What the object store knows about an uploaded file; `size` is in bytes."""
 
     path: str
     size: int

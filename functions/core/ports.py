@@ -1,4 +1,8 @@
-"""The seams: what the domain needs of the outside, each with at least two implementations in `functions/adapters`."""
+"""What the core needs from outside services, as protocols, because `core` may not import the adapters.
+
+Embedders, object stores and tool runners have several implementations. `ChatModel`, `TextRecognizer` and `Reranker`
+have one each, and tests put fakes in its place.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ if TYPE_CHECKING:  # numpy costs 100 ms at import and most handlers never touch 
     import numpy as np
     import numpy.typing as npt
 
-    # float32, with `tolist` and `tobytes`: as numpy, or without it, which answering through a remote model never loads.
+    # float32 values with `tolist` and `tobytes`; functions that embed with a remote model use `array` and skip numpy.
     Matrix = npt.NDArray[np.float32]
     Vector = npt.NDArray[np.float32] | array[float]
     Vectors = Matrix | list[array[float]]
@@ -45,7 +49,7 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TokenEmbeddings:
-    """What a model makes of each token of one text: `vectors` has a row (not normalised) for each of `offsets`."""
+    """The embeddings of the tokens of one text: row i of `vectors` (not normalised) belongs to `offsets[i]`."""
 
     offsets: tuple[models.Offsets, ...]
     vectors: Matrix
@@ -53,24 +57,24 @@ class TokenEmbeddings:
 
 @runtime_checkable
 class TokenEmbedder(Embedder, Protocol):
-    """An embedder that also gives the embeddings of single tokens, special tokens left out."""
+    """An embedder that also returns the embeddings of single tokens, without special tokens."""
 
     def embed_tokens(self, texts: Sequence[str]) -> list[TokenEmbeddings]:
-        """One for each text, of at most `max_input_tokens`; raises what `embed` raises."""
+        """One result per text; a text has at most `max_input_tokens`. Raises what `embed` raises."""
         ...
 
 
 class TextRecognizer(Protocol):
-    """Reads the text off a picture."""
+    """Reads the text of a page image (OCR)."""
 
     def recognize(self, png: bytes, *, timeout: float) -> RecognizedPage:
-        """Raises RecognitionError when the picture cannot be read within `timeout` seconds."""
+        """Raises RecognitionError if the image cannot be read within `timeout` seconds."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RecognizedPage:
-    """Text in reading order, paragraphs apart by an empty line, with the box and the mean confidence of its words."""
+    """Text in reading order, with an empty line between paragraphs, and the boxes and mean confidence of its words."""
 
     text: str
     recognition: models.Recognition
@@ -78,7 +82,7 @@ class RecognizedPage:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool as a model wrote it: nothing of it is checked, `arguments` may be no JSON at all."""
+    """A tool call as a model wrote it. Nothing is validated: `arguments` may not even be JSON."""
 
     id: str
     name: str
@@ -87,7 +91,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """A message as chat models take it; the result of a tool (`role` tool) names the call it answers."""
+    """A message to or from a chat model; a tool's result (`role` tool) has the id of its call in `tool_call_id`."""
 
     role: str
     content: str
@@ -98,8 +102,7 @@ class ChatMessage:
 class ChatStream(Protocol):
     """The text of a running completion, piece by piece.
 
-    `usage`, and `tool_calls`, which a model may make after or instead of text, are complete when the iteration has
-    ended.
+    `usage` and `tool_calls` are complete once the iteration has ended; a model may call tools after or instead of text.
     """
 
     @property
@@ -114,7 +117,7 @@ class ChatStream(Protocol):
 
 
 class ChatModel(Protocol):
-    """A language model; `takes_tools` until its server has refused them."""
+    """A language model; `takes_tools` is true until its server refuses a request with tools."""
 
     @property
     def takes_tools(self) -> bool: ...
@@ -128,14 +131,14 @@ class ChatModel(Protocol):
     ) -> ChatStream:
         """Raises ModelUnavailableError, ModelRateLimitedError or ModelRejectedError, here or while iterating.
 
-        A server that takes no tools is asked without them.
+        If the server refuses tools, the request is repeated without them.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """What a model is told of a tool; `parameters` and `result` are JSON schemas of objects."""
+    """A tool as it is described to a model; `parameters` and `result` are JSON schemas of objects."""
 
     name: str
     title: str
@@ -146,7 +149,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a tool gave: as a model reads it, as a program does, and the passages that may be cited for it."""
+    """The result of a tool call: `text` for a model, `data` for a program, and the `hits` that an answer may cite."""
 
     text: str
     data: dict[str, Any]
@@ -155,18 +158,18 @@ class ToolResult:
 
 
 class ToolRunner(Protocol):
-    """Runs the tools for one person."""
+    """Runs the tools on behalf of one user."""
 
     def run(self, name: str, arguments: str | Mapping[str, Any]) -> ToolResult:
-        """Never raises: what went wrong is a result for the model to read."""
+        """Never raises: an error becomes a result that the model reads."""
         ...
 
 
 class Reranker(Protocol):
-    """Reads question and passage together, which is slower than comparing vectors and mostly tells more."""
+    """Scores a question and a passage together, which is slower than comparing vectors and usually more accurate."""
 
     def score(self, query_text: str, texts: Sequence[str]) -> list[float]:
-        """One finite score for each text, in their order; only their order means anything.
+        """One finite score per text, in the order of `texts`. Only the order of the scores is meaningful.
 
         Raises ModelUnavailableError, ModelRateLimitedError or ModelRejectedError.
         """
@@ -175,7 +178,7 @@ class Reranker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ResumableUpload:
-    """The same by TUS 1.0.0 (https://tus.io), for files that come in pieces of `chunk_size` bytes."""
+    """How a client uploads one object by TUS 1.0.0 (https://tus.io), in pieces of `chunk_size` bytes."""
 
     url: str
     headers: dict[str, str]
@@ -185,7 +188,7 @@ class ResumableUpload:
 
 @dataclass(frozen=True, slots=True)
 class SignedUpload:
-    """Where and how a client puts the bytes of one object; `resumable` where the store takes them in pieces too."""
+    """How a client uploads one object within `expires_in` seconds; `resumable` if it may upload in pieces too."""
 
     url: str
     method: str
@@ -195,7 +198,7 @@ class SignedUpload:
 
 
 class ObjectStore(Protocol):
-    """Keeps the uploaded bytes. Paths are `{owner_id}/{document_id}/original.{ext}`."""
+    """Stores the uploaded files. Paths are `{owner_id}/{document_id}/original.{ext}`."""
 
     def sign_upload(self, path: str) -> SignedUpload: ...
 
@@ -208,13 +211,5 @@ class ObjectStore(Protocol):
         ...
 
     def remove(self, paths: Sequence[str]) -> int:
-        """Removes what exists and says how many objects that were."""
-        ...
-
-
-class Authenticator(Protocol):
-    """Turns a bearer token into a user."""
-
-    def authenticate(self, token: str) -> models.User:
-        """Raises NotSignedInError, with a reason in words, for anything but a valid token of role `authenticated`."""
+        """Removes those objects that exist and returns their number."""
         ...

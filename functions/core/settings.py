@@ -1,4 +1,4 @@
-"""What an administrator may change while the service runs: typed values, bounds, defaults, one sentence each."""
+"""The settings that an administrator may change while the service runs, with type, bounds, default and description."""
 
 from __future__ import annotations
 
@@ -27,29 +27,37 @@ def _setting(
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings in force. Field order is the order of the settings page."""
+    """The settings in force, in the order of the settings page."""
 
     context_turns: int = _setting(3, "Earlier turns of the conversation given to the model.", minimum=1, maximum=10)
     rewrite_follow_ups: bool = _setting(
         True,
-        "Whether a question that leans on the ones before it is searched as one that is complete in itself, which a"
-        " language model writes where one is set up.",
+        "Whether the language model rewrites a question that refers to earlier ones into a complete question before the"
+        " search.",
     )
     similarity_threshold: float = _setting(
         0.37,
-        "Evidence (half similarity, half share of the question's words in one passage) below which no model is asked; a"
-        " tenth less in a language that the embedding model does not speak.",
+        "Evidence (half similarity, half share of the question's words in one passage) below which no model is asked."
+        " It is a tenth lower for a language that the embedding model does not speak.",
         minimum=0.1,
         maximum=0.9,
     )
     guard_message: str = _setting(
         "",
-        "Shown when nothing found is good enough. Empty: a standard text in the question's language.",
+        "The answer when no passage carries enough evidence. Empty: a standard text in the question's language.",
         max_length=1000,
     )
-    match_count: int = _setting(20, "Passages a vector or full text search alone returns.", minimum=5, maximum=100)
+    match_count: int = _setting(
+        10,
+        "Passages that a search without a language model returns when the request sets no limit.",
+        minimum=5,
+        maximum=100,
+    )
     match_threshold: float = _setting(
-        0.3, "Similarity below which a vector search drops a passage.", minimum=0, maximum=1
+        0.3,
+        "Similarity below which the SQL function match_chunks drops a passage, when its caller names no threshold.",
+        minimum=0,
+        maximum=1,
     )
     fts_weight: float = _setting(1.0, "Weight of the full text ranking in the fusion.", minimum=0, maximum=10)
     vector_weight: float = _setting(1.0, "Weight of the vector ranking in the fusion.", minimum=0, maximum=10)
@@ -63,18 +71,20 @@ class Settings:
     )
     rrf_k: int = _setting(10, "Constant k of reciprocal rank fusion.", minimum=1, maximum=200)
     hybrid_top_k: int = _setting(24, "Passages taken from the fused ranking.", minimum=5, maximum=100)
-    arm_count: int = _setting(50, "Passages each ranking hands to the fusion.", minimum=10, maximum=200)
+    arm_count: int = _setting(50, "Passages that each ranking contributes to the fusion.", minimum=10, maximum=200)
     rerank_count: int = _setting(
         20,
-        "Best passages of the fused ranking that a reranker puts in order, where one is set up.",
+        "Best passages of the fused ranking that the reranker, if there is one, puts in order.",
         minimum=2,
         maximum=100,
     )
     context_passages: int = _setting(8, "Passages given to the model.", minimum=1, maximum=50)
-    passages_per_source: int = _setting(4, "Passages at most from one document or note.", minimum=1, maximum=50)
+    passages_per_source: int = _setting(
+        4, "Most passages from one document or note that the model is given.", minimum=1, maximum=50
+    )
     tool_rounds: int = _setting(
         2,
-        "Rounds of further searches that a language model may make on its own before it answers; 0: none.",
+        "Rounds of further searches that a language model may make before it answers; 0: none.",
         minimum=0,
         maximum=5,
     )
@@ -84,45 +94,47 @@ class Settings:
     chunk_overlap: int = _setting(40, "Tokens that neighbouring passages share.", minimum=0, maximum=400)
     chunking_strategy: str = _setting(
         "fixed",
-        "How passages are embedded: each alone (fixed), or from the token embeddings of the text around them (late).",
+        "How passages are embedded: each by itself (fixed), or from token embeddings of the text around them (late).",
         choices=("fixed", "late"),
     )
     max_file_megabytes: int = _setting(100, "Largest file accepted, in megabytes.", minimum=1, maximum=5000)
     max_pages: int = _setting(2000, "Most pages a document may have.", minimum=1, maximum=20000)
-    max_attempts: int = _setting(5, "Attempts at ingesting a document before it is given up.", minimum=1, maximum=20)
+    max_attempts: int = _setting(
+        5, "Failed attempts after which the ingestion of a document is given up.", minimum=1, maximum=20
+    )
     retention_days: int = _setting(
-        30, "Days after its last message that a conversation is deleted.", minimum=1, maximum=3650
+        30, "Days after its last message when a conversation is deleted.", minimum=1, maximum=3650
     )
     questions_per_day: int = _setting(
-        2000, "Questions one person may ask a day (UTC); 0: any number.", minimum=0, maximum=100_000
+        2000, "Questions that one user may ask per day (UTC); 0: any number.", minimum=0, maximum=100_000
     )
     requests_per_minute: int = _setting(
         240,
-        "Questions, searches and tool calls of assistants together that one person may send a minute; 0: any number.",
+        "Questions, searches and assistants' tool calls together that one user may send per minute; 0: any number.",
         minimum=0,
         maximum=100_000,
     )
     uploads_per_minute: int = _setting(
-        1200, "Uploads one person may announce a minute; 0: any number.", minimum=0, maximum=100_000
+        1200, "Uploads that one user may start per minute; 0: any number.", minimum=0, maximum=100_000
     )
     max_documents: int = _setting(
-        50_000, "Documents one person may have, older versions included; 0: any number.", minimum=0, maximum=999_999
+        50_000, "Documents that one user may have, older versions included; 0: any number.", minimum=0, maximum=999_999
     )
     max_library_megabytes: int = _setting(
         200_000,
-        "Megabytes of files one person may have stored; 0: any number.",
+        "Megabytes of files that one user may store; 0: any number.",
         minimum=0,
         maximum=999_999,
     )
     price_input_per_million: float = _setting(
         0.0,
-        "US dollars that the language model costs per million tokens it reads; 0: not known, and no cost is shown.",
+        "US dollars per million tokens that the language model reads; 0: unknown, and no cost is shown.",
         minimum=0,
         maximum=10_000,
     )
     price_output_per_million: float = _setting(
         0.0,
-        "US dollars that the language model costs per million tokens it writes; 0: not known.",
+        "US dollars per million tokens that the language model writes; 0: unknown.",
         minimum=0,
         maximum=10_000,
     )
@@ -137,7 +149,7 @@ _JSON_TYPES = {int: "integer", float: "number", str: "string", bool: "boolean"}
 
 
 def describe_settings() -> list[dict[str, Any]]:
-    """The schema a page can draw a form from: key, type, bounds, default and description of each setting."""
+    """Key, type, bounds, default and description of each setting, from which a page can draw a form."""
     rows = []
     for name, spec in _FIELDS.items():
         assert spec.default is not MISSING
@@ -152,12 +164,12 @@ def describe_settings() -> list[dict[str, Any]]:
 
 
 def load_settings(stored: Mapping[str, Any]) -> Settings:
-    """The settings in force given the stored differences; a value that is no longer valid gives way to its default."""
+    """The settings in force, given the stored differences; a value that is no longer valid is ignored."""
     return Settings(**{key: value for key, value in stored.items() if _find_fault(key, value) is None})
 
 
 def validate_changes(changes: Mapping[str, Any]) -> None:
-    """Raises InvalidSettingsError with `faults=[{key, message}]`, naming every fault at once."""
+    """Raises InvalidSettingsError with `faults=[{key, message}]`, which names all faults at once."""
     faults = [
         {"key": clean_text(key), "message": fault}
         for key, value in changes.items()
@@ -175,7 +187,7 @@ def _find_fault(key: str, value: Any) -> str | None:
         return None if isinstance(value, bool) else "This must be true or false."
     if isinstance(spec.default, str):
         return _find_text_fault(spec.metadata, value)
-    # bool is a subclass of int. Python's JSON parser lets NaN and infinity in: both fail the comparison below.
+    # bool is a subclass of int. Python's JSON parser accepts NaN and infinity; both fail the comparison below.
     allowed = int if isinstance(spec.default, int) else (int, float)
     if not isinstance(value, allowed) or isinstance(value, bool):
         return "This must be a whole number." if allowed is int else "This must be a number."
@@ -185,9 +197,9 @@ def _find_fault(key: str, value: Any) -> str | None:
 
 def _find_text_fault(bounds: Mapping[str, Any], value: Any) -> str | None:
     if not isinstance(value, str):
-        return "This must be a text."
+        return "This must be text."
     if clean_text(value) != value:
-        return "This holds a character that cannot be stored."
+        return "This contains a character that cannot be stored."
     if bounds["choices"]:
         return None if value in bounds["choices"] else f"This must be one of {', '.join(bounds['choices'])}."
     limit = bounds["max_length"]

@@ -19,6 +19,7 @@ from functions.runtime.config import Config, find_function_name
 from functions.runtime.policy import Policy, PolicyReader
 
 if TYPE_CHECKING:
+    from functions.adapters import auth
     from functions.core import ports
     from functions.core.ingestion.worker import Worker
 
@@ -73,7 +74,7 @@ class Services:
         return storage_supabase.connect(self.config.supabase_url, self._supabase_key(), self.config.storage_bucket)
 
     @cached_property
-    def authenticator(self) -> ports.Authenticator:
+    def authenticator(self) -> auth.JwtAuthenticator:
         from functions.adapters import auth
 
         config = self.config

@@ -47,6 +47,15 @@ def test_contradictory_settings_do_no_harm(tuner: Person, chosen: dict[str, Any]
     assert tuner.http.get("/api/rag/search", params={"q": "chimney"}).status_code == 200
 
 
+def test_match_count_limits_a_search_that_sets_no_limit(tuner: Person) -> None:
+    """SET-3"""
+    text = "".join(f"# Chimney {n}\n\nThis chimney is {n} metres tall.\n\n" for n in range(12))
+    tuner.follow(tuner.add_bytes("chimneys.md", text.encode())["id"])
+    tuner.http.patch("/api/rag/settings", json={"match_count": 5})
+    assert len(tuner.get("/search", q="How tall is the chimney?")["hits"]) == 5
+    assert len(tuner.get("/search", q="How tall is the chimney?", limit=11)["hits"]) == 11
+
+
 def test_a_document_with_too_many_pages_fails_with_that_code(tuner: Person) -> None:
     """LIB-4"""
     tuner.http.patch("/api/rag/settings", json={"max_pages": 1})

@@ -218,7 +218,7 @@ def test_one_invalid_setting_prevents_all_changes_and_every_fault_is_named(admin
         {"key": "context_turns", "message": "This must be between 1 and 10."},
         {"key": "fts_weight", "message": "This must be a number."},
         {"key": "nonsense", "message": "There is no such setting."},
-        {"key": "guard_message", "message": "This holds a character that cannot be stored."},
+        {"key": "guard_message", "message": "This contains a character that cannot be stored."},
     ]
     assert admin.row("select count(*) as n from rag.settings") == {"n": 0}
 

@@ -49,7 +49,7 @@ def test_all_faults_are_reported_at_once() -> None:
     assert faults_of({"rrf_k": 0, "nonsense": 1, "match_count": 20, "guard_message": 5}) == {
         "rrf_k": "This must be between 1 and 200.",
         "nonsense": "There is no such setting.",
-        "guard_message": "This must be a text.",
+        "guard_message": "This must be text.",
     }
 
 

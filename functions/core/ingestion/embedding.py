@@ -1,4 +1,4 @@
-"""Turns many texts into checked vectors in batches, so that one bad text costs one text."""
+"""Embeds many texts in batches and checks the vectors, so that a bad text affects no other."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from functions.core import errors
 if TYPE_CHECKING:  # numpy costs 100 ms at import and most handlers never touch a vector
     from functions.core.ports import Embedder, Matrix, Vectors
 
-MAX_BATCH_TOKENS = 200_000  # the OpenAI API takes 300,000 tokens a request; counts of other tokenizers are estimates
+MAX_BATCH_TOKENS = 200_000  # the OpenAI API accepts 300,000 tokens a request; counts by other tokenizers are estimates
 
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingFailure:
-    """Text `index` has no vector: alone, too, it was refused. `code` and `message` are those of the error."""
+    """The model refused text `index` even by itself. `code` and `message` are those of the error."""
 
     index: int
     code: str
@@ -45,14 +45,14 @@ def embed_chunks(
 ) -> Iterator[EmbeddedBatch]:
     """Yields batches in order of their first text; equal texts are embedded once, in the batch of the first of them.
 
-    `token_counts` spares counting where they are known. Up to `concurrency` batches are under way at a time, and
-    no more finished ones are held. Raises what is retryable, and ModelRejectedError when a batch of two or more
-    texts has not one that is taken alone: then the model is at fault, not the text.
+    `token_counts` saves counting if they are known. At most `concurrency` batches are running or waiting to be taken.
+    Raises errors that are retryable, and ModelRejectedError if the model refuses each text of a batch of two or more:
+    then the model is at fault, not the texts.
     """
     places: dict[str, list[int]] = {}
     for index, text in enumerate(texts):
         places.setdefault(text, []).append(index)
-    firsts = [found[0] for found in places.values()]
+    firsts = [indices[0] for indices in places.values()]
     counts = [token_counts[i] if token_counts else embedder.count_tokens(texts[i]) for i in firsts]
     groups = [
         [places[texts[firsts[position]]] for position in group]
@@ -64,7 +64,7 @@ def embed_chunks(
 
 
 def group_by_size(counts: Iterable[int], *, batch_size: int, max_batch_tokens: int) -> list[list[int]]:
-    """Cuts positions into runs of at most `batch_size` and `max_batch_tokens`; what exceeds the cap stands alone."""
+    """Groups consecutive positions up to `batch_size` and `max_batch_tokens`; a larger count is a group of its own."""
     groups: list[list[int]] = []
     total = 0
     for position, count in enumerate(counts):
@@ -78,7 +78,7 @@ def group_by_size(counts: Iterable[int], *, batch_size: int, max_batch_tokens: i
 
 
 def check_vectors(vectors: Vectors, count: int, dimensions: int) -> Matrix:
-    """`vectors` as float32, if it is `count` finite rows other than zero of that length; else ModelRejectedError."""
+    """`vectors` as float32; raises ModelRejectedError unless they are `count` finite, nonzero rows of `dimensions`."""
     import numpy as np
 
     try:
@@ -115,7 +115,7 @@ def _embed_side_by_side(
 
 
 def _embed_group(embedder: Embedder, texts: Sequence[str], group: list[list[int]]) -> EmbeddedBatch:
-    """`group` has, for each distinct text, all the indices it stands at."""
+    """`group` lists, for each distinct text, all indices at which it occurs."""
     try:
         vectors = _embed_checked(embedder, [texts[indices[0]] for indices in group])
         return _spread(group, vectors, ())
@@ -139,10 +139,10 @@ def _embed_one_by_one(
                 raise error
             rows.append(_embed_checked(embedder, [texts[indices[0]]]))
             good.append(indices)
-        except errors.IbidError as alone:
-            if alone.retryable:
+        except errors.IbidError as refusal:
+            if refusal.retryable:
                 raise
-            failures.extend(EmbeddingFailure(index, alone.code, alone.message) for index in indices)
+            failures.extend(EmbeddingFailure(index, refusal.code, refusal.message) for index in indices)
     if len(group) > 1 and not good:
         raise error
     vectors = np.concatenate(rows) if rows else np.empty((0, embedder.dimensions), np.float32)

@@ -1,4 +1,4 @@
-"""The queue of ingestion: what a leased job is, how far it has come, what one transaction saves."""
+"""The queue of ingestion: a leased job, its checkpoint, and the batch that one transaction saves."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Checkpoint:
     """How far a job has come: everything up to page `pages_done` is saved.
 
-    `outline` and `strategy` are decided with the first batch and hold for the whole document.
+    `outline` and `strategy` are set with the first batch and apply to the whole document.
     """
 
     pages_done: int = 0
@@ -30,7 +30,7 @@ class Checkpoint:
     strategy: models.ChunkingStrategy = "fixed"
 
     def dump(self) -> dict[str, Any]:
-        """As JSON; `load` is the way back."""
+        """The checkpoint as JSON, for `load`."""
         return asdict(self)
 
     @classmethod
@@ -43,7 +43,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A leased job. A note brings its `content`, a document the path of its stored file."""
+    """A leased job: for a note with its `content`, for a document with the path of its stored file."""
 
     id: int
     kind: Literal["ingest", "reindex", "note"]
@@ -73,7 +73,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a claimed job; `again` when another run should go on with it now."""
+    """What happened to a claimed job; `again` if another run should continue it at once."""
 
     job_id: int
     source_id: str
@@ -83,23 +83,23 @@ class Outcome:
 
 
 class JobStore(Protocol):
-    """The queue and the tables a worker writes. Every write raises LeaseLostError when the lease is gone."""
+    """The queue and the tables that a worker writes. Every write raises LeaseLostError if the lease is lost."""
 
     def claim_ingest_job(self, job_id: int | None, lease_seconds: int) -> Job | None: ...
 
     def extend_ingest_lease(self, job: Job, lease_seconds: int) -> None: ...
 
     def adopt_duplicate(self, job: Job, content_sha256: str) -> str | None:
-        """The document of the same owner that has these bytes, whose alias this one now is; None for new bytes.
+        """Makes this document an alias of the owner's document with the same bytes and returns that one's id.
 
-        Raises CorruptDocumentError when they are not the bytes whose sha256 was announced.
+        None for new bytes. Raises CorruptDocumentError if the SHA-256 differs from the one announced with the upload.
         """
         ...
 
     def save_batch(self, job: Job, batch: Batch, lease_seconds: int) -> None: ...
 
     def describe_generation(self, job: Job) -> dict[str, Any]:
-        """What was found, for the health report: see sql/35_describe_generation.sql."""
+        """The facts for the health report: see sql/35_describe_generation.sql."""
         ...
 
     def finish_ingest_job(self, job: Job, facts: dict[str, Any]) -> None: ...

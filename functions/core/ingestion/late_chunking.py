@@ -1,7 +1,7 @@
-"""Embeds the passages of a text from the embeddings of its tokens, so that each passage knows what stands around it.
+"""Embeds the passages of a text from the embeddings of its tokens, so that each vector reflects the context.
 
-Late chunking, Günther et al. 2024, https://arxiv.org/abs/2409.04701: the model reads a window as long as it can take,
-and the vector of a passage is the mean over its tokens in there. It suits models that pool by the mean themselves.
+Late chunking, Günther et al. 2024, https://arxiv.org/abs/2409.04701: the model reads the longest window it accepts, and
+the vector of a passage is the mean over its tokens in that window. It suits models that use mean pooling themselves.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ if TYPE_CHECKING:  # numpy costs 100 ms at import and most handlers never touch 
 
     from functions.core.ports import Matrix, TokenEmbedder
 
-_CHARACTERS_PER_TOKEN = 8  # where the search for the end of a window begins: more than any language has
-_NEAR = 4  # a word is near within this part of a window: texts without spaces are cut anywhere
+_CHARACTERS_PER_TOKEN = 8  # an upper bound for any language, where the search for the end of a window begins
+_NEAR = 4  # a word border is near within this part of a window; texts without spaces are cut anywhere
 
 _WORD = re.compile(r"\S+")
 
@@ -39,10 +39,10 @@ class _Share:
 def embed_late(embedder: TokenEmbedder, text: str, spans: Sequence[models.Offsets]) -> Matrix:
     """Unit vectors of text[start:end], one row a span; spans may overlap and come in any order.
 
-    A text longer than the model takes is read in windows that overlap by half. A span is pooled from the window it
-    lies most centrally in; one that no window holds whole is pooled over several, each token from one of them. A span
-    without any token is embedded by itself. One window is held at a time. Raises what the embedder raises, and
-    ValueError for a span outside the text.
+    A text that is too long for the model is read in windows that overlap by half. A span is pooled from the window in
+    which it lies most centrally; a span that fits into no window is pooled over several, each token from one of them. A
+    span without tokens is embedded by itself. Only one window is in memory at a time. Raises what the embedder raises,
+    and ValueError for a span outside the text.
     """
     import numpy as np
 
@@ -52,17 +52,17 @@ def embed_late(embedder: TokenEmbedder, text: str, spans: Sequence[models.Offset
     sums = np.zeros((len(spans), embedder.dimensions), np.float64)
     for (left, right), shares in zip(windows, _share_out(spans, windows), strict=True):
         if shares:
-            (found,) = embedder.embed_tokens([text[left:right]])
-            middles = np.array(found.offsets, np.int64).reshape(-1, 2).sum(axis=1) + 2 * left
+            (tokens,) = embedder.embed_tokens([text[left:right]])
+            middles = np.array(tokens.offsets, np.int64).reshape(-1, 2).sum(axis=1) + 2 * left
             for share in shares:
-                sums[share.span] += _sum_within(found.vectors, middles, share)
+                sums[share.span] += _sum_within(tokens.vectors, middles, share)
     return _unit_vectors(embedder, text, spans, sums)
 
 
 def plan_windows(text: str, limit: int, count_tokens: Callable[[str], int]) -> list[models.Offsets]:
-    """Windows that cover `text` in order, none of more than `limit` tokens by itself, each from half of the last one.
+    """Windows that cover `text` in order, none of more than `limit` tokens; each begins halfway through the last one.
 
-    They begin and end at words where there are any: a word cut in two has other tokens.
+    They begin and end at words if possible, because a word cut in two has other tokens.
     """
     borders = [match.start() for match in _WORD.finditer(text)]
     windows: list[models.Offsets] = []
@@ -77,7 +77,7 @@ def plan_windows(text: str, limit: int, count_tokens: Callable[[str], int]) -> l
 
 
 def _window_end(text: str, start: int, limit: int, count_tokens: Callable[[str], int], borders: Sequence[int]) -> int:
-    """How far text[start:] may reach within `limit` tokens: to a word where one is near, but at least a character."""
+    """The end of the longest window from `start` within `limit` tokens, at a word if one is near; never empty."""
 
     def tokens_to(end: int) -> int:
         return count_tokens(text[start:end])
@@ -96,7 +96,7 @@ def _window_end(text: str, start: int, limit: int, count_tokens: Callable[[str],
 
 
 def _window_start(borders: Sequence[int], start: int, end: int) -> int:
-    """Where the window after [start, end) begins: at a word near the middle, or else right there."""
+    """Where the window after [start, end) begins: at a word near the middle, or else in the middle."""
     middle = start + (end - start + 1) // 2
     index = bisect.bisect_left(borders, middle)
     is_near = index < len(borders) and borders[index] - middle < (end - start) // _NEAR
@@ -104,16 +104,16 @@ def _window_start(borders: Sequence[int], start: int, end: int) -> int:
 
 
 def _share_out(spans: Sequence[models.Offsets], windows: Sequence[models.Offsets]) -> list[list[_Share]]:
-    """For each window what is pooled from it."""
-    found: list[list[_Share]] = [[] for _ in windows]
+    """For each window, the shares of spans that are pooled from it."""
+    shares: list[list[_Share]] = [[] for _ in windows]
     for index, (start, end) in enumerate(spans):
         for window, left, right in _find_places(start, end, windows):
-            found[window].append(_Share(index, left, right))
-    return found
+            shares[window].append(_Share(index, left, right))
+    return shares
 
 
 def _find_places(start: int, end: int, windows: Sequence[models.Offsets]) -> Iterator[tuple[int, int, int]]:
-    """(window, start, end) of the parts of a span: one where a window holds it whole, else tiles of it."""
+    """(window, start, end) of the parts of a span: a single one if a window contains it, else parts that tile it."""
     margins = [(min(start - left, right - end), -index) for index, (left, right) in enumerate(windows)]
     margin, index = max(margins)
     if margin >= 0:
@@ -126,9 +126,9 @@ def _find_places(start: int, end: int, windows: Sequence[models.Offsets]) -> Ite
 
 
 def _sum_within(vectors: Matrix, middles: npt.NDArray[np.int64], share: _Share) -> npt.NDArray[np.float64]:
-    """The sum over the tokens whose middle lies in the share: half-way, for some models count the space before a word.
+    """The sum over the tokens whose middle lies in the share; some models count the space before a word as its start.
 
-    `middles` are doubled, to be whole numbers.
+    `middles` are doubled so that they are whole numbers.
     """
     import numpy as np
 
@@ -140,7 +140,7 @@ def _sum_within(vectors: Matrix, middles: npt.NDArray[np.int64], share: _Share) 
 def _unit_vectors(
     embedder: TokenEmbedder, text: str, spans: Sequence[models.Offsets], sums: npt.NDArray[np.float64]
 ) -> Matrix:
-    """A sum points where its mean points, so no token has to be counted."""
+    """The sums as unit vectors: a sum has the direction of its mean, so tokens need not be counted."""
     import numpy as np
 
     lengths = np.linalg.norm(sums, axis=1, keepdims=True)

@@ -1,4 +1,4 @@
-"""What is known of a document before its pages are chunked; kept in the checkpoint, so that it is found out once."""
+"""What must be known about a document before its pages are chunked; the checkpoint keeps it for later runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MAX_TITLE = 255
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Title, main language, what the file says of itself, and the headers and footers that most of its pages repeat."""
+    """Title, main language, the file's own metadata, and the headers and footers that most of its pages repeat."""
 
     title: str
     lang: models.Lang
@@ -28,13 +28,13 @@ class Outline:
 
     @classmethod
     def load(cls, stored: Mapping[str, Any]) -> Outline:
-        """From `dataclasses.asdict` by way of JSON."""
+        """Reads what `dataclasses.asdict` returned, after a round trip through JSON."""
         metadata = models.DocumentMetadata(**stored["metadata"])
         return cls(stored["title"], stored["lang"], metadata, tuple(stored["running_lines"]))
 
 
 def describe_document(document: ExtractedDocument, opening: Sequence[models.Page], file_name: str) -> Outline:
-    """`opening` are the first pages, read as they will be indexed; others are only peeked at."""
+    """The outline of a document. `opening` are its first pages, fully read; of the others it peeks at a sample."""
     metadata = document.metadata
     title = (metadata.title or "").strip() or Path(file_name).stem
     sampled = [document.peek(number) for number in choose_pages(document.page_count)]
@@ -47,7 +47,7 @@ def describe_document(document: ExtractedDocument, opening: Sequence[models.Page
 
 
 def choose_pages(total: int) -> list[int]:
-    """Up to SAMPLED_PAGES numbers of 1 … `total` in pairs of neighbours, evenly spread: left and right pages differ."""
+    """Up to SAMPLED_PAGES numbers of 1 … `total`, evenly spread, in pairs because left and right pages differ."""
     if total <= SAMPLED_PAGES:
         return list(range(1, total + 1))
     pairs = SAMPLED_PAGES // 2

@@ -1,4 +1,4 @@
-"""What is told of a document once it has been ingested: its columns, its log, its health."""
+"""Reports on an ingested document: its columns, its ingestion log and its health report."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from functions.core.ingestion.jobs import Checkpoint
 
 
 def describe_result(
-    checkpoint: Checkpoint, page_count: int, found: Mapping[str, Any], server: models.EmbeddingServer
+    checkpoint: Checkpoint, page_count: int, generation: Mapping[str, Any], server: models.EmbeddingServer
 ) -> dict[str, Any]:
-    """The facts that sql/42_finish_ingest_job.sql writes; `found` is what sql/35_describe_generation.sql returns."""
+    """The facts that sql/42_finish_ingest_job.sql writes; sql/35_describe_generation.sql returns `generation`."""
     outline = checkpoint.outline
     assert outline is not None
-    metadata, chunks_by_lang = outline.metadata, found["languages"]
+    metadata, chunks_by_lang = outline.metadata, generation["languages"]
     lang = max(chunks_by_lang, key=lambda name: chunks_by_lang[name], default=outline.lang)
     return {
         "page_count": page_count,
@@ -35,11 +35,11 @@ def describe_result(
             "page_count": page_count,
             "lang": lang,
             "chunks_count": checkpoint.chunk_count,
-            "ocr_pages_count": (found["ocr"] or {}).get("pages", 0),
+            "ocr_pages_count": (generation["ocr"] or {}).get("pages", 0),
             "ingested_at": datetime.now(UTC).isoformat(),
         },
         "health": {
-            **found,
+            **generation,
             "chunks": checkpoint.chunk_count,
             "chunks_not_embedded": checkpoint.failed_chunks,
             "running_lines": list(outline.running_lines),
@@ -49,11 +49,11 @@ def describe_result(
     }
 
 
-def explain_no_text(found: Mapping[str, Any]) -> errors.NoTextError:
-    """Why nothing could be indexed, and what the reader can do about it."""
-    if "ocr_unavailable" in found["warnings"]:
+def explain_no_text(generation: Mapping[str, Any]) -> errors.NoTextError:
+    """The error that says why there was nothing to index, and what the user can do about it."""
+    if "ocr_unavailable" in generation["warnings"]:
         return errors.NoTextError(
-            "The pages are pictures, and no OCR is installed here to read them."
-            " Install Tesseract, or upload a file that has its text."
+            "The pages are images, and no OCR is installed here that could read them."
+            " Install Tesseract, or upload a file that contains its text."
         )
     return errors.NoTextError()

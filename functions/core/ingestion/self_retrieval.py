@@ -1,4 +1,4 @@
-"""Whether a document's own sentences are found again: a health check of its text, its vectors and the search."""
+"""Checks whether a search finds a document's own sentences: a test of its text, its vectors and the search."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from functions.core.text import sentences
 
 SENTENCES = 10
 TOP = 10
-"""Hits of a search among which a sentence has to be found."""
+"""A sentence counts as found if it is among this many first hits."""
 
-_LEAST_WORDS = 5
+_MIN_WORDS = 5
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]|[^\W\d_]+")
 
 
@@ -30,7 +30,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How many `sentences` were looked for, how many of them were `found`, and the share of these, 0…1."""
+    """How many `sentences` were searched for, how many were `found`, and the share of the latter, 0…1."""
 
     sentences: int
     found: int
@@ -43,7 +43,7 @@ def choose_sentences(chunks: Sequence[Sample], count: int = SENTENCES) -> tuple[
     The longest of each chunk come first; where there are fewer chunks than `count`, the next longest follow. The
     same chunks always give the same sentences.
     """
-    ranked = [found for chunk in chunks if (found := _rank_sentences(chunk))]
+    ranked = [samples for chunk in chunks if (samples := _rank_sentences(chunk))]
     if len(ranked) > count:
         ranked = [ranked[place * len(ranked) // count] for place in range(count)]
     chosen: dict[str, Sample] = {}
@@ -56,9 +56,9 @@ def choose_sentences(chunks: Sequence[Sample], count: int = SENTENCES) -> tuple[
 def measure(
     document_id: str, samples: Sequence[Sample], search: Callable[[str], Sequence[models.SearchHit]]
 ) -> Score | None:
-    """Looks for sentences of a document with the search that its readers use; None when there are none.
+    """Searches for sentences of a document as its users do; None if there are no sentences.
 
-    A sentence is found when one of the first `TOP` hits overlaps it in this very document.
+    A sentence is found if one of the first `TOP` hits overlaps it in this document.
     """
     if not samples:
         return None
@@ -68,12 +68,12 @@ def measure(
 
 def _rank_sentences(chunk: Sample) -> list[Sample]:
     """The sentences of a chunk that are long enough, the longest first."""
-    found = [
+    long_enough = [
         Sample(chunk.page, chunk.start + start, chunk.start + end, chunk.text[start:end])
         for start, end in sentences.split_sentences(chunk.text)
-        if len(_WORD.findall(chunk.text, start, end)) >= _LEAST_WORDS
+        if len(_WORD.findall(chunk.text, start, end)) >= _MIN_WORDS
     ]
-    return sorted(found, key=lambda sample: (sample.start - sample.end, sample.start))
+    return sorted(long_enough, key=lambda sample: (sample.start - sample.end, sample.start))
 
 
 def _overlaps(hit: models.SearchHit, document_id: str, sample: Sample) -> bool:

@@ -1,8 +1,8 @@
 """Ingests one document or note: bytes → pages → chunks → vectors, in batches that survive a crash at any moment.
 
-A worker holds the lease of a job. Each batch of pages is saved in one transaction together with the checkpoint that
-says how far the job has come, so the next claim, by whomever, goes on after the last saved page and nothing is written
-twice. The source flips to what was written when everything is there.
+A worker holds the lease of a job. Each batch of pages is saved in one transaction, together with the checkpoint that
+records how far the job has come. The next worker that claims the job therefore continues after the last saved page, and
+nothing is written twice. The last step makes the new generation of the source visible.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from functions.core.text import languages
 if TYPE_CHECKING:
     from functions.core.ports import Matrix
 
-# Longer than a model server is waited for; renewed after each of its answers, while pages are read, with each batch.
+# Longer than the time limit of a model request. Renewed after each of them, between pages, and with each batch.
 LEASE_SECONDS = 60
 BATCH_PAGES = 8
-# What a batch may still need when the time of the run gets short.
+# A batch starts only if this run has at least this much time left.
 RESERVE_SECONDS = 20.0
 
 _log = logging.getLogger(__name__)
@@ -43,10 +43,10 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """Everything an ingestion needs of the outside.
+    """Everything that an ingestion needs from outside.
 
-    `remaining_seconds` is the time left of this run, `search_as` the search of the user with that id: without it no
-    document is asked for its own sentences.
+    `remaining_seconds` returns the time left in this run. `search_as` returns the search of the user with that id;
+    without it, self-retrieval is not measured.
     """
 
     store: JobStore
@@ -60,18 +60,18 @@ class Worker:
     lease_seconds: int = LEASE_SECONDS
 
     def has_time(self) -> bool:
-        """Whether this run is long enough to save another batch."""
+        """Whether this run has enough time left to save another batch."""
         return self.remaining_seconds() >= RESERVE_SECONDS
 
     def ingest_next(self, job_id: int | None = None) -> Outcome | None:
-        """Claims a due job (a given one, or the longest waiting) and works on it until it ends or time is up."""
+        """Claims a due job (the given one, or the one waiting longest) and works on it until it ends or time is up."""
         job = self.store.claim_ingest_job(job_id, self.lease_seconds)
         if job is None:
             return None
         try:
             status = self._ingest(job)
         except errors.TimeBudgetExceededError as exc:
-            if not exc.details["progress"]:  # the next run would get no further: that is a failure, and they count
+            if not exc.details["progress"]:  # the next run would get no further: a failure, which counts as an attempt
                 return self._fail(job, exc)
             self.store.release_ingest_job(job)
             return Outcome(job.id, job.source_id, "queued", again=True)
@@ -80,8 +80,11 @@ class Worker:
         except errors.IbidError as exc:
             return self._fail(job, exc)
         except Exception:
-            # A fault of ours: worth another try, and the stack trace belongs in the log, never in the document's error.
-            _log.exception("ingestion failed", extra={"job_id": job.id, "source_id": job.source_id})
+            # A bug of ours. The stack trace belongs in the log, never in the document's error.
+            _log.exception(
+                "an internal error ended the ingestion",
+                extra={"job_id": job.id, "source_id": job.source_id},
+            )
             return self._fail(
                 job, errors.UnavailableError("The document could not be processed because of an internal error.")
             )
@@ -132,7 +135,7 @@ class Worker:
         return checkpoint
 
     def _keep_lease(self, job: Job, pages: Iterator[models.Page]) -> Iterator[models.Page]:
-        """Renews the lease between pages that take long to read, as OCR does."""
+        """Renews the lease between pages that take long to read, as scanned pages do."""
         renewed = time.monotonic()
         for page in pages:
             if time.monotonic() - renewed > self.lease_seconds / 4:
@@ -141,9 +144,9 @@ class Worker:
             yield page
 
     def _take_batch(self, job: Job, checkpoint: Checkpoint, pages: Iterator[models.Page]) -> list[models.Page]:
-        """The next pages: as many as make a batch, or as there is time to read. Raises TimeBudgetExceededError."""
-        progress = checkpoint.pages_done > job.checkpoint.pages_done
-        if progress and not self.has_time():
+        """The next pages: a full batch, or as many as there is time to read. Raises TimeBudgetExceededError."""
+        has_progress = checkpoint.pages_done > job.checkpoint.pages_done
+        if has_progress and not self.has_time():
             raise errors.TimeBudgetExceededError(job_id=job.id, progress=True)
         batch: list[models.Page] = []
         for page in pages:
@@ -151,20 +154,20 @@ class Worker:
             if len(batch) == BATCH_PAGES or not self.has_time():
                 break
         if batch and self.remaining_seconds() < RESERVE_SECONDS / 2:
-            raise errors.TimeBudgetExceededError(job_id=job.id, progress=progress)
+            raise errors.TimeBudgetExceededError(job_id=job.id, progress=has_progress)
         return batch
 
     def _choose_strategy(self) -> models.ChunkingStrategy:
-        possible = isinstance(self.embedder, ports.TokenEmbedder)
-        return "late" if possible and self.settings.chunking_strategy == "late" else "fixed"
+        can_embed_tokens = isinstance(self.embedder, ports.TokenEmbedder)
+        return "late" if can_embed_tokens and self.settings.chunking_strategy == "late" else "fixed"
 
     def _save_batch(
         self, job: Job, pages: Sequence[models.Page], checkpoint: Checkpoint, page_count: int
     ) -> Checkpoint:
         by_page, carry = self._chunk(pages, checkpoint)
-        chunks = [chunk for found in by_page for chunk in found]
+        chunks = [chunk for page_chunks in by_page for chunk in page_chunks]
         strategy, vectors = self._embed(job, pages, by_page, checkpoint.strategy)
-        after = replace(
+        new_checkpoint = replace(
             checkpoint,
             pages_done=pages[-1].number,
             chunk_count=checkpoint.chunk_count + len(chunks),
@@ -172,13 +175,15 @@ class Worker:
             carry=carry,
             strategy=strategy,
         )
-        self.store.save_batch(job, Batch(pages, chunks, vectors, self.server.id, after, page_count), self.lease_seconds)
-        return after
+        self.store.save_batch(
+            job, Batch(pages, chunks, vectors, self.server.id, new_checkpoint, page_count), self.lease_seconds
+        )
+        return new_checkpoint
 
     def _chunk(
         self, pages: Sequence[models.Page], checkpoint: Checkpoint
     ) -> tuple[list[list[models.Chunk]], page_layout.Carry]:
-        """The chunks of each page, and what the page after them goes on with."""
+        """The chunks of each page, and what the next page takes over."""
         sizes = passages.ChunkSettings(
             target_tokens=self.settings.chunk_tokens,
             overlap_tokens=self.settings.chunk_overlap,
@@ -213,7 +218,7 @@ class Worker:
             try:
                 return "late", self._embed_late(job, pages, by_page)
             except errors.ModelRejectedError as exc:
-                _log.warning("late chunking was refused: %s", exc.message)
+                _log.warning("the model refused late chunking, so each chunk is embedded by itself: %s", exc.message)
         return "fixed", self._embed_fixed(job, [chunk for chunks in by_page for chunk in chunks])
 
     def _embed_late(
@@ -240,20 +245,21 @@ class Worker:
                 vectors[index] = vector
             for failure in batch.failures:
                 _log.warning(
-                    "a chunk was not embedded", extra={"code": failure.code, "chunk": chunks[failure.index].index}
+                    "the model refused a chunk, which has no vector now",
+                    extra={"code": failure.code, "chunk": chunks[failure.index].index},
                 )
         return vectors
 
     def _finish(self, job: Job, checkpoint: Checkpoint, page_count: int) -> None:
         if checkpoint.chunk_count == 0:
             raise report.explain_no_text(self.store.describe_generation(job))
-        if checkpoint.failed_chunks == checkpoint.chunk_count:  # a wrong key, rather than as many bad texts
+        if checkpoint.failed_chunks == checkpoint.chunk_count:  # probably a wrong key: hardly every text is bad
             raise errors.ModelRejectedError
-        found = self.store.describe_generation(job)
-        self.store.finish_ingest_job(job, report.describe_result(checkpoint, page_count, found, self.server))
+        generation = self.store.describe_generation(job)
+        self.store.finish_ingest_job(job, report.describe_result(checkpoint, page_count, generation, self.server))
 
     def _measure_self_retrieval(self, job: Job, checkpoint: Checkpoint, search: retriever.Search) -> None:
-        """Adds the score to the health report; without it the document is indexed all the same."""
+        """Adds the self-retrieval score to the health report. The document stays indexed if this fails."""
         assert checkpoint.outline is not None
         sentences = self_retrieval.choose_sentences(self.store.sample_chunks(job, self_retrieval.SENTENCES))
         texts = [sentence.text for sentence in sentences]
@@ -270,11 +276,11 @@ class Worker:
             if score is not None:
                 self.store.save_self_retrieval(job, score)
         except errors.IbidError as exc:
-            _log.warning("self-retrieval was not measured: %s", exc.message)
+            _log.warning("the self-retrieval of a document could not be measured: %s", exc.message)
 
 
 def blank_hidden(page: models.Page) -> str:
-    """The text of a page with spaces for what nobody sees, so that it colours no vector; offsets hold."""
+    """The text of a page with hidden text replaced by spaces, so that no vector reflects it; offsets stay valid."""
     text = page.text
     for start, end in page.hidden:
         text = text[:start] + " " * (end - start) + text[end:]
@@ -282,6 +288,6 @@ def blank_hidden(page: models.Page) -> str:
 
 
 def hash_file(path: Path) -> str:
-    """The sha256 of a file in hex, read in pieces."""
+    """The SHA-256 of a file in hex; the file is read in pieces."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""Chooses what of a ranking a model will read: no source too often, nothing twice."""
+"""Chooses which passages of a ranking the model reads: not too many from one source, and none twice."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from functions.core import models
 from functions.core.settings import Settings
 
 MAX_OVERLAP = 0.5
-"""The share of the shorter of two passages of one source from which on it says nothing new."""
+"""Two passages of one source repeat each other if they share more than this part of the shorter one."""
 MAX_LIKENESS = 0.9
-"""The Jaccard similarity of the shingles of two passages from which on they are the same text."""
+"""Two passages are the same text if the Jaccard similarity of their shingles is at least this."""
 SHINGLE_WORDS = 3
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
@@ -23,8 +23,8 @@ Shingles = frozenset[tuple[str, ...]]
 def choose_context(hits: Sequence[models.SearchHit], settings: Settings) -> tuple[models.SearchHit, ...]:
     """The best `context_passages` hits, at most `passages_per_source` of one source, none that repeats a better one.
 
-    A passage repeats another when it lies mostly inside it, or has nearly the same words and the same figures. Hits and
-    their order are kept as they are: citations point into single passages.
+    A passage repeats another if it lies mostly inside it, or has nearly the same words and the same figures. Hits keep
+    their order and are never merged, because citations point into single passages.
     """
     chosen: list[models.SearchHit] = []
     shingles: list[Shingles] = []
@@ -36,25 +36,25 @@ def choose_context(hits: Sequence[models.SearchHit], settings: Settings) -> tupl
             continue
         if any(_overlap(hit, other) > MAX_OVERLAP for other in chosen):
             continue
-        own = _cut_shingles(hit.text)
-        if any(_is_alike(own, other) for other in shingles):
+        own_shingles = _cut_shingles(hit.text)
+        if any(_is_same_text(own_shingles, other) for other in shingles):
             continue
         chosen.append(hit)
-        shingles.append(own)
+        shingles.append(own_shingles)
         per_source[hit.source_id] += 1
     return tuple(chosen)
 
 
 def order_for_reading(hits: Sequence[models.SearchHit]) -> tuple[models.SearchHit, ...]:
-    """Passages that follow each other in a source, side by side in its order, where the best of them stood."""
-    left = {(hit.source_id, hit.chunk_index): hit for hit in hits}
+    """Puts passages that follow each other in a source side by side, at the place of the best of them."""
+    remaining = {(hit.source_id, hit.chunk_index): hit for hit in hits}
     ordered: list[models.SearchHit] = []
     for hit in hits:
         first = hit.chunk_index
-        while (hit.source_id, first - 1) in left:
+        while (hit.source_id, first - 1) in remaining:
             first -= 1
-        while (hit.source_id, first) in left:
-            ordered.append(left.pop((hit.source_id, first)))
+        while (hit.source_id, first) in remaining:
+            ordered.append(remaining.pop((hit.source_id, first)))
             first += 1
     return tuple(ordered)
 
@@ -68,14 +68,14 @@ def _overlap(a: models.SearchHit, b: models.SearchHit) -> float:
 
 
 def _cut_shingles(text: str) -> Shingles:
-    """Every run of three words, and every figure by itself, whatever case, punctuation and white space are."""
+    """Every run of three words, and every figure by itself, regardless of case, punctuation and white space."""
     words = _WORD.findall(text.casefold())
     runs = zip(*(words[at:] for at in range(min(SHINGLE_WORDS, len(words)))), strict=False)
     return frozenset((*runs, *((word,) for word in words if any(map(str.isdigit, word)))))
 
 
-def _is_alike(a: Shingles, b: Shingles) -> bool:
-    """Nearly the same shingles, but exactly the same figures: this year's report is not last year's."""
+def _is_same_text(a: Shingles, b: Shingles) -> bool:
+    """Whether the shingles are nearly the same and the figures equal: this year's report is not last year's."""
     shared = len(a & b)
     return shared >= MAX_LIKENESS * (len(a) + len(b) - shared) and _figures(a) == _figures(b)
 

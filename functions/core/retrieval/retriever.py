@@ -1,4 +1,4 @@
-"""A question becomes passages: embed it once per embedding server, search once, rerank, choose what is read."""
+"""Finds the passages for a question: embeds it per embedding server, searches once, reranks, chooses the context."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class QueryVector:
-    """The question as one embedding server sees it; `weight` scales that server's ranking in the fusion."""
+    """The question's embedding from one server; `weight` scales that server's ranking in the fusion."""
 
     server_id: str
     vector: tuple[float, ...]
@@ -31,7 +31,7 @@ class QueryVector:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Everything `hybrid_search` needs."""
+    """Everything that `hybrid_search` needs; `blend_alpha` is the setting times the largest weight of a vector."""
 
     query_text: str
     lang: str
@@ -43,7 +43,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The fused ranking, and how much was in scope."""
+    """The fused ranking, and the numbers of sources and passages in scope."""
 
     hits: tuple[models.SearchHit, ...]
     candidate_sources: int = 0
@@ -51,17 +51,17 @@ class Ranking:
 
 
 class Search(Protocol):
-    """One round trip to the database, as one user."""
+    """Searches as one user, in one round trip to the database."""
 
     def __call__(self, query: Query) -> Ranking: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What was found, what of it goes to the model, how long it took.
+    """The ranking, the passages of it that the model reads, and how long each step took.
 
-    `answered` are the embedding servers whose vectors were searched; `degraded` names those that did not answer, and
-    "reranker" where the fused order had to do. `rerank_ms` is None where no reranker is set up.
+    `answered` are the embedding servers whose vectors were searched. `degraded` names those that did not answer, and
+    "reranker" if the reranker failed and the fused order was kept. `rerank_ms` is None without a reranker.
     """
 
     ranking: Ranking
@@ -84,14 +84,14 @@ def retrieve(
     settings: Settings,
     reranker: ports.Reranker | None = None,
 ) -> Retrieval:
-    """Finds the passages for a question: `hybrid_top_k` of them, after a reranker has seen `rerank_count`.
+    """Finds the `hybrid_top_k` best passages for a question; a reranker first orders the best `rerank_count`.
 
-    An embedding server that does not answer is left out (the other arms still answer), not fatal; nor is a reranker.
+    An embedding server or a reranker that does not answer is not fatal: the search does without it.
     """
     started = time.perf_counter()
     vectors, degraded = _embed_question(query_text, lang, servers, embedder_of, settings)
     embedded = time.perf_counter()
-    share = max((v.weight for v in vectors), default=0.0)
+    max_weight = max((v.weight for v in vectors), default=0.0)
     count = settings.hybrid_top_k if reranker is None else max(settings.hybrid_top_k, settings.rerank_count)
     query = Query(
         query_text=query_text,
@@ -99,11 +99,11 @@ def retrieve(
         vectors=tuple(vectors),
         scope=scope,
         settings=replace(settings, hybrid_top_k=count),
-        blend_alpha=settings.blend_alpha * share,
+        blend_alpha=settings.blend_alpha * max_weight,
     )
     ranking = search(query)
     searched = time.perf_counter()
-    hits, has_failed = _rerank(query_text, ranking.hits, reranker, settings.rerank_count)
+    hits, has_failed = _try_rerank(query_text, ranking.hits, reranker, settings.rerank_count)
     reranked = time.perf_counter()
     hits = hits[: settings.hybrid_top_k]
     return Retrieval(
@@ -117,16 +117,16 @@ def retrieve(
     )
 
 
-def _rerank(
+def _try_rerank(
     query_text: str, hits: tuple[models.SearchHit, ...], reranker: ports.Reranker | None, count: int
 ) -> tuple[tuple[models.SearchHit, ...], bool]:
-    """The hits in the reranker's order, or as they were; and whether it was asked in vain."""
+    """The hits in the reranker's order, or unchanged; and whether the reranker failed."""
     if reranker is None:
         return hits, False
     try:
         return rerank(query_text, hits, reranker, count), False
     except errors.UnavailableError as exc:
-        _log.warning("the reranker gave no order: %s", exc.message)
+        _log.warning("the reranker failed, and the fused order is kept: %s", exc.message)
         return hits, True
 
 
@@ -139,13 +139,13 @@ def find_passages(
     search: Search,
     settings: Settings,
 ) -> Ranking:
-    """Searches the whole library for a text whose vector of one server is known already."""
-    weight = _weigh(server, lang, settings)
+    """Searches the whole library for a text whose vector from one server is already known."""
+    weight = _weigh_server(server, lang, settings)
     query_vector = QueryVector(server.id, tuple(vector.tolist()), weight)
     return search(Query(text, lang, (query_vector,), models.Scope("library"), settings, settings.blend_alpha * weight))
 
 
-def _weigh(server: models.EmbeddingServer, lang: str, settings: Settings) -> float:
+def _weigh_server(server: models.EmbeddingServer, lang: str, settings: Settings) -> float:
     return 1.0 if not server.languages or lang in server.languages else settings.foreign_vector_weight
 
 
@@ -163,16 +163,16 @@ def _embed_question(
         except errors.UnavailableError:
             degraded.append(server)
             continue
-        vectors.append(QueryVector(server.id, tuple(row.tolist()), _weigh(server, lang, settings)))
+        vectors.append(QueryVector(server.id, tuple(row.tolist()), _weigh_server(server, lang, settings)))
     return vectors, degraded
 
 
 def rerank(
     query_text: str, hits: Sequence[models.SearchHit], reranker: ports.Reranker, count: int
 ) -> tuple[models.SearchHit, ...]:
-    """The first `count` hits by the reranker's score, equal ones as they stood, then the others as they stood.
+    """The first `count` hits in the order of the reranker's scores, then the others; equal scores keep their order.
 
-    Raises what the reranker raises; nobody is asked about fewer than two hits.
+    Raises what the reranker raises. Fewer than two hits are not sent to it.
     """
     best, others = hits[:count], hits[count:]
     if len(best) < 2:
@@ -184,5 +184,5 @@ def rerank(
 
 
 def _describe_passage(hit: models.SearchHit) -> str:
-    """A passage as a model reads it: a passage alone often does not say what it is about, its headings do."""
+    """A passage below its title and section, because a passage alone often does not say what it is about."""
     return "\n".join(part for part in (hit.title, hit.section_title, hit.markdown or hit.text) if part)

@@ -1,4 +1,4 @@
-"""Reads dates as they are written in English and French, and finds the one at which a text says it was published."""
+"""Reads dates written in English or French, and finds the publication date that a text states."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FORMS = tuple(
     )
 )
 _DAY = r"\s*(?P<colon>[:|•-]\s*)?(?=\w)"
-# In the order in which they are believed. What was received, revised or accepted was not yet published.
+# The most reliable label first. "Received", "revised" and "accepted" are left out: those dates precede publication.
 _LABELS = tuple(
     re.compile(rf"(?:^|[;|•·(,]\s*|[.)]\s+)(?:{label}){_DAY}", re.MULTILINE)
     for label in (
@@ -53,27 +53,27 @@ _LABELS = tuple(
 
 
 def parse_date(text: str) -> str | None:
-    """The date that `text` begins with, as YYYY, YYYY-MM or YYYY-MM-DD; None where there is none that exists."""
+    """The date that `text` begins with, as YYYY, YYYY-MM or YYYY-MM-DD; None if it begins with no valid date."""
     for form in _FORMS:
         match = form.match(text.strip())
-        found = _read(match.groupdict()) if match else None
-        if found:
-            return found
+        date = _read_parts(match.groupdict()) if match else None
+        if date:
+            return date
     return None
 
 
 def find_publication_date(text: str) -> str | None:
-    """The date after a label that says it is that of the publication."""
+    """The date after a label like "Published online"; a year alone needs a colon or another separator before it."""
     for label in _LABELS:
         for match in label.finditer(text):
-            found = parse_date(text[match.end() : match.end() + 40])
-            if found and (match["colon"] or len(found) > 4):
-                return found
+            date = parse_date(text[match.end() : match.end() + 40])
+            if date and (match["colon"] or len(date) > 4):
+                return date
     return None
 
 
 def format_date(year: str, month: str | int | None = None, day: str | int | None = None) -> str | None:
-    """The ISO form of a date, to the month or the year where the rest is not known; None for one that is no date."""
+    """The ISO form of a date, as far as it is known; None for an impossible date or a year outside 1450 to 2100."""
     try:
         date = datetime.date(int(year), int(month or 1), int(day or 1))
     except ValueError:
@@ -83,12 +83,12 @@ def format_date(year: str, month: str | int | None = None, day: str | int | None
     return date.isoformat()[: 10 if day else 7 if month else 4]
 
 
-def _read(parts: dict[str, str | None]) -> str | None:
+def _read_parts(parts: dict[str, str | None]) -> str | None:
     year, month, day = parts["year"] or "", parts.get("month"), parts.get("day")
     if "first" in parts:
         first, second = int(parts["first"] or 0), int(parts["second"] or 0)
         if first <= 12 and second <= 12 and first != second:
-            return format_date(year)  # which is the month depends on the country
+            return format_date(year)  # whether day or month comes first depends on the country
         return format_date(year, min(first, second), max(first, second))
     if month and not month.isdigit():
         number = _MONTHS.get(_fold(month))

@@ -1,4 +1,4 @@
-"""Tells English, French and other languages apart by their small words, without a model."""
+"""Tells English, French and other languages apart by their function words, without a model."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Final
 from functions.core import models
 
 _WORD = re.compile(r"[^\W\d_]+")
-# A lone letter means nothing (tables are full of them); before an apostrophe it is French.
+# Single letters say nothing (tables are full of them), except before an apostrophe, where they are French.
 _ELISION = re.compile(r"\b[dljnsctm]'(?=\w)")
 _FRENCH_LETTERS = re.compile("[éèêëàâçùûîïôœ]")
 _OTHER_LETTERS = re.compile("[ßäöüñ¿¡ãõåøłąęśżźčšžőű]")
-_SAMPLE = 4000
-_ENOUGH = 3
-_ENOUGH_ALONE = 2
+_SAMPLE_CHARACTERS = 4000
+_MIN_SCORE = 3
+_MIN_UNRIVALLED_SCORE = 2
 
 
 def _profile(two_points: str, one_point: str = "") -> dict[str, int]:
     return dict.fromkeys(_WORD.findall(one_point), 1) | dict.fromkeys(_WORD.findall(two_points), 2)
 
 
-# Words that one language uses all the time and the other hardly ever; words of both ("a", "on", "or", "son") are left
-# out. Two points for a word that settles it, one for a word that other languages share.
+# Words that are frequent in one language and rare in the other; words of both ("a", "on", "or", "son") are left out.
+# A word scores two points, or one if other languages have it too.
 _ENGLISH: Final = _profile(
     """the and that which what when where who whom whose why how this these those there their they them his her its
     with from have has had been being was were would could should will does did doing about into between because
@@ -51,24 +51,24 @@ _OTHER: Final = _profile(
 
 
 def detect_language(text: str, default: models.Lang = "en") -> models.Lang:
-    """`en`, `fr`, `simple` for any other language, or `default` where too few words speak for one."""
-    sample = unicodedata.normalize("NFC", text[:_SAMPLE]).lower().replace("’", "'")
-    letters = _WORD.findall(sample)
-    if _is_not_latin("".join(letters)):
+    """`en`, `fr`, `simple` for any other language, or `default` if too few words point to one."""
+    sample = unicodedata.normalize("NFC", text[:_SAMPLE_CHARACTERS]).lower().replace("’", "'")
+    words = _WORD.findall(sample)
+    if _is_not_latin("".join(words)):
         return "simple"
     scores: dict[models.Lang, float] = {
-        "en": sum(_ENGLISH.get(word, 0) for word in letters),
-        "fr": sum(_FRENCH.get(word, 0) for word in letters)
+        "en": sum(_ENGLISH.get(word, 0) for word in words),
+        "fr": sum(_FRENCH.get(word, 0) for word in words)
         + len(_ELISION.findall(sample))
         + min(3, 0.5 * len(_FRENCH_LETTERS.findall(sample))),
-        "simple": sum(_OTHER.get(word, 0) for word in letters) + min(3, len(_OTHER_LETTERS.findall(sample))),
+        "simple": sum(_OTHER.get(word, 0) for word in words) + min(3, len(_OTHER_LETTERS.findall(sample))),
     }
     ranked = sorted(scores, key=lambda lang: scores[lang], reverse=True)
     best, second = scores[ranked[0]], scores[ranked[1]]
-    # The profile of "other" is a mixture, so it has to win clearly.
+    # The profile of "other" mixes several languages, so it has to win by a wider margin.
     margin = 1.3 if ranked[0] == "simple" else 1.1
-    enough = _ENOUGH_ALONE if second == 0 else _ENOUGH
-    return ranked[0] if best >= enough and best >= margin * second else default
+    min_score = _MIN_UNRIVALLED_SCORE if second == 0 else _MIN_SCORE
+    return ranked[0] if best >= min_score and best >= margin * second else default
 
 
 def _is_not_latin(letters: str) -> bool:

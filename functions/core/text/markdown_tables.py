@@ -1,4 +1,4 @@
-"""Tables as Markdown: found in text that has them so, and written for a model to read."""
+"""Finds the tables of Markdown text, and writes tables as Markdown for a model to read."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ _ROW = re.compile(r" {0,3}[^\s].*")
 
 
 class _Line(NamedTuple):
-    """The visible part [start, end) of a line of a text, and its cells: none where it is no row."""
+    """The visible part [start, end) of a line of a text, and its cells; a line that is not a row has none."""
 
     start: int
     end: int
     cells: tuple[str, ...]
     is_closed: bool
-    """Whether it begins and ends with a border."""
+    """Whether the line begins and ends with a border."""
 
     @property
     def is_delimiter(self) -> bool:
         return bool(self.cells) and all(map(_DELIMITER_CELL.fullmatch, self.cells))
 
     def as_row(self, width: int) -> models.TableRow:
-        """The row with as many cells: missing ones empty, the text of surplus ones in the last."""
+        """The row with exactly `width` cells: missing ones are empty, and surplus ones are joined into the last."""
         cells = [*self.cells[: width - 1], " ".join(self.cells[width - 1 :])]
         return models.TableRow(self.start, self.end, tuple(cells + [""] * (width - len(cells))))
 
 
 def find_markdown_tables(text: str) -> tuple[models.Table, ...]:
-    """The tables of a Markdown text, as GitHub reads them, in its order.
+    """The tables of a Markdown text in order, by the rules of GitHub.
 
-    A table is a header row, a delimiter row of as many cells, and rows up to the first line without a `|`. Indented by
-    four spaces or in a fence it is code. Rows at the very start of a text are the rest of a table that begins before
-    it: a table without header rows.
+    A table is a header row, a delimiter row with the same number of cells, and rows up to the first line without a `|`.
+    Lines indented by four spaces or inside a fence are code. Rows at the very start of the text continue a table that
+    began before it; they become a table without header rows.
     """
     tables: list[models.Table] = []
     lines = list(_read_lines(text))
     at = 0
     while at < len(lines):
-        if at == 0 and _is_rest(lines):
+        if at == 0 and _continues_table(lines):
             header, first = 0, int(lines[0].is_delimiter)
         elif _is_header(lines[at : at + 2]):
             header, first = 1, at + 2
@@ -61,7 +61,7 @@ def find_markdown_tables(text: str) -> tuple[models.Table, ...]:
 
 
 def render_markdown(header: Sequence[tuple[str, ...]], rows: Sequence[tuple[str, ...]]) -> str:
-    """Rows as Markdown, one a line, below the header rows joined into one; without a header only the rows."""
+    """Rows as Markdown, one per line, below the header rows merged into one; without a header, only the rows."""
     lines = [_render_row(row) for row in rows]
     if header:
         names = [" ".join(dict.fromkeys(filter(None, map(_flatten, column)))) for column in zip(*header, strict=True)]
@@ -70,7 +70,7 @@ def render_markdown(header: Sequence[tuple[str, ...]], rows: Sequence[tuple[str,
 
 
 def _read_lines(text: str) -> Iterator[_Line]:
-    """The lines of a text; those in fences have no cells."""
+    """The lines of a text; lines inside fences have no cells."""
     fence = ""
     start = 0
     for line in text.split("\n"):
@@ -89,7 +89,7 @@ def _read_lines(text: str) -> Iterator[_Line]:
 
 
 def _split_cells(line: str) -> tuple[str, ...]:
-    """The cells of a row, none for a line without a border."""
+    """The cells of a row; none for a line without a border."""
     cells = _BORDER.split(line)
     if len(cells) < 2:
         return ()
@@ -104,8 +104,8 @@ def _is_header(lines: Sequence[_Line]) -> bool:
     return len(lines[0].cells) == len(lines[1].cells)
 
 
-def _is_rest(lines: Sequence[_Line]) -> bool:
-    """Whether a text begins with rows or a delimiter row, and not with the header of a table."""
+def _continues_table(lines: Sequence[_Line]) -> bool:
+    """Whether a text begins with rows or a delimiter row instead of the header of a table."""
     first = lines[0]
     return first.start == 0 and first.is_closed and bool(first.cells) and not _is_header(lines[:2])
 

@@ -1,4 +1,4 @@
-"""Where sentences begin and end in text taken from a page, in English, French and Chinese or Japanese."""
+"""Finds where sentences begin and end in the text of a page, in English, French, Chinese and Japanese."""
 
 from __future__ import annotations
 
@@ -8,26 +8,27 @@ from collections.abc import Iterator
 Span = tuple[int, int]
 
 MAX_CHARS = 600
-"""Longer spans are no sentences but tables or lists without stops, and are cut at line ends."""
+"""Longer spans are tables or lists without full stops rather than sentences; they are cut at line ends."""
 
-_END = re.compile(
-    r"""
-    (?: [.!?…]+ (?:\s?[”"'’»)\]])* (?:\[\d{1,3}\])* (?=\s|$)     # a stop, what closes with it, footnote marks
+SENTENCE_END = r"""
+    (?: [.!?…]+ (?:\s?[”"'’»)\]])* (?:\[\d{1,3}\])* (?=\s|$)     # a stop, closing marks, footnote marks
       | [。！？｡]+ [」』”’）]* )
-    """,
-    re.VERBOSE,
-)
+"""
+"""Matches a stop that may end a sentence (a verbose pattern); `ends_sentence` decides whether it does."""
+
+_END = re.compile(SENTENCE_END, re.VERBOSE)
 _ABBREVIATIONS = frozenset(
     re.findall(
         r"\S+",
         """
     mr mrs ms dr prof st sr jr gen gov sen rep capt lt sgt rev hon vs cf fig figs eq eqs vol vols pp p ch
-    chap ed eds al ca approx dept inc ltd corp jan feb apr jul aug sep sept oct nov u.s u.k e.g i.e
+    chap ed eds al ca approx dept inc ltd co corp jan feb apr jul aug sep sept oct nov u.s u.k e.g i.e
     m mm mme mlle mgr ste env av apr boul bd tél réf éd coll trad janv févr avr juil déc n.d.l.r
     """,
     )
 )
-_BEFORE_NUMBERS = frozenset({"no", "nos", "n", "sec", "ch", "art", "ex", "col", "mar", "jun", "dec"})
+_BEFORE_NUMBERS = frozenset({"no", "nos", "n", "sec", "ch", "art", "ex", "col", "tab", "mar", "jun", "dec"})
+"""Abbreviations only in front of a number: several of them are words that end sentences."""
 _BULLET = re.compile(r"[ \t]*(?:[-*+•▪◦‣–—·][ \t]|\(?(?:\d{1,3}|[a-zA-Z])[.)][ \t])")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]")
 _NUMBERED_HEADING = re.compile(r"[ \t]*\d{1,2}(?:\.\d{1,2}){0,3}\.?[ \t]+[A-ZÀ-ÖØ-Þ]")
@@ -38,89 +39,98 @@ _SECTION_NAME = re.compile(
 )
 _STOPS = tuple(".!?…:;,。！？｡、，-")
 _OPENING = "«“‘\"'([ \t\n\u00a0"
+_OPENING_RUN = re.compile(f"[{re.escape(_OPENING)}]*")
 
 
 def split_sentences(text: str) -> list[Span]:
     """The sentences of `text` as (start, end), in order, without the white space around them.
 
-    A line break ends no sentence, since pages break lines anywhere; blank lines, headings, bullets and table rows do.
+    A line break does not end a sentence, since pages break lines anywhere; blank lines, headings, bullets and table
+    rows do.
     """
     return [
         piece
-        for start, end in _blocks(text)
-        for sentence in _sentences(text, start, end)
+        for start, end in _find_blocks(text)
+        for sentence in _split_block(text, start, end)
         for piece in _cut_long(text, *sentence)
     ]
 
 
-def _blocks(text: str) -> Iterator[Span]:
-    """Stretches of lines that may share a sentence."""
+def ends_sentence(text: str, start: int, stop: re.Match[str], end: int) -> bool:
+    """Whether the match of `SENTENCE_END` ends the sentence that begins at `start`; nothing after `end` is looked at.
+
+    A full stop after an abbreviation, an initial or the number of a list item does not, nor does a stop that a lower
+    case letter follows.
+    """
+    mark = stop.group()
+    if mark[0] in "。！？｡":
+        return True
+    opening = _OPENING_RUN.match(text, stop.end(), end)
+    following = text[opening.end() : min(opening.end() + 1, end)] if opening else ""
+    if following.islower() or following in tuple(",;:"):
+        return False
+    if not mark.startswith(".") or mark.startswith(".."):
+        return True
+    return not _is_abbreviation(text[start : stop.start()], following)
+
+
+def _find_blocks(text: str) -> Iterator[Span]:
+    """Stretches of lines that a sentence may run through."""
     lines = list(re.finditer(r"[^\n]*\n?", text))
     width = _typical_width([match.group().strip() for match in lines])
     start: int | None = None
-    alone = False
+    was_alone = False
     for match, following in zip(lines, [*lines[1:], None], strict=True):
         line = match.group()
-        blank = not line.strip()
-        begins = blank or alone or _stands_out(line)
-        if start is not None and begins:
+        is_blank = not line.strip()
+        if start is not None and (is_blank or was_alone or _starts_block(line)):
             yield start, match.start()
             start = None
-        if start is None and not blank:
+        if start is None and not is_blank:
             start = match.start()
-        alone = not blank and (_stands_alone(line) or _is_title(line, following.group() if following else "", width))
+        was_alone = not is_blank and (
+            _stands_alone(line) or _is_title(line, following.group() if following else "", width)
+        )
     if start is not None:
         yield start, len(text)
 
 
-def _stands_out(line: str) -> bool:
+def _starts_block(line: str) -> bool:
     return _BULLET.match(line) is not None or _stands_alone(line)
 
 
 def _stands_alone(line: str) -> bool:
-    """Headings and table rows: neither the line before nor the one after goes on with them."""
+    """Whether the line is a heading or a table row, which shares no sentence with the lines around it."""
     words = line.strip()
     if words.startswith("|") or _HEADING.match(line) or _SECTION_NAME.fullmatch(words):
         return True
     if len(words) > 80 or words.endswith(_STOPS):
         return False
     letters = sum(map(str.isalpha, words))
-    shouted = letters >= 4 and words.upper() == words and words.lower() != words and letters * 2 > len(words)
-    return shouted or (_NUMBERED_HEADING.match(line) is not None and len(words) <= 60)
+    is_capitals = letters >= 4 and words.upper() == words and words.lower() != words and letters * 2 > len(words)
+    return is_capitals or (_NUMBERED_HEADING.match(line) is not None and len(words) <= 60)
 
 
 def _typical_width(lines: list[str]) -> int:
-    """The width that the text of a page is broken at; 0 where there are too few lines to tell."""
+    """The line length at which the page breaks its text, in characters; 0 if there are too few lines to tell."""
     lengths = sorted(len(line) for line in lines if line)
     return lengths[len(lengths) * 3 // 4] if len(lengths) >= 3 else 0
 
 
 def _is_title(line: str, following: str, width: int) -> bool:
-    """Whether a line stops well before the margin, without a stop, above a line that starts anew."""
+    """Whether a line ends well before the margin, without a stop, above a line that begins something new."""
     words, after = line.strip(), following.strip().lstrip(_OPENING)
     begins_anew = after[:1].isupper() or after[:1] in tuple("–—-•")
     return 0 < len(words) < 0.6 * width and not words.endswith(_STOPS) and begins_anew
 
 
-def _sentences(text: str, start: int, end: int) -> Iterator[Span]:
+def _split_block(text: str, start: int, end: int) -> Iterator[Span]:
     left = start
     for match in _END.finditer(text, start, end):
-        if _is_end(text, left, match, end):
-            yield from _trimmed(text, left, match.end())
+        if ends_sentence(text, left, match, end):
+            yield from _trim(text, left, match.end())
             left = match.end()
-    yield from _trimmed(text, left, end)
-
-
-def _is_end(text: str, start: int, match: re.Match[str], end: int) -> bool:
-    stop = match.group()
-    if stop[0] in "。！？｡":
-        return True
-    following = text[match.end() : end].lstrip(_OPENING)[:1]
-    if following.islower() or following in tuple(",;:"):
-        return False
-    if not stop.startswith(".") or stop.startswith(".."):
-        return True
-    return not _is_abbreviation(text[start : match.start()], following)
+    yield from _trim(text, left, end)
 
 
 def _is_abbreviation(sentence: str, following: str) -> bool:
@@ -134,7 +144,7 @@ def _is_abbreviation(sentence: str, following: str) -> bool:
     return re.fullmatch(r"\s*\(?(?:\d{1,3}|[a-zA-Z])", sentence) is not None  # the number of a list item
 
 
-def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
+def _trim(text: str, start: int, end: int) -> Iterator[Span]:
     while start < end and text[start].isspace():
         start += 1
     while end > start and text[end - 1].isspace():
@@ -144,15 +154,15 @@ def _trimmed(text: str, start: int, end: int) -> Iterator[Span]:
 
 
 def _cut_long(text: str, start: int, end: int) -> Iterator[Span]:
-    """Cuts at the last line end, semicolon or space before `MAX_CHARS`; text without any of them stays whole."""
+    """Cuts at the last line end, semicolon or space before `MAX_CHARS`; text with none of them stays whole."""
     while end - start > MAX_CHARS:
         window = text[start : start + MAX_CHARS]
         cut = max(window.rfind("\n"), window.rfind("; ") + 1)
         cut = cut if cut > MAX_CHARS // 4 else window.rfind(" ")
         if cut <= 0:
             break
-        yield from _trimmed(text, start, start + cut)
+        yield from _trim(text, start, start + cut)
         start += cut
         while text[start].isspace():
             start += 1
-    yield from _trimmed(text, start, end)
+    yield from _trim(text, start, end)

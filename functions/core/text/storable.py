@@ -1,4 +1,4 @@
-"""Text that Postgres can store."""
+"""Makes text storable in Postgres."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def clean_text(text: str) -> str:
-    """Replaces each character Postgres cannot store (NUL, lone surrogates) by U+FFFD; the length never changes."""
+    """Replaces what Postgres cannot store (NUL, lone surrogates) with U+FFFD; the length stays the same."""
     return _UNSTORABLE.sub("\ufffd", text) if _UNSTORABLE.search(text) else text

@@ -1,4 +1,4 @@
-"""Cuts a stretch of text into spans that tile it, at the best borders there are, with their token counts."""
+"""Cuts text into spans that tile it, at the ends of sentences where possible, and counts their tokens."""
 
 from __future__ import annotations
 
@@ -7,22 +7,17 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from functions.core.text.sentences import SENTENCE_END, ends_sentence
+
 CountTokens = Callable[[str], int]
 
-_ABBREVIATIONS = frozenset(
-    re.findall(
-        r"\S+",
-        """mr mrs ms dr prof st vs etc fig figs eq no nos vol pp p cf e.g i.e al inc ltd co corp dept approx
-    m mm mme mlle me art chap ex env av apr réf éd tab sec""",
-    )
-)
-_SENTENCE_END = re.compile(r"""[.!?…]+[”"'’»)\]]*(?=\s)|[。！？｡][”"'»」』）)]*|\n\s*\n|\n(?=\s*(?:[-*•▪◦‣–] |\|))""")
-_LAST_WORD = re.compile(r"[^\s(«“\"']+$")
+# The end of a sentence, a blank line, or the line end before a bullet or a table row.
+_BORDER = re.compile(rf"(?P<stop>{SENTENCE_END}) | \n\s*\n | \n(?=\s*(?:[-*•▪◦‣–][ ]|\|))", re.VERBOSE)
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """text[start:end] with its trailing white space; spans follow each other without a gap."""
+    """text[start:end] including trailing white space; spans follow each other without a gap."""
 
     start: int
     end: int
@@ -31,12 +26,12 @@ class Span:
 
 
 def split_spans(text: str, start: int, end: int, limit: int, count_tokens: CountTokens) -> list[Span]:
-    """Sentences of text[start:end]; one of more than `limit` tokens is cut at line ends, then words, then anywhere.
+    """The sentences of text[start:end]; one of more than `limit` tokens is cut at lines, then words, then anywhere.
 
-    Each piece of text is counted once per level, so the cost grows with the text and not with the number of borders.
+    Each piece of text is counted once per level, so the cost grows with the length of the text, not with its borders.
     """
     spans: list[Span] = []
-    for left, right, ends_paragraph in _sentences(text, start, end):
+    for left, right, ends_paragraph in _split_sentences(text, start, end):
         pieces = list(_fit(text, left, right, limit, count_tokens))
         if ends_paragraph:
             last = pieces[-1]
@@ -45,11 +40,11 @@ def split_spans(text: str, start: int, end: int, limit: int, count_tokens: Count
     return spans
 
 
-def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
+def _split_sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
     left = start
-    for match in _SENTENCE_END.finditer(text, start, end):
+    for match in _BORDER.finditer(text, start, end):
         right = _skip_space(text, match.end(), end)
-        if right <= left or (right < end and not _is_border(text, left, match, right)):
+        if right <= left or (right < end and match["stop"] and not ends_sentence(text, left, match, end)):
             continue
         yield left, right, _ends_paragraph(text, left, match.start(), right)
         left = right
@@ -57,19 +52,8 @@ def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool
         yield left, end, True
 
 
-def _is_border(text: str, left: int, match: re.Match[str], right: int) -> bool:
-    if not match.group().startswith("."):
-        return True
-    following = text[right]
-    if following.islower() or following in ",;)":
-        return False
-    last = _LAST_WORD.search(text, max(left, match.start() - 20), match.start())
-    word = last.group().lower() if last else ""
-    return not (word in _ABBREVIATIONS or (len(word) == 1 and word.isalpha()))
-
-
 def _ends_paragraph(text: str, left: int, border: int, right: int) -> bool:
-    """Blank lines end paragraphs; so does a last line clearly shorter than the one above it."""
+    """Whether the border is a blank line, or the end of a line clearly shorter than the one above it."""
     space = text[border:right]
     if "\n" not in space:
         return False
@@ -94,7 +78,7 @@ def _fit(text: str, start: int, end: int, limit: int, count_tokens: CountTokens)
 
 
 def _gather(text: str, pieces: list[tuple[int, int]], limit: int, count_tokens: CountTokens) -> Iterator[Span]:
-    """Joins neighbouring pieces up to the limit and cuts again what is still too long by itself."""
+    """Joins neighbouring pieces up to the limit, and cuts a piece that exceeds it by itself."""
     left, tokens = pieces[0][0], 0
     for start, end in pieces:
         count = count_tokens(text[start:end])
@@ -117,6 +101,7 @@ def _cut_anywhere(
     left = start
     while left < end:
         right = min(end, left + size)
+        # An accent stays with its letter.
         while right < end and unicodedata.combining(text[right]):
             right += 1
         count = count_tokens(text[left:right])

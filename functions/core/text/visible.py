@@ -1,19 +1,20 @@
-"""Whether a text holds anything that a reader could see, or read as a word."""
+"""Whether a text contains anything visible, and whether it contains a word."""
 
 from __future__ import annotations
 
 import unicodedata
 
-_UNSEEN = ("C", "M", "Z")
-_EMPTY_LETTERS = frozenset("\ufffd\u115f\u1160\u3164\uffa0\u2800")
-"""The mark of what could not be read, and letters and symbols that are drawn as nothing (Hangul fillers, Braille)."""
+_INVISIBLE = ("C", "M", "Z")
+"""Unicode categories: controls and formats, combining marks, separators."""
+_BLANK_CHARACTERS = frozenset("\ufffd\u115f\u1160\u3164\uffa0\u2800")
+"""The replacement character, and letters and symbols that are drawn as nothing (Hangul fillers, blank Braille)."""
 
 
 def is_blank(text: str) -> bool:
-    """True for spaces, controls, zero-width characters and marks without a letter, however many."""
-    return all(unicodedata.category(char)[0] in _UNSEEN or char in _EMPTY_LETTERS for char in text)
+    """True if there are only spaces, controls, zero-width characters and combining marks without a letter."""
+    return all(unicodedata.category(char)[0] in _INVISIBLE or char in _BLANK_CHARACTERS for char in text)
 
 
 def has_word(text: str) -> bool:
-    """Whether there is a letter or digit, without which a passage is of no use to anybody."""
+    """Whether there is a letter or digit; a passage without one answers nothing."""
     return any(map(str.isalnum, text))

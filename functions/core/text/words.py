@@ -1,4 +1,4 @@
-"""The words of a text that carry meaning, in a form that can be compared, with their places."""
+"""Finds the words of a text that carry meaning, in a comparable form and with their positions."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _ENDINGS = re.compile(r"(?:ements?|ations?|ations?|ments?|ings?|ies|ees|es|ed|é
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A comparable word (`key`) and where it stands."""
+    """A word in comparable form (`key`) and its position [start, end) in the text."""
 
     key: str
     start: int
@@ -46,9 +46,9 @@ class Word:
 
 
 def content_words(text: str) -> list[Word]:
-    """The words of `text` without function words: accents folded, endings cut, numbers in one notation.
+    """The words of `text` except function words: accents folded, endings cut, numbers in one notation.
 
-    A word broken over two lines counts as one; Chinese, Japanese and Korean characters count one by one.
+    A word hyphenated over two lines is one word; so is each single Chinese, Japanese or Korean character.
     """
     return [word for word in _all_words(text) if word.key not in _STOP_WORDS]
 
@@ -59,17 +59,17 @@ def keys(text: str) -> frozenset[str]:
 
 
 def numbers(words: Iterable[str]) -> frozenset[str]:
-    """Those of `words` that are numbers."""
+    """The numbers among `words`."""
     return frozenset(word for word in words if word[0].isdigit())
 
 
 def _all_words(text: str) -> list[Word]:
-    joined, places = _join_broken(text)
-    found: list[Word] = []
+    joined, places = _join_hyphenated(text)
+    words: list[Word] = []
     for match in _WORD.finditer(joined):
         for start, end in _pieces(match):
-            found.append(Word(_key(joined[start:end]), places[start], places[end - 1] + 1))
-    return found
+            words.append(Word(_key(joined[start:end]), places[start], places[end - 1] + 1))
+    return words
 
 
 def _pieces(match: re.Match[str]) -> list[tuple[int, int]]:
@@ -78,8 +78,8 @@ def _pieces(match: re.Match[str]) -> list[tuple[int, int]]:
     return [(at, at + 1) for at in range(*match.span())]
 
 
-def _join_broken(text: str) -> tuple[str, list[int]]:
-    """`text` with hyphenated line ends undone, and the place of each character in `text`."""
+def _join_hyphenated(text: str) -> tuple[str, list[int]]:
+    """`text` with words hyphenated at line ends joined, and the position in `text` of each character."""
     parts: list[str] = []
     places: list[int] = []
     left = 0
@@ -104,13 +104,13 @@ def _key(word: str) -> str:
 
 
 def _stem(word: str) -> str:
-    """Enough to bring inflected forms of a word together; never shorter than three letters."""
+    """The word without its ending, so that inflected forms match; a stem has at least three letters."""
     stem = _ENDINGS.sub("", word)
     return stem if len(stem) >= 3 else word
 
 
 def _number_key(number: str) -> str:
-    """1,234.5 and 1 234,5 are the same; a group of three digits counts as thousands in either notation."""
+    """The same key for 1,234.5 and 1 234,5; a group of three digits counts as thousands in either notation."""
     if _GROUPED.fullmatch(number):
         return re.sub(r"\D", "", number)
     whole = re.match(r"(\d{1,3}(?:[ \u00a0\u202f.,’']\d{3})+)[.,](\d+)$", number)

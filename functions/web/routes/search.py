@@ -29,8 +29,9 @@ def search(user: CurrentUser, services: ServicesDep, asked: Annotated[requests.S
         with services.database.as_user(user) as connection:
             documents.check_scope(connection, scope.document_ids, scope.notebook_id, scope.note_id)
     policy = services.policy()
-    wide = max(asked.limit, policy.settings.arm_count)
-    settings = replace(policy.settings, hybrid_top_k=asked.limit, arm_count=wide)
+    limit = asked.limit or policy.settings.match_count
+    wide = max(limit, policy.settings.arm_count)
+    settings = replace(policy.settings, hybrid_top_k=limit, arm_count=wide)
     lang = languages.detect_language(asked.q)
     wide_policy = replace(policy, settings=settings)
     retrieval = searching.retrieve(services, user, wide_policy, asked.q, lang, scope, is_request=True)

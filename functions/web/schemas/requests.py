@@ -92,10 +92,10 @@ class Filters(Request):
 
 
 class Search(Filters):
-    """The parameters of a search; one that is not known is refused, not ignored."""
+    """The parameters of a search. An unknown one is refused; without `limit`, the setting `match_count` applies."""
 
     q: Annotated[str, StringConstraints(min_length=1, max_length=4000), AfterValidator(check_visible)]
-    limit: Annotated[int, Field(ge=1, le=100)] = 10
+    limit: Annotated[int, Field(ge=1, le=100)] | None = None
     document_id: Annotated[list[UUID], Field(max_length=100)] = []
     notebook_id: UUID | None = None
     note_id: UUID | None = None

@@ -1,4 +1,4 @@
-"""How much evidence a question needs, and how it is measured; more in test_retrieval.py."""
+"""How much evidence a question needs, and how it is measured; more in test_retriever.py."""
 
 from __future__ import annotations
 

@@ -35,10 +35,10 @@ class Embedder:
 
 
 def ask(lang: str, embedders: dict[models.EmbeddingServer, Embedder]) -> tuple[Query, retriever.Retrieval]:
-    asked: list[Query] = []
+    queries: list[Query] = []
 
     def search(query: Query) -> Ranking:
-        asked.append(query)
+        queries.append(query)
         return Ranking(())
 
     result = retriever.retrieve(
@@ -50,7 +50,7 @@ def ask(lang: str, embedders: dict[models.EmbeddingServer, Embedder]) -> tuple[Q
         search=search,
         settings=Settings(blend_alpha=0.5, foreign_vector_weight=0.1),
     )
-    (query,) = asked
+    (query,) = queries
     return query, result
 
 
@@ -83,10 +83,10 @@ class ByText:
 
     def __init__(self, error: errors.IbidError | None = None) -> None:
         self.error = error
-        self.asked: list[str] = []
+        self.received: list[str] = []
 
     def score(self, question: str, texts: Any) -> list[float]:
-        self.asked = list(texts)
+        self.received = list(texts)
         if self.error:
             raise self.error
         return [float(ord(text[-1])) for text in texts]
@@ -139,7 +139,7 @@ def test_a_failing_reranker_leaves_the_fused_order_and_is_named_as_degraded() ->
 def test_fewer_than_two_hits_are_not_reranked(texts: str) -> None:
     reranker = ByText(errors.ModelUnavailableError())
     result = find(texts, reranker)
-    assert (reranker.asked, texts_of(result.ranking.hits), result.degraded) == ([], texts, ())
+    assert (reranker.received, texts_of(result.ranking.hits), result.degraded) == ([], texts, ())
 
 
 def test_the_reranker_reads_title_section_and_rows_with_their_header() -> None:
@@ -147,7 +147,7 @@ def test_the_reranker_reads_title_section_and_rows_with_their_header() -> None:
     reranker = ByText()
     table = replace(make_hit("1 2"), title="Report", section_title="Results", markdown="| x | 1 |")
     retriever.rerank("q", [table, make_hit("plain")], reranker, 20)
-    assert reranker.asked == ["Report\nResults\n| x | 1 |", "plain"]
+    assert reranker.received == ["Report\nResults\n| x | 1 |", "plain"]
 
 
 def test_without_a_reranker_its_latency_is_not_reported() -> None:

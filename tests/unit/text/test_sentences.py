@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from functions.core.text.sentences import MAX_CHARS, split_sentences
+from functions.core.text.token_spans import split_spans
 
 
 def sentences(text: str) -> list[str]:
@@ -28,11 +29,29 @@ def sentences(text: str) -> list[str]:
         pytest.param("Méthodes\nOn a mesuré.", ["Méthodes", "On a mesuré."], id="section-name"),
         pytest.param("| a | b |\n| 1 | 2 |", ["| a | b |", "| 1 | 2 |"], id="table-rows"),
         pytest.param("1. First. 2. Second.", ["1. First.", "2. Second."], id="numbered"),
+        pytest.param("Smith & Co. Ltd. paid. Tab. 3 says so.", ["Smith & Co. Ltd. paid.", "Tab. 3 says so."], id="co"),
         pytest.param(" \n ", [], id="blank"),
     ],
 )
 def test_sentences_end_where_a_reader_would_end_them(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Dr. Smith paid $3.5 million in Jan. 2020. He left.",
+        "J. R. R. Tolkien wrote it. 1. First. 2. Second.",
+        "« Quoi ? » dit-il. Cf. p. 12. Fin.",
+        'He said "No." She left. Proved.[12] Next one.',
+        "今天很好。明天呢？好！",
+        "The rate rose\nby 5 %. It was\ngood.\n\nno stop\n- one\n- two",
+    ],
+)
+def test_token_spans_end_where_sentences_end(text: str) -> None:
+    spans = split_spans(text, 0, len(text), 100, len)
+    assert [text[span.start : span.end].rstrip() for span in spans] == sentences(text)
+    assert "".join(text[span.start : span.end] for span in spans) == text
 
 
 def test_every_visible_character_is_in_exactly_one_sentence() -> None:

@@ -1,6 +1,6 @@
-"""Cuts a page into passages to index: at headings, then paragraphs, sentences, words, and characters last.
+"""Cuts a page into passages to index: at headings, then at paragraphs, sentences, words and characters.
 
-Tables are cut by rows, each piece with the names of its columns (`table_chunks`).
+Tables are cut between rows, and each piece gets the names of its columns (`table_chunks`).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from functions.core.ingestion.chunking.passages import ChunkSettings, PassageBui
 from functions.core.text import token_spans
 from functions.core.text.token_spans import CountTokens, Span
 
-_FULL_ENOUGH = 0.6
-_TOO_SMALL = 0.2
+_FULL_ENOUGH = 0.6  # from this share of the target on, a passage may end with its paragraph
+_TOO_SMALL = 0.2  # a rest below this share of the target joins the passage before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,23 +37,23 @@ def chunk_page(
     lang: models.Lang,
     skip: Sequence[models.Offsets] = (),
 ) -> tuple[list[models.Chunk], Carry]:
-    """The chunks of one page, numbered from `first_index`, and what the next page goes on with.
+    """The chunks of one page, numbered from `first_index`, and what the next page takes over.
 
-    They cover every character but white space, `page.hidden`, `skip` (which holds outside of tables) and stretches
-    without any letter or digit; `page.text[c.start_offset:c.end_offset] == c.text` holds for each; the same page with
-    the same settings always gives the same chunks. `lang` is the language of passages too short to tell.
+    They cover every character except white space, `page.hidden`, `skip` (outside of tables only) and stretches without
+    any letter or digit. `page.text[c.start_offset:c.end_offset] == c.text` for each chunk, and the same page with the
+    same settings always gives the same chunks. `lang` is the language of passages that are too short to detect it.
     """
     layout = page_layout.lay_out(page, skip, carry)
     builder = PassageBuilder(page, settings, count_tokens, title, lang)
     chunks: list[models.Chunk] = []
-    for part in _split_sections(layout, carry.section):
-        chunks += _chunk_section(layout, part, builder)
-    section = chunks[-1].section_title if chunks else carry.section
+    for section in _split_sections(layout, carry.section):
+        chunks += _chunk_section(layout, section, builder)
+    last_title = chunks[-1].section_title if chunks else carry.section
     numbered = [replace(chunk, index=first_index + offset) for offset, chunk in enumerate(chunks)]
     table = layout.last_table()
     if table is None:
-        return numbered, Carry(section)
-    return numbered, Carry(section, table_chunks.shorten_header(table.header, builder), table.borders)
+        return numbered, Carry(last_title)
+    return numbered, Carry(last_title, table_chunks.shorten_header(table.header, builder), table.borders)
 
 
 def _chunk_section(layout: PageLayout, section: _Section, builder: PassageBuilder) -> Iterator[models.Chunk]:
@@ -64,7 +64,7 @@ def _chunk_section(layout: PageLayout, section: _Section, builder: PassageBuilde
         for start, end in layout.stretches(section.start, section.end)
     ]
     limit = builder.text_limit(section.title)
-    # A table right after its lead starts where the prose ends; at the same start prose goes first.
+    # Where text runs through a table, prose and table may begin at the same place: the prose goes first.
     for start, end, block in sorted(
         [(start, end, None) for start, end in prose] + [(block.start, block.end, block) for block in blocks],
         key=lambda item: (item[0], item[2] is not None),
@@ -77,7 +77,7 @@ def _chunk_section(layout: PageLayout, section: _Section, builder: PassageBuilde
 
 
 def _split_sections(layout: PageLayout, carried: str | None) -> Iterator[_Section]:
-    """Sections tile the text; headings that follow each other directly open one section, named by the last."""
+    """The sections, which tile the text; consecutive headings open one section, named by the last of them."""
     start, title, body = 0, carried, 0
     for heading in headings.find_headings(layout.prose):
         if layout.visible[body : heading.start].strip():
@@ -89,11 +89,11 @@ def _split_sections(layout: PageLayout, carried: str | None) -> Iterator[_Sectio
 
 
 def _pack(text: str, start: int, end: int, limit: int, builder: PassageBuilder) -> Iterator[models.Offsets]:
-    """Groups of sentences near the target size, each as [start, end) with the overlap at its start."""
+    """Groups of sentences near the target size, each as [start, end) and beginning with the overlap."""
     settings = builder.settings
     target = min(settings.target_tokens, limit)
     spans = token_spans.split_spans(text, start, end, target, builder.count_tokens)
-    begin = fresh = 0  # the group starts at span `begin`; spans before `fresh` repeat the group before
+    begin = fresh = 0  # the group begins at span `begin`; spans before `fresh` repeat the previous group
     while fresh < len(spans):
         stop = _group_end(spans, begin, fresh, target, limit)
         yield spans[begin].start, spans[stop - 1].end

@@ -1,4 +1,4 @@
-"""Finds the headings in plain page text, where only the words and their line tell them apart."""
+"""Finds headings in plain page text, where only their wording and the lines around them show them."""
 
 from __future__ import annotations
 
@@ -50,15 +50,15 @@ class _Line:
 
 def find_headings(text: str) -> list[Heading]:
     """All headings of a page in order."""
-    found, fenced = [], False
+    headings, is_fenced = [], False
     for line in _lines(text):
         stripped = line.text.strip()
         if _FENCE.match(stripped):
-            fenced = not fenced
-        elif stripped and not fenced and _is_heading(stripped, line):
+            is_fenced = not is_fenced
+        elif stripped and not is_fenced and _is_heading(stripped, line):
             start = line.start + len(line.text) - len(line.text.lstrip())
-            found.append(Heading(start, start + len(stripped), _title(stripped)))
-    return found
+            headings.append(Heading(start, start + len(stripped), _title(stripped)))
+    return headings
 
 
 def _lines(text: str) -> Iterator[_Line]:
@@ -84,7 +84,7 @@ def _is_heading(stripped: str, line: _Line) -> bool:
 
 
 def _starts_block(line: _Line) -> bool:
-    """Whether the line can begin something: prose that merely wraps goes on from the line before or into the next."""
+    """Whether a heading could stand here, rather than a line in the middle of a paragraph."""
     if line.after[:1].islower():
         return False
     before = line.before
@@ -111,7 +111,7 @@ def _is_numbered(stripped: str, line: _Line) -> bool:
         return False
     if match["deep"]:
         return True
-    # "1. First" above "2. Second" is a list, and so is a line between two of its kind.
+    # A numbered line next to another one is an item of a list: "1. First" above "2. Second".
     is_list = _NUMBER.match(line.after) or _NUMBER.match(line.before)
     return len(stripped) <= 80 and not is_list and ". " not in title and "," not in title
 

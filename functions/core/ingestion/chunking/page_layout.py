@@ -1,4 +1,4 @@
-"""Tells which stretches of a page are prose, which are tables, and which are left out of its passages."""
+"""Decides which stretches of a page are prose, which are tables, and which no passage contains."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from functions.core.text.visible import has_word
 
 Header = tuple[tuple[str, ...], ...]
 
-# Text between two rows of a table up to this length is a row of its own: a heading across, a mark, a remark.
+# Text of up to this length between two rows of a table is a row of its own: a heading across the columns, a remark.
 _MAX_STRAY_CHARACTERS = 200
-# Text in the stretch of a table that no cell holds: beyond these few characters it is prose that runs through it.
+# If more text than this within the stretch of a table belongs to no cell, prose runs through the table.
 _STRAY_SHARE = 0.02
 _STRAY_CHARACTERS = 12
-_BORDER_TOLERANCE = 3.0
+_BORDER_TOLERANCE = 3.0  # points
 
 _PROSE, _TABLE, _LEFT_OUT = 0, 1, 2
 _RUN_OF_PROSE: Final = re.compile(rb"\x00+")
@@ -28,9 +28,9 @@ _NOT_LINE_END: Final = re.compile(r"[^\n]")
 
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """What a page leaves to the next: its section, and the header and borders of the table it ended in.
+    """What a page passes on to the next: its section, and the header and borders of the table at its end.
 
-    Goes through JSON as `dataclasses.asdict(carry)` and back as `Carry.load(mapping)`.
+    `dataclasses.asdict(carry)` can be stored as JSON, and `Carry.load` reads it.
     """
 
     section: str | None = None
@@ -45,9 +45,9 @@ class Carry:
 
 @dataclass(frozen=True, slots=True)
 class TableBlock:
-    """Rows of a table that follow each other in the page text [start, end).
+    """Consecutive rows of a table in the page text [start, end).
 
-    `header` names their columns, wherever it stands; `header_rows` are the rows here that say it.
+    `header` names their columns, even if it is elsewhere; `header_rows` are those rows of it that are in this block.
     """
 
     start: int
@@ -60,7 +60,10 @@ class TableBlock:
 
 @dataclass(frozen=True, slots=True)
 class PageLayout:
-    """A page taken apart: each character of `marks` says what the character of the text belongs to."""
+    """A page with its parts: each byte of `marks` says what the character of `text` at that offset belongs to.
+
+    `visible` is the text with spaces for what is left out; `prose` has spaces for tables too.
+    """
 
     text: str
     blocks: tuple[TableBlock, ...] = ()
@@ -77,15 +80,15 @@ class PageLayout:
             yield match.span()
 
     def last_table(self) -> TableBlock | None:
-        """The table the page ends in: nothing follows it but a page number."""
+        """The table at the end of the page, which nothing but a page number follows."""
         last = max(self.blocks, key=lambda block: block.end, default=None)
         return last if last is not None and _is_margin(self.visible[last.end :]) else None
 
 
 def lay_out(page: models.Page, skip: Sequence[models.Offsets], carry: Carry) -> PageLayout:
-    """Takes a page apart; `skip` holds outside of tables only, `page.hidden` everywhere.
+    """Splits a page into prose, tables and the rest; `skip` applies outside of tables only, `page.hidden` everywhere.
 
-    A row that holds hidden text is prose around it, since nobody knows which of its cells hides something.
+    A row with hidden text becomes prose without that text, because it is unknown which cell the hidden text is in.
     """
     text = page.text
     if not page.tables and not page.hidden and not skip:
@@ -97,7 +100,7 @@ def lay_out(page: models.Page, skip: Sequence[models.Offsets], carry: Carry) -> 
     for index, table in enumerate(tables):
         header, body = _header_and_body(table, page.hidden)
         if index == 0 and _is_margin(_blank(text[: table.start], marks, _LEFT_OUT)):
-            header, body, names = _go_on(header, body, table.borders, carry)
+            header, body, names = _continue_table(header, body, table.borders, carry)
         else:
             names = tuple(row.cells for row in header)
         blocks += _blocks(page, header, body, names, table.borders)
@@ -119,7 +122,7 @@ def _mark(marks: bytearray, stretches: Sequence[models.Offsets], kind: int) -> N
 
 
 def _blank(text: str, marks: bytearray, *kinds: int) -> str:
-    """`text` with spaces for what is of these kinds; line ends stay, so that lines stay lines."""
+    """`text` with spaces in place of these kinds of text; line ends stay."""
     pieces, end = [], 0
     for match in re.finditer(b"[" + bytes(kinds) + b"]+", marks[: len(text)]):
         left, right = match.span()
@@ -135,31 +138,31 @@ def _is_margin(text: str) -> bool:
 def _header_and_body(
     table: models.Table, hidden: Sequence[models.Offsets]
 ) -> tuple[tuple[models.TableRow, ...], tuple[models.TableRow, ...]]:
-    seen = [not _overlaps(row.start, row.end, hidden) for row in table.rows]
-    rows = list(zip(table.rows, seen, strict=True))
+    visible = [not _overlaps(row.start, row.end, hidden) for row in table.rows]
+    rows = list(zip(table.rows, visible, strict=True))
     header, body = rows[: table.header_rows], rows[table.header_rows :]
-    return tuple(row for row, is_seen in header if is_seen), tuple(row for row, is_seen in body if is_seen)
+    return tuple(row for row, is_visible in header if is_visible), tuple(row for row, is_visible in body if is_visible)
 
 
 def _overlaps(start: int, end: int, stretches: Sequence[models.Offsets]) -> bool:
     return any(left < end and start < right for left, right in stretches)
 
 
-def _go_on(
+def _continue_table(
     header: tuple[models.TableRow, ...], body: tuple[models.TableRow, ...], borders: tuple[float, ...], carry: Carry
 ) -> tuple[tuple[models.TableRow, ...], tuple[models.TableRow, ...], Header]:
-    """Header rows, rows and names of the first table of a page, which may be the rest of the one before."""
-    own = tuple(row.cells for row in header)
+    """Header rows, rows and column names of the first table of a page, which may continue that of the last page."""
+    own_names = tuple(row.cells for row in header)
     rows = header + body
     if not rows or not carry.header or len(rows[0].cells) != len(carry.header[0]):
-        return header, body, own
+        return header, body, own_names
     if borders and carry.borders and not _equal_borders(borders, carry.borders):
-        return header, body, own
+        return header, body, own_names
     count = len(carry.header)
     if all(map(_repeats, (row.cells for row in rows[:count]), carry.header)) and len(rows) >= count:
         return rows[:count], rows[count:], tuple(row.cells for row in rows[:count])
-    if own and _names_columns(own, [row.cells for row in body]):
-        return header, body, own
+    if own_names and _names_columns(own_names, [row.cells for row in body]):
+        return header, body, own_names
     return (), rows, carry.header
 
 
@@ -168,7 +171,7 @@ def _equal_borders(one: Sequence[float], other: Sequence[float]) -> bool:
 
 
 def _repeats(row: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether a row says the names again, which may have been shortened to "…"."""
+    """Whether a row repeats the names, which may have been shortened to "…"."""
 
     def plain(text: str) -> str:
         return "".join(text.split()).casefold()
@@ -180,7 +183,7 @@ def _repeats(row: Sequence[str], names: Sequence[str]) -> bool:
 
 
 def _names_columns(header: Header, body: Sequence[tuple[str, ...]]) -> bool:
-    """Whether a first row stands out from the rows below: words above a column of figures."""
+    """Whether the header differs from the rows below as names do: words above a column of figures."""
     for column, name in enumerate(header[-1]):
         cells = [row[column] for row in body if row[column].strip()]
         figures = sum(any(map(str.isdigit, cell)) for cell in cells)
@@ -196,7 +199,7 @@ def _blocks(
     names: Header,
     borders: tuple[float, ...],
 ) -> Iterator[TableBlock]:
-    """A table cut where other text stands between its rows; a few words between them become a row."""
+    """The table, cut where other text lies between its rows; a few words between two rows become a row."""
     rows = list(body)
     block: TableBlock | None = None
     for row in sorted(header + body, key=lambda row: (row.start, row.end)):
@@ -228,7 +231,7 @@ def _fill(block: TableBlock, header: Sequence[models.TableRow], rows: Sequence[m
 
 
 def _pure_tables(text: str, blocks: Sequence[TableBlock]) -> list[models.Offsets]:
-    """The stretches of tables that hold nothing but their cells; where text runs through them, it is prose as well."""
+    """The stretches of tables that contain only their cells; a table that text runs through is prose as well."""
     groups: list[list[TableBlock]] = []
     end = -1
     for block in sorted(blocks, key=lambda block: block.start):
@@ -241,11 +244,11 @@ def _pure_tables(text: str, blocks: Sequence[TableBlock]) -> list[models.Offsets
         start, end = group[0].start, max(block.end for block in group)
         names = [name for block in group for row in block.header_rows for name, _ in itertools.groupby(row.cells)]
         cells = [cell for block in group for row in block.rows for cell in row.cells]
-        said = sum(map(_weigh, names + cells))
-        if _weigh(text[start:end]) <= said * (1 + _STRAY_SHARE) + _STRAY_CHARACTERS:
+        in_cells = sum(map(_count_letters, names + cells))
+        if _count_letters(text[start:end]) <= in_cells * (1 + _STRAY_SHARE) + _STRAY_CHARACTERS:
             pure.append((start, end))
     return pure
 
 
-def _weigh(text: str) -> int:
+def _count_letters(text: str) -> int:
     return sum(map(str.isalnum, text))

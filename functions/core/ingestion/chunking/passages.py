@@ -1,4 +1,4 @@
-"""Makes the passage of a stretch of page text: what is stored of it, and the text it is indexed and embedded by."""
+"""Builds a passage from a stretch of page text: what is stored, and the text that is indexed and embedded."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LIGATURES = str.maketrans(
 
 @dataclass(frozen=True, slots=True)
 class ChunkSettings:
-    """Sizes in tokens: the text of a chunk aims at the target, its `search_text` never exceeds the maximum."""
+    """Sizes in tokens. The text of a chunk is near the target; its `search_text` never exceeds the maximum."""
 
     target_tokens: int = 180
     overlap_tokens: int = 30
@@ -32,7 +32,7 @@ class ChunkSettings:
 
 @dataclass(frozen=True, slots=True)
 class PassageBuilder:
-    """Builds the chunks of one page; all get index 0, whoever puts them in order numbers them."""
+    """Builds the chunks of one page; all have index 0 until `chunk_page` numbers them."""
 
     page: models.Page
     settings: ChunkSettings
@@ -41,19 +41,19 @@ class PassageBuilder:
     lang: models.Lang
 
     def text_limit(self, section: str | None) -> int:
-        """Tokens left for the text when the whole prefix is kept."""
+        """The tokens left for the text below the whole prefix."""
         prefix = self.prefix(section, "")
         used = self.count_tokens(prefix) if prefix else 0
         return max(1, self.settings.max_tokens - used - 2)
 
-    def share(self, text: str) -> bool:
-        """Whether `text` is short enough to stand above each of several passages."""
+    def fits_in_prefix(self, text: str) -> bool:
+        """Whether `text` is short enough to be repeated above each of several passages."""
         return self.count_tokens(text) <= self.settings.max_tokens // _PREFIX_SHARE
 
     def build(self, start: int, end: int, section: str | None) -> list[models.Chunk]:
-        """The chunk of page text [start, end), or several where its `search_text` would be too long after all.
+        """The chunk of page text [start, end), or several if its `search_text` would be too long.
 
-        None of a stretch without any letter or digit.
+        A stretch without any letter or digit has none.
         """
         start, end = trim(self.page.text, start, end)
         text = self.page.text[start:end]
@@ -86,11 +86,11 @@ class PassageBuilder:
         )
 
     def clean(self, text: str) -> str:
-        """`text` as it is searched."""
+        """`text` as it is indexed: hyphenation undone, ligatures spelled out."""
         return undo_hyphenation(text, self.page.text).translate(_LIGATURES)
 
     def prefix(self, section: str | None, text: str) -> str:
-        """Title and section, a line each and a quarter of the room at most; not the section the text itself names."""
+        """Title and section, one line each, at most a quarter of a passage; without those that `text` begins with."""
         opening = " ".join(text[: 2 * headings.MAX_HEADING_CHARACTERS].split())
         lines = [" ".join(line.split()) for line in (self.title, section) if line]
         prefix = "".join(f"{line}\n" for line in lines if line and not (opening and line in opening))
@@ -99,14 +99,14 @@ class PassageBuilder:
         return prefix
 
     def fit_prefix(self, prefix: str, body: str) -> str:
-        """As much of the prefix as there is room for above `body`."""
+        """As much of the prefix as fits above `body`."""
         while prefix and self.count_tokens(prefix + body) > self.settings.max_tokens:
             prefix = _shorten(prefix)
         return prefix
 
 
 def undo_hyphenation(text: str, context: str = "") -> str:
-    """Joins words cut at line ends; the hyphen stays before capitals, digits, and where `context` has the compound."""
+    """Joins words cut at line ends; a hyphen stays before capitals and digits, and if `context` has the compound."""
 
     def join(match: re.Match[str]) -> str:
         before, after = _WORD_BEFORE.search(text, 0, match.start()), _WORD_AFTER.match(text, match.end())
@@ -128,7 +128,7 @@ def trim(text: str, start: int, end: int) -> models.Offsets:
 
 
 def find_middle(text: str) -> int:
-    """A border near the middle of a text of two characters at least."""
+    """The offset of a line or word border near the middle of a text of at least two characters."""
     half = len(text) // 2
     for border in ("\n", " "):
         at = text.rfind(border, half // 2, half + half // 2)
@@ -138,7 +138,7 @@ def find_middle(text: str) -> int:
 
 
 def _shorten(prefix: str) -> str:
-    """Takes about a third off the longest line, at a word border where there is one."""
+    """Cuts about a third off the longest line, at a word border if there is one."""
     lines = prefix.rstrip("\n").split("\n")
     longest = max(range(len(lines)), key=lambda index: len(lines[index]))
     cut = lines[longest][: len(lines[longest]) * 2 // 3]

@@ -1,7 +1,7 @@
-"""Finds the lines that merely frame the pages of a document: headers, footers and page numbers.
+"""Finds the running lines of a document: headers, footers and page numbers.
 
-They say nothing of the page, stand in the middle of sentences that go on overleaf, and cost room in every passage. Only
-the outermost lines of a page are looked at, so that text is never taken for a frame because it is said twice.
+They say nothing about the page, interrupt sentences that continue on the next page, and take room in every passage.
+Only the outermost lines of a page are considered, so that repeated text in the body is never removed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _PAGE_WORD = r"(?:pages?|pag|pg|p|pp|seite|página|pagina|folio|fol|sheet|feuillet|slide)"
 _PAGE_NUMBER = re.compile(rf"\W*(?:{_PAGE_WORD}\b\W*)?#(?:\W+(?:(?:of|on|sur|de|von|di)\W+)?#)?(?:\W*{_PAGE_WORD})?\W*")
 _AFTER_PAGE_WORD = re.compile(rf"\b{_PAGE_WORD}\W*(?:#\W+(?:of|on|sur|de|von|di|/)\W*)?$")
-# "Chapter 3" above a page is a heading of its own; "Annual report 3" is the frame of the third page.
+# "Chapter 3" at the top of a page is a heading of its own; "Annual report 3" is the header of the third page.
 _NAMES_PART = re.compile(
     r"(?:\b(?:chapter|section|part|article|annexe?|appendix|figure|fig|table|lesson|unit|module|step|question|exercise|"
     r"problem|item|invoice|volume|vol|version|day|week|year|level|phase|number|no|nos|nr|chapitre|partie|tableau|leçon|"
@@ -37,7 +37,7 @@ _NAMES_PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line at an edge of a page: bare is in lower case, white space evened out, without the sign for numbers."""
+    """A line at an edge of a page; `bare` is lower case with single spaces, and "№" for "#", which marks numbers."""
 
     start: int
     end: int
@@ -51,58 +51,58 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """A line with the numbers that may count pages taken out, and what they were."""
+    """A line with `#` in place of the numbers that may count pages, and these numbers."""
 
     key: str
     numbers: tuple[str, ...]
 
 
 def find_running_lines(pages: Sequence[str]) -> tuple[str, ...]:
-    """Patterns of the lines that head or foot most of the sampled pages, for `locate_running_lines`; `#` is a number.
+    """Patterns of the headers and footers of the sampled pages, for `locate_running_lines`; `#` stands for a number.
 
-    A line counts when it is among the outermost three of at least 40 % of the pages and of three, so that headers may
+    A line counts if it is among the outermost three of at least 40 % of the pages and of three pages; so headers may
     differ between left and right pages. Numbers in it either never change or count up. Fewer than four pages with text
-    tell nothing.
+    have no patterns.
     """
     edges = [lines for lines in map(_edge_lines, pages) if lines]
     if len(edges) < _MIN_PAGES:
         return ()
-    found: dict[str, list[tuple[str, ...]]] = collections.defaultdict(list)
+    numbers_of: dict[str, list[tuple[str, ...]]] = collections.defaultdict(list)
     for lines in edges:
         for frame in {frame.key: frame for frame in map(_frame, lines)}.values():
-            found[frame.key].append(frame.numbers)
-    enough = max(_MIN_REPEATS, _MIN_SHARE * len(edges))
-    patterns = [_pattern(key, numbers) for key, numbers in found.items() if len(numbers) >= enough]
+            numbers_of[frame.key].append(frame.numbers)
+    min_pages = max(_MIN_REPEATS, _MIN_SHARE * len(edges))
+    patterns = [_pattern(key, numbers) for key, numbers in numbers_of.items() if len(numbers) >= min_pages]
     return tuple(sorted(pattern for pattern in patterns if pattern is not None))
 
 
 def locate_running_lines(text: str, lines: Sequence[str]) -> tuple[models.Offsets, ...]:
-    """Where the lines of these patterns stand at the top and the bottom of a page; () when nothing else would be left.
+    """The lines of a page, from either edge inwards, that match these patterns; () if no other text would be left.
 
-    From either edge inwards, up to the first line that is none of them: what stands behind it is text.
+    The first line that matches none of them ends the search from that edge: what lies behind it is text.
     """
     if not lines:
         return ()
-    matching = _matcher(tuple(lines))
+    pattern = _compile(tuple(lines))
     edges = _edge_lines(text)
     top = (line for line in edges if line.edge == "top")
     bottom = (line for line in edges[::-1] if line.edge == "bottom")
-    found = {
+    matching = {
         (line.start, line.end)
         for inwards in (top, bottom)
-        for line in itertools.takewhile(lambda line: matching.fullmatch(line.name), inwards)
+        for line in itertools.takewhile(lambda line: pattern.fullmatch(line.name), inwards)
     }
-    offsets = tuple(sorted(found))
+    offsets = tuple(sorted(matching))
     return offsets if _leaves_text(text, offsets) else ()
 
 
 def is_page_number(line: str) -> bool:
-    """Whether a line says nothing but the number of its page: "12", "– iv –", "Page 3 of 10"."""
+    """Whether a line consists of the number of its page: "12", "– iv –", "Page 3 of 10"."""
     return bool(_PAGE_NUMBER.fullmatch(_NUMBER.sub("#", _bare(line))))
 
 
 def _edge_lines(text: str) -> list[_Line]:
-    """The lines at the top, then those at the bottom, each from top to bottom; on a short page lines are both."""
+    """The lines at the top, then those at the bottom, each from top to bottom; a short page has some lines twice."""
     matches = list(_LINE.finditer(text))
     edges = [("top", match) for match in matches[:EDGE_LINES]] + [("bottom", match) for match in matches[-EDGE_LINES:]]
     return [_Line(match.start(), match.end(), edge, _bare(match.group())) for edge, match in edges]
@@ -145,7 +145,7 @@ def _value(number: str) -> int:
 
 
 def _pattern(key: str, numbers: Sequence[tuple[str, ...]]) -> str | None:
-    """The key with the numbers that never change put back; None when one changes without counting up."""
+    """The key with the constant numbers put back; None if a number changes without counting up."""
     columns = list(zip(*numbers, strict=True))
     if not all(map(_counts_up, columns)):
         return None
@@ -154,13 +154,13 @@ def _pattern(key: str, numbers: Sequence[tuple[str, ...]]) -> str | None:
 
 
 def _counts_up(column: Sequence[str]) -> bool:
-    """Whether numbers grow from page to page, or never change; a part that starts again at 1 breaks the row once."""
+    """Whether numbers grow from page to page or never change; a few may restart, as parts with their own numbers do."""
     values = [_value(number) for number in column]
     return sum(after < before for before, after in itertools.pairwise(values)) <= len(values) // 4
 
 
 @functools.lru_cache(maxsize=64)
-def _matcher(patterns: tuple[str, ...]) -> re.Pattern[str]:
+def _compile(patterns: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(pattern).replace(r"\#", rf"(?:\d+|{_ROMAN})") for pattern in patterns))
 
 

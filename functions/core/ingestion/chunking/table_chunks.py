@@ -1,6 +1,7 @@
-"""Cuts a table into passages: whole where it fits, else by rows, each piece with the caption and the column names.
+"""Cuts a table into passages: whole if it fits, else between rows, each piece with the caption and the column names.
 
-Rows are indexed as plain lines, since pipes and dashes cost the embedding model room; the Markdown is for readers.
+Rows are indexed as plain lines, because pipes and dashes use up the tokens of the embedding model. The model that
+answers reads Markdown.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from functions.core.text.visible import has_word
 
 _MAX_CAPTION_LINES = 3
 _MAX_TITLE_CHARACTERS = 120
-_LABEL_SHARE = 4
+_LABEL_SHARE = 4  # a first cell of at most a quarter of the room is repeated above each piece of its row
 
 _CAPTION = re.compile(
     r"(?:table|tableau|tab\.|exhibit|schedule|annexe?|appendix|figure|fig\.)\s*"
@@ -33,7 +34,7 @@ _ENDS = re.compile(r"""[.!?:;…][”"'»)\]]*$""")
 
 @dataclass(frozen=True, slots=True)
 class Lead:
-    """What belongs to a table of the text right above it, page text [start, table): headings, its caption or title."""
+    """The text right above a table that belongs to it, page text [start, table): headings, and its caption or title."""
 
     start: int
     caption: str = ""
@@ -41,7 +42,7 @@ class Lead:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A row, or as many of its cells as fit into a passage, and the page text they stand in."""
+    """A row, or as much of its cells as fits into a passage, and the stretch of page text that contains it."""
 
     start: int
     end: int
@@ -50,26 +51,26 @@ class _Line:
 
 
 def find_lead(layout: PageLayout, floor: int, block: TableBlock, builder: PassageBuilder) -> Lead:
-    """The caption or title right above a table, and the headings above both when nothing else stands there."""
+    """The caption or title right above a table, and the headings above both if nothing else is between them."""
     start = next((left for left, right in layout.stretches(floor, block.start) if right == block.start), block.start)
     lines = list(re.finditer(r"\S[^\n]*", layout.text[start : block.start]))
     caption = _caption_lines(lines)
     top = start + caption[0].start() if caption else block.start
     names = " ".join(line.group().strip() for line in caption)
-    if names and not builder.share(names):
+    if names and not builder.fits_in_prefix(names):
         return Lead(block.start)
     above = layout.prose[:top]
-    found = [heading for heading in headings.find_headings(above) if heading.start >= start]
-    ends = [start, *(heading.end for heading in found)]
-    starts = [*(heading.start for heading in found), top]
+    above_table = [heading for heading in headings.find_headings(above) if heading.start >= start]
+    ends = [start, *(heading.end for heading in above_table)]
+    starts = [*(heading.start for heading in above_table), top]
     is_bare = not any(above[left:right].strip() for left, right in zip(ends, starts, strict=True))
-    if found and is_bare and builder.share(layout.text[start : block.start]):
-        top = found[0].start
+    if above_table and is_bare and builder.fits_in_prefix(layout.text[start : block.start]):
+        top = above_table[0].start
     return Lead(top, names)
 
 
 def _caption_lines(lines: Sequence[re.Match[str]]) -> Sequence[re.Match[str]]:
-    """The last lines when they are a caption ("Table 3 …"), or the last one when it is a title or announces a table."""
+    """The last lines if they are a caption ("Table 3 …"), or the last one if it is a title or ends in a colon."""
     for count in range(1, min(_MAX_CAPTION_LINES, len(lines)) + 1):
         first = lines[-count]
         before = lines[-count - 1].group().strip() if count < len(lines) else ""
@@ -91,11 +92,11 @@ def _starts_block(line: re.Match[str], before: str) -> bool:
 
 
 def chunk_table(block: TableBlock, lead: Lead, section: str | None, builder: PassageBuilder) -> list[models.Chunk]:
-    """The chunks of a table; nothing of its text is in none of them."""
+    """The chunks of a table, which together cover all of its text."""
     header = shorten_header(block.header, builder)
     rows = block.rows
-    if header != block.header or not (rows or builder.share(_say_header(block.header, builder))):
-        # Too long to stand above each piece, the header is shortened there and told in full as rows, once.
+    if header != block.header or not (rows or builder.fits_in_prefix(_join_header(block.header, builder))):
+        # A header too long to be repeated is shortened above each piece, and its full text appears once, as rows.
         rows = block.header_rows + block.rows
         header = header if block.rows else ()
     writer = _Writer(builder, lead.caption, header, section)
@@ -116,7 +117,7 @@ def chunk_table(block: TableBlock, lead: Lead, section: str | None, builder: Pas
 
 
 def _stands_apart(name: models.Offsets, lines: Sequence[_Line], block: TableBlock) -> bool:
-    """Whether other rows stand in the page text between a row of the header and the first rows."""
+    """Whether other rows are between a row of the header and the first rows in the page text."""
     if not lines:
         return False
     first, last = min(line.start for line in lines), max(line.end for line in lines)
@@ -129,9 +130,9 @@ def _stands_apart(name: models.Offsets, lines: Sequence[_Line], block: TableBloc
 
 
 def shorten_header(header: Header, builder: PassageBuilder) -> Header:
-    """The header cut, cell by cell, to a third of a passage; an ellipsis ends what was cut."""
+    """The header cut, cell by cell, to a third of a passage; a cut cell ends in an ellipsis."""
     rows = [list(row) for row in header]
-    while builder.count_tokens(_say_header(rows, builder)) > max(1, builder.settings.max_tokens // 3):
+    while builder.count_tokens(_join_header(rows, builder)) > max(1, builder.settings.max_tokens // 3):
         row = max(rows, key=lambda row: max(map(len, row)))
         column = max(range(len(row)), key=lambda index: len(row[index]))
         kept = row[column].rstrip("…")
@@ -142,23 +143,23 @@ def shorten_header(header: Header, builder: PassageBuilder) -> Header:
     return tuple(map(tuple, rows))
 
 
-def _plain(rows: Sequence[Sequence[str]], builder: PassageBuilder) -> str:
-    """Rows as they are searched: a line each, without the cells that hold mere signs."""
+def _join_rows(rows: Sequence[Sequence[str]], builder: PassageBuilder) -> str:
+    """Rows as they are indexed: one line each, without cells that have no letter or digit."""
     return "\n".join(" ".join(" ".join(builder.clean(cell).split()) for cell in row if has_word(cell)) for row in rows)
 
 
-def _say_header(header: Sequence[Sequence[str]], builder: PassageBuilder) -> str:
-    """A header as it is searched: a name that spans columns stands in each of them, but is said once."""
-    return _plain([[name for name, _ in itertools.groupby(row)] for row in header], builder)
+def _join_header(header: Sequence[Sequence[str]], builder: PassageBuilder) -> str:
+    """A header as it is indexed. The cells of a name that spans columns repeat it; here it appears once."""
+    return _join_rows([[name for name, _ in itertools.groupby(row)] for row in header], builder)
 
 
-def _line(row: models.TableRow, builder: PassageBuilder) -> _Line:
-    return _Line(row.start, row.end, row.cells, builder.count_tokens(_plain([row.cells], builder)))
+def _make_line(row: models.TableRow, builder: PassageBuilder) -> _Line:
+    return _Line(row.start, row.end, row.cells, builder.count_tokens(_join_rows([row.cells], builder)))
 
 
 def _fit_row(row: models.TableRow, room: int, builder: PassageBuilder) -> Iterator[_Line]:
-    """The row, or pieces of it that fit: by cells, a long cell by sentences; a short first cell heads each piece."""
-    line = _line(row, builder)
+    """The row, or pieces of it that fit, cut between cells and in long cells; a short first cell begins each piece."""
+    line = _make_line(row, builder)
     if line.tokens <= room:
         yield line
         return
@@ -168,7 +169,7 @@ def _fit_row(row: models.TableRow, room: int, builder: PassageBuilder) -> Iterat
         label, label_tokens = "", 0
     places = _Places(builder.page.text, row)
     cells, tokens, first, at = [""] * len(row.cells), 0, 0, 0
-    for column, text, count in _bits(row, max(1, room - label_tokens), builder):
+    for column, text, count in _split_cells(row, max(1, room - label_tokens), builder):
         if tokens and tokens + count > room:
             yield _Line(*places.between(first, at), tuple(cells), tokens)
             cells, tokens, first = [label, *[""] * (len(row.cells) - 1)], label_tokens, at
@@ -178,7 +179,7 @@ def _fit_row(row: models.TableRow, room: int, builder: PassageBuilder) -> Iterat
     yield _Line(*places.between(first, at), tuple(cells), tokens)
 
 
-def _bits(row: models.TableRow, room: int, builder: PassageBuilder) -> Iterator[tuple[int, str, int]]:
+def _split_cells(row: models.TableRow, room: int, builder: PassageBuilder) -> Iterator[tuple[int, str, int]]:
     for column, cell in enumerate(row.cells):
         if has_word(cell):
             for span in token_spans.split_spans(cell, 0, len(cell), room, builder.count_tokens):
@@ -187,13 +188,13 @@ def _bits(row: models.TableRow, room: int, builder: PassageBuilder) -> Iterator[
 
 
 class _Places:
-    """Where the letters of a row's cells stand in the page text; the whole row where its text has another order."""
+    """Locates the letters of a row's cells in the page text; the whole row if the text has another order."""
 
     def __init__(self, text: str, row: models.TableRow) -> None:
         self._row = row
-        found = [index for index in range(row.start, row.end) if text[index].isalnum()]
+        offsets = [index for index in range(row.start, row.end) if text[index].isalnum()]
         cells = "".join(character for cell in row.cells for character in cell if character.isalnum())
-        self._letters = found if "".join(text[index] for index in found) == cells else None
+        self._letters = offsets if "".join(text[index] for index in offsets) == cells else None
 
     def between(self, first: int, last: int) -> models.Offsets:
         """The page text from letter `first` up to letter `last` of the cells."""
@@ -204,7 +205,7 @@ class _Places:
 
 
 def _balance(lines: Sequence[_Line], room: int) -> Iterator[Sequence[_Line]]:
-    """Groups of about equal size that fit, in order; one empty group when there are no lines."""
+    """Groups of about equal size that fit, in order; one empty group if there are no lines."""
     total = sum(line.tokens for line in lines)
     goal = total / max(1, -(-total // room))
     start, tokens = 0, 0
@@ -226,15 +227,15 @@ class _Writer:
     section: str | None
 
     def room(self) -> int:
-        """Tokens left for the rows below prefix, caption and header; twice the target is enough for any table."""
-        above = self.builder.prefix(self.section, "") + self._above()
+        """Tokens left for the rows below prefix, caption and header, at most twice the target."""
+        above = self.builder.prefix(self.section, "") + self._lines_above()
         left = self.builder.settings.max_tokens - self.builder.count_tokens(above) - 2
         return max(1, min(left, 2 * self.builder.settings.target_tokens))
 
     def write(self, lines: Sequence[_Line], stretches: Sequence[models.Offsets]) -> list[models.Chunk]:
-        """The chunk of these lines, or several where its `search_text` would be too long after all.
+        """The chunk of these lines, or several if its `search_text` would be too long.
 
-        It is cited as the page text from the first to the last of `stretches`.
+        Its `text` is the page text from the first to the last of `stretches`.
         """
         builder = self.builder
         if not stretches:
@@ -243,7 +244,7 @@ class _Writer:
         text = builder.page.text[start:end]
         if not has_word(text):
             return []
-        body = (self._above() + _plain([line.cells for line in lines], builder)).rstrip()
+        body = (self._lines_above() + _join_rows([line.cells for line in lines], builder)).rstrip()
         prefix = builder.fit_prefix(builder.prefix(self.section, text), body)
         tokens = builder.count_tokens(prefix + body)
         if tokens > builder.settings.max_tokens:
@@ -254,8 +255,8 @@ class _Writer:
         markdown = markdown_tables.render_markdown(self.header, [line.cells for line in lines])
         return [builder.assemble(start, end, self.section, prefix + body, tokens, markdown)]
 
-    def _above(self) -> str:
-        lines = [self.builder.clean(self.caption), _say_header(self.header, self.builder)]
+    def _lines_above(self) -> str:
+        lines = [self.builder.clean(self.caption), _join_header(self.header, self.builder)]
         return "".join(f"{line}\n" for line in lines if has_word(line))
 
 
