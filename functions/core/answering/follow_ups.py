@@ -147,10 +147,10 @@ def read_reply(reply: str, question: str, history: Sequence[models.Turn]) -> str
     own = words.keys(query)
     if len(own & words.keys(conversation)) < KNOWN_SHARE * len(own):
         return None
-    if comparison.find_unsupported(question, comparison.Known(comparison.find_values(query))):
+    if comparison.find_unsupported(question, comparison.AllowedFigures(comparison.find_values(query))):
         return None
     known = comparison.find_values(conversation) | _other_years(question, conversation)
-    if comparison.find_unsupported(query, comparison.Known(known)):
+    if comparison.find_unsupported(query, comparison.AllowedFigures(known)):
         return None
     if not _same_language(query, [question, *reversed(_questions(history))]):
         return None

@@ -1,6 +1,6 @@
-"""Numbers that are written in words or letters, English and French, as the values they may stand for.
+"""Reads numbers that are written in English or French words, or in Roman numerals, as the values they may stand for.
 
-Read generously: a word that may mean a number counts as that number (`half` is 0.5 and 50, `IV` is 4).
+A word that may mean a number counts as that number: `half` is 0.5 and 50, `IV` is 4.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 PLAIN = "plain "
-"""Begins the values of figures that no word for thousands or millions follows: a table in millions has such cells."""
+"""Prefix of the values of figures without a word for thousands or millions after them.
+
+In a table "in millions", the cell 12 supports "12 million".
+"""
 
 _CARDINALS = {
     word: value
@@ -82,7 +85,7 @@ _FRACTIONS = {
 _NEAR = 15  # characters
 _WORD = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d[ \u00a0\u202f]")
-_MOST_WORDS = 24  # no number has more
+_MAX_WORDS = 24  # no number has more; bounds the work for a text made of number words
 _JOINED = re.compile(r"[\s-]*(?:\b(?:and|et)\b[\s-]*)?")
 
 _ROMAN = re.compile(r"\b(?=[IVXLCDM])(M{0,3})(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})(?=(?:er|e|ème)?\b)")
@@ -96,7 +99,7 @@ _NUMBERED = re.compile(
 
 
 def find_word_values(text: str) -> set[str]:
-    """The values of number words, also of those in several words, of Roman numerals and of the names of months."""
+    """The values of number words and of groups of them, of Roman numerals, and of month names ("month 5")."""
     return {*_read_words(text.casefold()), *_read_roman(text)}
 
 
@@ -112,10 +115,10 @@ def _read_words(text: str) -> Iterator[str]:
             yield f"{chain[-1]}.5"  # two and a half, deux ans et demi
         if word.endswith("ties") and (tens := _CARDINALS.get(f"{word[:-3]}y")):  # the nineties
             yield from (str(tens), str(1900 + tens))
-        count = _count(word)
+        count = _read_cardinal(word)
         if count is None or (count >= 100 and _DIGIT.match(text, max(0, match.start() - 2))):  # 12 million
             continue
-        if chain and (len(chain) == _MOST_WORDS or not _JOINED.fullmatch(text, end, match.start())):
+        if chain and (len(chain) == _MAX_WORDS or not _JOINED.fullmatch(text, end, match.start())):
             yield from _read_chain(chain)
             chain = []
         chain.append(count)
@@ -123,7 +126,7 @@ def _read_words(text: str) -> Iterator[str]:
     yield from _read_chain(chain)
 
 
-def _count(word: str) -> int | None:
+def _read_cardinal(word: str) -> int | None:
     """The cardinal that a word stands for: itself, its plural, an ordinal (sixth, onzième) or a group (vingtaine)."""
     for name in (word, word.removesuffix("s")):
         if name in _CARDINALS:
@@ -137,7 +140,7 @@ def _count(word: str) -> int | None:
 
 
 def _read_chain(counts: Sequence[int]) -> Iterator[str]:
-    """The values of number words that follow each other; those before a million also alone, as a table has them."""
+    """The values of consecutive number words; the part before "million" also alone, as table cells state it."""
     numbers = list(_form_numbers(counts))
     for number, after in zip(numbers, [*numbers[1:], 0], strict=False):
         yield from (str(number), PLAIN + str(number))
@@ -149,10 +152,10 @@ def _read_chain(counts: Sequence[int]) -> Iterator[str]:
 
 
 def _form_numbers(counts: Sequence[int]) -> Iterator[int]:
-    """The numbers that the words form: two hundred and fifty, mille neuf cent."""
+    """The numbers that consecutive cardinals form: 2, 100, 50 form 250, and 5, 6 form two numbers."""
     done = group = scale = 0
     for at, count in enumerate(counts):
-        if at and not _goes_on(group, count):
+        if at and not _continues_number(group, count):
             yield done + group
             done = group = scale = 0
         if count == 100 and group > 100:  # five hundred and six | hundred
@@ -171,8 +174,8 @@ def _form_numbers(counts: Sequence[int]) -> Iterator[int]:
         yield done + group
 
 
-def _goes_on(group: int, count: int) -> bool:
-    """Whether a count adds to the number before it, or multiplies it."""
+def _continues_number(group: int, count: int) -> bool:
+    """Whether `count` adds to the number `group` or multiplies it, rather than beginning another number."""
     last = group % 100
     if count >= 100 or (count == 20 and last == 4):
         return True
@@ -180,12 +183,12 @@ def _goes_on(group: int, count: int) -> bool:
 
 
 def _read_roman(text: str) -> Iterator[str]:
-    """Single letters are numerals only behind what is numbered, and so are words like MIX or CD."""
+    """The values of Roman numerals; single letters and words like MIX or CD count only after "chapter" and its like."""
     for match in _ROMAN.finditer(text):
         numeral = match.group()
-        plain = len(numeral) > 1 and set(numeral) <= set("IVX")
+        is_unmistakable = len(numeral) > 1 and set(numeral) <= set("IVX")
         if numeral and (
-            plain or len(numeral) > 3 or _NUMBERED.search(text[max(0, match.start() - 12) : match.start()])
+            is_unmistakable or len(numeral) > 3 or _NUMBERED.search(text[max(0, match.start() - 12) : match.start()])
         ):
             yield str(_read_numeral(numeral))
     for match in _SMALL_ROMAN.finditer(text):
