@@ -104,7 +104,7 @@ def _find_part(part: str, passage: str, folded: Folded, after: int) -> Span | No
         at = folded.text.find(needle)
         while at >= 0:
             start, end = folded.starts[at], folded.ends[at + len(needle) - 1]
-            if start >= after and _cuts_no_word(passage, start, end):
+            if start >= after and _is_at_word_boundaries(passage, start, end):
                 return start, end
             at = folded.text.find(needle, at + 1)
     return None
@@ -115,12 +115,12 @@ def _is_too_short(folded: str) -> bool:
     return weight < MIN_LETTERS
 
 
-def _cuts_no_word(text: str, start: int, end: int) -> bool:
+def _is_at_word_boundaries(text: str, start: int, end: int) -> bool:
     """Whether neither end of the span is inside a word or number."""
-    return not (_cuts_word_at(text, start) or _cuts_word_at(text, end))
+    return not (_is_inside_word(text, start) or _is_inside_word(text, end))
 
 
-def _cuts_word_at(text: str, at: int) -> bool:
+def _is_inside_word(text: str, at: int) -> bool:
     if at <= 0 or at >= len(text):
         return False
     before, after = text[at - 1], text[at]

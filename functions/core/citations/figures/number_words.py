@@ -113,10 +113,11 @@ def _read_words(text: str) -> Iterator[str]:
         yield from _FRACTIONS.get(word, ())
         if chain and "0.5" in _FRACTIONS.get(word, ()) and match.start() - end < _NEAR:
             yield f"{chain[-1]}.5"  # two and a half, deux ans et demi
-        if word.endswith("ties") and (tens := _CARDINALS.get(f"{word[:-3]}y")):  # the nineties
+        if word.endswith("ties") and (tens := _CARDINALS.get(f"{word[:-3]}y")):  # the nineties: 90 and 1990
             yield from (str(tens), str(1900 + tens))
         count = _read_cardinal(word)
-        if count is None or (count >= 100 and _DIGIT.match(text, max(0, match.start() - 2))):  # 12 million
+        # The scale word of "12 million" is read together with its digits.
+        if count is None or (count >= 100 and _DIGIT.match(text, max(0, match.start() - 2))):
             continue
         if chain and (len(chain) == _MAX_WORDS or not _JOINED.fullmatch(text, end, match.start())):
             yield from _read_chain(chain)
@@ -144,7 +145,7 @@ def _read_chain(counts: Sequence[int]) -> Iterator[str]:
     numbers = list(_form_numbers(counts))
     for number, after in zip(numbers, [*numbers[1:], 0], strict=False):
         yield from (str(number), PLAIN + str(number))
-        if number in range(11, 21) and after in range(10, 100):  # nineteen eighty-four
+        if number in range(11, 21) and after in range(10, 100):  # nineteen eighty-four is 1984
             yield str(100 * number + after)
     for at, count in enumerate(counts):
         if count >= 1000:
@@ -158,18 +159,18 @@ def _form_numbers(counts: Sequence[int]) -> Iterator[int]:
         if at and not _continues_number(group, count):
             yield done + group
             done = group = scale = 0
-        if count == 100 and group > 100:  # five hundred and six | hundred
+        if count == 100 and group > 100:  # five hundred and six | hundred: six begins another number
             yield done + group - group % 10
             done, group, scale = 0, group % 10, 0
         if count >= 1000:
-            if scale and count >= scale:  # two thousand and three | thousand
+            if scale and count >= scale:  # two thousand | three thousand: a second number
                 yield done
                 done = 0
             done, group, scale = done + (group or 1) * count, 0, count
         elif count == 100:
             group = (group or 1) * 100
         else:
-            group += 76 if count == 20 and group % 100 == 4 else count  # quatre-vingt
+            group += 76 if count == 20 and group % 100 == 4 else count  # quatre-vingt is 80, not 24
     if counts:
         yield done + group
 
