@@ -122,16 +122,16 @@ def _is_found_afar(quote: str) -> bool:
     return sum(map(str.isalnum, quote)) >= _MIN_LETTERS
 
 
-def _find_again(source: Row, there: dict[int, relocation.StoredPage]) -> relocation.Stretch | None:
+def _find_again(source: Row, there: dict[int, relocation.StoredPage]) -> relocation.QuoteLocation | None:
     """Where the words of a source stand now, nearest to the old page; a short quotation is found anywhere by chance."""
     quote, page = source["quote"], source["page_start"]
-    if found := relocation.find_again(quote, page, source["start_offset"], there):
+    if found := relocation.relocate_quote(quote, page, source["start_offset"], there):
         return found
     farther = sorted(there, key=lambda number: (abs(number - page), number))
     if not _is_found_afar(quote):
         return None
     return next(
-        filter(None, (relocation.find_again(quote, number, 0, {number: there[number]}) for number in farther)), None
+        filter(None, (relocation.relocate_quote(quote, number, 0, {number: there[number]}) for number in farther)), None
     )
 
 

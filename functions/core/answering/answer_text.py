@@ -1,7 +1,7 @@
-"""The text of an answer on its way to the reader, section by section.
+"""Collects the sections of a streamed answer, and decides when their text can be shown to the reader.
 
-Held back until they are understood: whitespace at the end, passage tags, a section that begins like an earlier one,
-and the word that says there is no answer. What was shown, joined, is always the sections joined by `SECTION_BREAK`.
+Held back until the next characters decide: trailing white space, what may be a passage tag, a section that so far is
+the beginning of an earlier one, and `NO_ANSWER`. The shown text always equals the sections joined by `SECTION_BREAK`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _CLOSES_UP = frozenset(".,;:!?)]»")
 
 @dataclass(slots=True)
 class Evidence:
-    """What a section says it rests on, as the model wrote it."""
+    """The passage ids and quotations of a section, as the model wrote them."""
 
     ids: list[str] = field(default_factory=list)
     quotes: list[str] = field(default_factory=list)
@@ -32,7 +32,7 @@ class Evidence:
 @dataclass(slots=True)
 class _Draft:
     text: str
-    evidence: list[Evidence]  # these still grow when the ids come after the text
+    evidence: list[Evidence]  # mutable, because the ids may follow the text
 
     def freeze(self) -> WrittenSection:
         ids = dict.fromkeys(name for evidence in self.evidence for name in evidence.ids)
@@ -41,15 +41,18 @@ class _Draft:
 
 
 class AnswerText:
-    """Takes characters, gives readable text; `insufficient` is set when the model said that there is no answer."""
+    """The text of an answer, written one character at a time and read as far as it can be shown.
+
+    `says_no_answer` becomes true when the model writes `NO_ANSWER`.
+    """
 
     def __init__(self) -> None:
-        self.insufficient = False
+        self.says_no_answer = False
         self._done: list[_Draft] = []
         self._current: _Draft | None = None
-        self._splits = False
-        self._shown = False  # whether the current section has begun to appear
-        self._gap = ""
+        self._splits_at_blank_lines = False
+        self._is_shown = False  # whether a part of the current section was shown
+        self._pending_space = ""
         self._tag = ""
         self._after_tag = False
         self._out: list[str] = []
@@ -59,90 +62,94 @@ class AnswerText:
         """The finished sections, each text once."""
         return tuple(draft.freeze() for draft in self._done)
 
-    def take(self) -> str:
-        """The text that became readable since the last call."""
+    def take_readable(self) -> str:
+        """The text that became ready to be shown since the last call."""
         text = "".join(self._out)
         self._out.clear()
         return text
 
-    def open(self, evidence: Evidence, *, splits: bool = False) -> None:
-        """Begins a section; with `splits`, blank lines begin further ones."""
+    def open(self, evidence: Evidence, *, splits_at_blank_lines: bool = False) -> None:
+        """Begins a section; with `splits_at_blank_lines`, blank lines begin further ones."""
         self.close()
         self._current = _Draft("", [evidence])
-        self._splits, self._shown = splits, False
-        self._gap, self._tag, self._after_tag = "", "", False
+        self._splits_at_blank_lines, self._is_shown = splits_at_blank_lines, False
+        self._pending_space, self._tag, self._after_tag = "", "", False
 
     def write(self, char: str) -> None:
-        """One character of the open section."""
-        char = _storable(char)
+        """Writes one character of the open section."""
+        char = _replace_unstorable(char)
         if self._tag:
             self._tag += char
-            self._settle_tag(char)
+            self._check_tag(char)
         elif char in _OPENERS:
             self._tag = char
         else:
-            self._put(char)
+            self._append(char)
 
     def close(self) -> None:
         """Ends the open section, if any; one that repeats an earlier one only adds its evidence to it."""
         if self._current is None:
             return
-        self._drop_or_put_open_tag()
+        self._resolve_open_tag()
         draft, self._current = self._current, None
-        if not self._shown and self._is_no_answer(draft.text):
-            self.insufficient = True
+        if not self._is_shown and self._is_no_answer(draft.text):
+            self.says_no_answer = True
         elif twin := next((done for done in self._done if done.text == draft.text), None):
             twin.evidence += draft.evidence
         elif draft.text:
-            if not self._shown:
+            if not self._is_shown:
                 self._show(draft.text)
             self._done.append(draft)
 
-    def _put(self, char: str) -> None:
+    def _append(self, char: str) -> None:
+        """Adds a character that belongs to no tag; white space waits for the character that follows it."""
         draft = self._current
         if draft is None or char == "":
             return
         if char.isspace():
-            self._gap += "" if self._after_tag and self._gap and char == " " else char
+            self._pending_space += "" if self._after_tag and self._pending_space and char == " " else char
             return
-        gap, self._gap = self._gap, ""
-        if self._splits and draft.text and gap.count("\n") >= 2:
-            self.open(Evidence(), splits=True)
-            self._put(char)
+        gap, self._pending_space = self._pending_space, ""
+        if self._splits_at_blank_lines and draft.text and gap.count("\n") >= 2:
+            self.open(Evidence(), splits_at_blank_lines=True)
+            self._append(char)
             return
         if not draft.text or (self._after_tag and char in _CLOSES_UP):
             gap = ""
         self._after_tag = False
         draft.text += gap + char
-        if self._shown:
+        if self._is_shown:
             self._out.append(gap + char)
-        elif self._is_news(draft):
+        elif self._can_be_shown(draft):
             self._show(draft.text)
 
     def _show(self, text: str) -> None:
         self._out += [SECTION_BREAK, text] if self._done else [text]
-        self._shown = True
+        self._is_shown = True
 
-    def _is_news(self, draft: _Draft) -> bool:
-        """Whether the section is neither the beginning of "no answer" nor that of an earlier section."""
+    def _can_be_shown(self, draft: _Draft) -> bool:
+        """Whether the section differs by now from `NO_ANSWER` and from the beginning of every earlier section.
+
+        Removes a `NO_ANSWER` that other text follows.
+        """
         if prompts.NO_ANSWER.startswith(draft.text):
             return False
         if draft.text.startswith(prompts.NO_ANSWER) and not draft.text[len(prompts.NO_ANSWER)].isalnum():
-            self.insufficient = True
+            self.says_no_answer = True
             draft.text = draft.text[len(prompts.NO_ANSWER) :].lstrip(" .:;,-\u2013\u2014\n")
         return draft.text != "" and not any(done.text.startswith(draft.text) for done in self._done)
 
     @staticmethod
     def _is_no_answer(text: str) -> bool:
-        """Also when it was cut short, but not a plain "NO"."""
+        """Whether `text` is `NO_ANSWER`, perhaps cut off; a plain "NO" is an answer."""
         return len(text) >= 3 and prompts.NO_ANSWER.startswith(text)
 
-    def _settle_tag(self, char: str) -> None:
+    def _check_tag(self, char: str) -> None:
         inner = self._tag[1:-1]
         if char == _OPENERS[self._tag[0]]:
             self._end_tag(inner)
         elif not _may_become_tag(self._tag):
-            self._put_literally(self._tag)
+            self._write_as_text(self._tag)
 
     def _end_tag(self, inner: str) -> None:
         if _is_passage_tag(inner) and self._current is not None:
@@ -150,23 +157,23 @@ class AnswerText:
             self._after_tag = True
             self._tag = ""
         elif self._tag[0] != "(" and _NUMBER_MARK.fullmatch(inner):
-            self._put_literally(f"({inner})")  # in an answer, a number in square brackets is one of our marks
+            self._write_as_text(f"({inner})")  # in an answer, numbers in square brackets are citation marks
         else:
-            self._put_literally(self._tag)
+            self._write_as_text(self._tag)
 
-    def _put_literally(self, text: str) -> None:
-        """Lets `text` through; only what follows its first character may still begin a tag."""
+    def _write_as_text(self, text: str) -> None:
+        """Writes text that proved to be no tag; a later character of it may still begin one."""
         self._tag = ""
-        self._put(text[0])
+        self._append(text[0])
         for char in text[1:]:
             self.write(char)
 
-    def _drop_or_put_open_tag(self) -> None:
+    def _resolve_open_tag(self) -> None:
         while self._tag:
             if self._tag[1:].strip().lower().startswith("seg"):
                 self._tag = ""
             else:
-                self._put_literally(self._tag)
+                self._write_as_text(self._tag)
 
 
 def _is_passage_tag(inner: str) -> bool:
@@ -174,14 +181,15 @@ def _is_passage_tag(inner: str) -> bool:
 
 
 def _may_become_tag(tag: str) -> bool:
+    """Whether more characters could complete `tag`: "[se" could become a passage tag, "[1" a citation mark."""
     inner = tag[1:].lstrip().lower()
     if len(tag) <= _MAX_TAG and "\n" not in tag and ("seg".startswith(inner) or re.match(r"seg\s*([=:]|$)", inner)):
         return True
     return tag[0] != "(" and _NUMBERS.fullmatch(tag[1:]) is not None
 
 
-def _storable(char: str) -> str:
-    """`char`, or what can stand for it in a database and on a page."""
+def _replace_unstorable(char: str) -> str:
+    """`char`, or a replacement that a database can store and a page can show."""
     kind = unicodedata.category(char)
     if kind == "Cs":
         return "\ufffd"

@@ -1,4 +1,4 @@
-"""A conversation, or one answer of it, as a Markdown text that stands on its own: answers, marks, sources, quotes."""
+"""Writes a conversation, or one of its answers, as self-contained Markdown with citation marks, sources and quotes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from functions.core.text import markdown_escape
 Language = Literal["en", "fr"]
 SourceState = relocation.State
 
-_NEWS: Final = ("lost", "superseded", "deleted")
+_REPORTED_FACTS: Final = ("lost", "superseded", "deleted")  # all other states and places need no remark
 _MAX_NAME = 100
 _UNSAFE_IN_NAMES = re.compile(r'[<>:"/\\|?*%]')
 _RESERVED_NAMES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)", re.IGNORECASE)
 
-_WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
+_LABELS: Final[Mapping[Language, Mapping[str, str]]] = {
     "en": {
         "dates": "Conversation of {begun}, exported on {exported}",
         "question": "Question {n}",
@@ -67,17 +67,19 @@ _WORDS: Final[Mapping[Language, Mapping[str, str]]] = {
     },
 }
 REMARKS = tuple(
-    f"*{say[remark].partition('{')[0]}" for say in _WORDS.values() for remark in ("interrupted", "failed", "numbers")
+    f"*{labels[remark].partition('{')[0]}"
+    for labels in _LABELS.values()
+    for remark in ("interrupted", "failed", "numbers")
 )
-"""How the paragraphs begin that say what is wrong with an answer."""
+"""The beginnings of the paragraphs that say what is wrong with an answer, in every language."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A question or an answer as it was saved.
+    """A saved question or answer.
 
-    `sources` have the fields of `models.Citation`, and the `place` of their words where it is known; `sections` those
-    of `models.CitedSection`.
+    `sources` have the fields of `models.Citation` and, if it is known, a `place` (`relocation.Place`); `sections` have
+    the fields of `models.CitedSection`.
     """
 
     role: Literal["user", "assistant"]
@@ -98,30 +100,30 @@ def write_conversation(
     states: Mapping[str, SourceState],
     lang: Language = "en",
 ) -> str:
-    """The whole conversation; `states` says by id what has become of the cited sources, those left out are deleted."""
-    say = _WORDS[lang]
-    dates = say["dates"].format(begun=_day(begun_at), exported=_day(exported_at))
-    parts = [f"# {markdown_escape.escape_line(title) or say['untitled']}", f"*{dates}*"]
-    asked = 0
+    """The whole conversation; `states` maps the ids of cited sources to their states, and missing ids are deleted."""
+    labels = _LABELS[lang]
+    dates = labels["dates"].format(begun=_format_day(begun_at), exported=_format_day(exported_at))
+    parts = [f"# {markdown_escape.escape_line(title) or labels['untitled']}", f"*{dates}*"]
+    question_number = 0
     for message in messages:
         if message.role == "user":
-            asked += 1
-            parts.append(f"## {say['question'].format(n=asked)}")
+            question_number += 1
+            parts.append(f"## {labels['question'].format(n=question_number)}")
             parts.append(f"*{message.created_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC*")
             parts.append(markdown_escape.escape_text(message.content))
         else:
-            parts.append(f"### {say['answer']}")
-            parts.extend(_write_answer(message, say, states))
+            parts.append(f"### {labels['answer']}")
+            parts.extend(_write_answer(message, labels, states))
     return "\n\n".join(parts) + "\n"
 
 
 def write_answer(message: Message, *, address: str, states: Mapping[str, SourceState], lang: Language = "en") -> str:
-    """One answer with its sources, those that exist linked to their passages at `address`; without one, none is."""
-    return "\n\n".join(_write_answer(message, _WORDS[lang], states, address)) + "\n"
+    """One answer with its sources; those that still exist are linked to their passages unless `address` is empty."""
+    return "\n\n".join(_write_answer(message, _LABELS[lang], states, address)) + "\n"
 
 
 def name_file(title: str) -> str:
-    """A file name for the title that every system takes, with `.md`."""
+    """A file name for the title that is valid on every operating system, ending in `.md`."""
     letters = unicodedata.normalize("NFC", title)
     visible = "".join(" " if unicodedata.category(letter)[0] in "CZ" else letter for letter in letters)
     name = " ".join(_UNSAFE_IN_NAMES.sub(" ", visible).split())[:_MAX_NAME].strip(" .")
@@ -131,34 +133,33 @@ def name_file(title: str) -> str:
 
 
 def _write_answer(
-    message: Message, say: Mapping[str, str], states: Mapping[str, SourceState], address: str | None = None
+    message: Message, labels: Mapping[str, str], states: Mapping[str, SourceState], address: str | None = None
 ) -> Iterator[str]:
     marks = {int(source["number"]) for source in message.sources}
-    # Only a model writes Markdown; what is quoted without one is word for word.
-    write = markdown_escape.contain if message.mode == "model" else markdown_escape.escape_text
-    yield write(message.content, marks)
+    # Only a model writes Markdown; every other answer is literal text.
+    escape = markdown_escape.confine_markdown if message.mode == "model" else markdown_escape.escape_text
+    yield escape(message.content, marks)
     if message.status in ("interrupted", "failed"):
-        yield f"*{say[message.status]}*"
+        yield f"*{labels[message.status]}*"
     numbers = dict.fromkeys(number for section in message.sections for number in section.get("unsupported_numbers", ()))
     if numbers:
-        yield f"*{say['numbers'].format(numbers=', '.join(map(markdown_escape.escape_line, numbers)))}*"
+        yield f"*{labels['numbers'].format(numbers=', '.join(map(markdown_escape.escape_line, numbers)))}*"
     if message.sources:
-        yield f"**{say['sources']}**"
-        yield "\n\n".join(_write_source(source, say, states, address) for source in message.sources)
+        yield f"**{labels['sources']}**"
+        yield "\n\n".join(_write_source(source, labels, states, address) for source in message.sources)
 
 
 def _write_source(
-    source: Mapping[str, Any], say: Mapping[str, str], states: Mapping[str, SourceState], address: str | None
+    source: Mapping[str, Any], labels: Mapping[str, str], states: Mapping[str, SourceState], address: str | None
 ) -> str:
     marker = f"{int(source['number'])}. "
-    name = markdown_escape.escape_line(source.get("file_name") or say["untitled note"])
+    name = markdown_escape.escape_line(source.get("file_name") or labels["untitled note"])
     check = source.get("check")
-    facts = [say[check if check in ("exact", "fuzzy") else "unverified"]]
+    facts = [labels[check if check in ("exact", "fuzzy") else "unverified"]]
     state = states.get(str(source["source_id"]), "deleted")
-    news = (source.get("place"), state)
-    facts += [say[fact] for fact in news if fact in _NEWS]
+    facts += [labels[fact] for fact in (source.get("place"), state) if fact in _REPORTED_FACTS]
     section = markdown_escape.escape_line(source.get("section_title") or "")
-    place = ", ".join(text for text in (_describe_place(source, say), section) if text)
+    place = ", ".join(text for text in (_describe_place(source, labels), section) if text)
     head = f"[{name}]({address}{_name_passage(source)})" if address and state != "deleted" else f"**{name}**"
     words = source.get("quote") or source.get("snippet_preview") or ""
     cited = f"\n\n{markdown_escape.indent(markdown_escape.quote(words), len(marker))}" if words.strip() else ""
@@ -166,21 +167,21 @@ def _write_source(
 
 
 def _name_passage(source: Mapping[str, Any]) -> str:
-    """The part of an address that opens the page with its passage highlighted; what is lost has only a page."""
+    """The part of an address that opens the page and highlights the passage; a lost passage is not highlighted."""
     kind = "n" if source.get("source") == "note" else "d"
     page = f"#{kind}={source['source_id']}&page={int(source['page_start'])}"
     start, end = source.get("start_offset") or 0, source.get("end_offset") or 0
-    stands = end > start and source.get("place") != "lost"
-    return f"{page}&start={int(start)}&end={int(end)}" if stands else page
+    can_highlight = end > start and source.get("place") != "lost"
+    return f"{page}&start={int(start)}&end={int(end)}" if can_highlight else page
 
 
-def _describe_place(source: Mapping[str, Any], say: Mapping[str, str]) -> str:
+def _describe_place(source: Mapping[str, Any], labels: Mapping[str, str]) -> str:
     if source.get("source") == "note":
-        return say["note"]
+        return labels["note"]
     first, last = source["page_start"], source.get("page_end") or source["page_start"]
     kind = "page" if source.get("file_type") == "pdf" else "part"
-    return say[kind if first == last else f"{kind}s"].format(first=first, last=last)
+    return labels[kind if first == last else f"{kind}s"].format(first=first, last=last)
 
 
-def _day(moment: datetime) -> str:
+def _format_day(moment: datetime) -> str:
     return f"{moment.astimezone(UTC):%Y-%m-%d}"

@@ -1,4 +1,4 @@
-"""Answers without a language model: the sentences that fit the question best, word for word."""
+"""Answers a question without a language model, by quoting the sentences that fit it best."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from functions.core.text.sentences import split_sentences
 
 MAX_SENTENCES = 5
 _MIN_LETTERS = 12
-_NEIGHBOUR = 0.2  # what a sentence gains from the words of the ones beside it
-_PASSAGE = 0.4  # what it gains from the rank of its passage
-_QUESTION = 0.5  # what is left of its score to a sentence that asks something itself
+_NEIGHBOUR_WEIGHT = 0.2  # of the better adjacent sentence's own score
+_PASSAGE_WEIGHT = 0.4  # of the reciprocal rank of the sentence's passage
+_QUESTION_FACTOR = 0.5  # for a sentence that is a question itself
 _CLOSING = " \n”\"'’»)]"
-_RELATIVE_FLOOR = 0.55  # sentences below this share of the best score are left out
+_RELATIVE_FLOOR = 0.55  # sentences that score less than this share of the best score are left out
 
 
 @dataclass(frozen=True, slots=True)
 class Extract:
-    """One or more sentences of a hit that follow each other: hit.text[start:end]."""
+    """One or more consecutive sentences of a hit: hit.text[start:end]."""
 
     hit: models.SearchHit
     start: int
@@ -36,8 +36,8 @@ class Extract:
 @dataclass(frozen=True, slots=True)
 class _Sentence:
     hit: models.SearchHit
-    rank: int  # of its passage, from 0
-    index: int  # in its passage
+    rank: int  # of its passage among the hits, from 0
+    index: int  # in its passage, from 0
     start: int
     end: int
     keys: frozenset[str]
@@ -45,76 +45,80 @@ class _Sentence:
 
     @property
     def place(self) -> tuple[str, int, int, int]:
+        """Source, page and offsets in the page: the same for a sentence in two overlapping passages."""
         offset = self.hit.start_offset
         return self.hit.source_id, self.hit.page_start, offset + self.start, offset + self.end
 
 
 def extract_answer(question: str, hits: Sequence[models.SearchHit], *, limit: int = MAX_SENTENCES) -> list[Extract]:
-    """At most `limit` sentences that support an answer, neighbours joined, documents best first and each in its order.
+    """At most `limit` sentences that fit the question; consecutive ones are joined.
 
-    `hits` come best first, as the search ranked them.
+    `hits` come best first, as the search ranked them. The document with the best sentence comes first, and the
+    sentences of a document are in its order.
     """
-    wanted = words.keys(question)
-    sentences = _candidates(wanted, hits)
+    question_words = words.keys(question)
+    sentences = _collect_sentences(question_words, hits)
     if not sentences:
         return []
-    scores = _score(wanted, sentences)
+    scores = _score(question_words, sentences)
     ranked = sorted(range(len(sentences)), key=lambda at: (-scores[at], at))
     floor = _RELATIVE_FLOOR * scores[ranked[0]]
     chosen = [sentences[at] for at in ranked[:limit] if scores[at] >= floor]
-    return _join_neighbours(_in_document_order(chosen))
+    return _join_neighbours(_sort_by_document(chosen))
 
 
-def _candidates(wanted: frozenset[str], hits: Sequence[models.SearchHit]) -> list[_Sentence]:
-    """The sentences of all passages; one that two overlapping passages share counts for the better one.
+def _collect_sentences(question_words: frozenset[str], hits: Sequence[models.SearchHit]) -> list[_Sentence]:
+    """The sentences of all passages; one that overlapping passages share belongs to the better passage.
 
-    A short one ("Rent: 900 EUR", "No.") has to say something of the question and something more, or to follow one.
+    A short sentence ("Rent: 900 EUR", "No.") counts only if it has words of the question and others, or follows a
+    question.
     """
-    found: dict[tuple[str, int, int, int], _Sentence] = {}
+    sentences: dict[tuple[str, int, int, int], _Sentence] = {}
     for rank, hit in enumerate(hits):
         follows_question = False
         for index, (start, end) in enumerate(split_sentences(hit.text)):
             text = hit.text[start:end]
             keys, is_question = words.keys(text), text.rstrip(_CLOSING).endswith(("?", "？"))
             is_long = sum(map(str.isalpha, text)) >= _MIN_LETTERS
-            if is_long or follows_question or (keys & wanted and keys - wanted):
+            if is_long or follows_question or (keys & question_words and keys - question_words):
                 sentence = _Sentence(hit, rank, index, start, end, keys, is_question)
-                found.setdefault(sentence.place, sentence)
+                sentences.setdefault(sentence.place, sentence)
             follows_question = is_question
-    return list(found.values())
+    return list(sentences.values())
 
 
-def _score(wanted: frozenset[str], sentences: Sequence[_Sentence]) -> list[float]:
-    weights = _weights(wanted, sentences)
+def _score(question_words: frozenset[str], sentences: Sequence[_Sentence]) -> list[float]:
+    """The score of each sentence: its share of the question's words, its neighbours' share, and its passage's rank."""
+    weights = _weigh_words(question_words, sentences)
     total = sum(weights.values()) or 1.0
-    own = [sum(weights[key] for key in sentence.keys & wanted) / total for sentence in sentences]
+    own = [sum(weights[key] for key in sentence.keys & question_words) / total for sentence in sentences]
     for at, sentence in enumerate(sentences):
-        if sentence.is_question:  # its words are those of the reader's; what follows is the answer to both
+        if sentence.is_question:  # it resembles the reader's question, so the next sentence answers both
             if _are_neighbours(sentences, at, at + 1):
                 own[at + 1] = max(own[at], own[at + 1])
-            own[at] *= _QUESTION
+            own[at] *= _QUESTION_FACTOR
     scores = []
     for at, sentence in enumerate(sentences):
         beside = max((own[near] for near in (at - 1, at + 1) if _are_neighbours(sentences, at, near)), default=0.0)
-        scores.append(own[at] + _NEIGHBOUR * beside + _PASSAGE / (1 + sentence.rank))
+        scores.append(own[at] + _NEIGHBOUR_WEIGHT * beside + _PASSAGE_WEIGHT / (1 + sentence.rank))
     return scores
 
 
-def _weights(wanted: frozenset[str], sentences: Sequence[_Sentence]) -> dict[str, float]:
-    """How rare each word of the question is among the sentences."""
-    counts = Counter(key for sentence in sentences for key in sentence.keys & wanted)
-    return {key: math.log(1 + len(sentences) / (1 + counts[key])) for key in wanted}
+def _weigh_words(question_words: frozenset[str], sentences: Sequence[_Sentence]) -> dict[str, float]:
+    """The weight of each word of the question: the rarer it is among the sentences, the more it weighs."""
+    counts = Counter(key for sentence in sentences for key in sentence.keys & question_words)
+    return {key: math.log(1 + len(sentences) / (1 + counts[key])) for key in question_words}
 
 
 def _are_neighbours(sentences: Sequence[_Sentence], one: int, other: int) -> bool:
     return 0 <= other < len(sentences) and sentences[one].rank == sentences[other].rank
 
 
-def _in_document_order(chosen: Sequence[_Sentence]) -> list[_Sentence]:
-    best: dict[str, int] = {}
-    for order, sentence in enumerate(chosen):
-        best.setdefault(sentence.hit.source_id, order)
-    return sorted(chosen, key=lambda sentence: (best[sentence.hit.source_id], sentence.place))
+def _sort_by_document(ranked: Sequence[_Sentence]) -> list[_Sentence]:
+    best_ranks: dict[str, int] = {}
+    for rank, sentence in enumerate(ranked):
+        best_ranks.setdefault(sentence.hit.source_id, rank)
+    return sorted(ranked, key=lambda sentence: (best_ranks[sentence.hit.source_id], sentence.place))
 
 
 def _join_neighbours(chosen: Sequence[_Sentence]) -> list[Extract]:

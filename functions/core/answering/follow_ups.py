@@ -1,6 +1,6 @@
-"""A question that leans on the ones before it ("and in 2019?") becomes one that can be searched by itself.
+"""Rewrites a question that depends on earlier ones ("and in 2019?") as a complete search query.
 
-What is found this way is only searched for. The answer is written to the question as it was asked.
+Only the search uses the rewritten text; the answer is written for the original question.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from functions.core.text import languages, words
 
 MAX_QUERY_CHARS = 300
 MAX_REPLY_TOKENS = 120
-"""Room for MAX_QUERY_CHARS in a language that takes many tokens."""
+"""Enough for MAX_QUERY_CHARS in a language that needs many tokens per character."""
 LONGEST_SILENCE_SECONDS = 4.0
 TIME_LIMIT_SECONDS = 6.0
-"""A reader waits for this before anything is searched: a slow model is not waited for."""
+"""A reader waits for the rewriting before anything is searched, so a slow model is given up."""
 FEW_WORDS = 3
-"""Questions of so few content words rarely say all that they ask."""
-KNOWN_SHARE = 0.5
-"""The share of a query's content words that come from the conversation; replies below it are something else."""
+"""A question with at most this number of content words is rarely complete."""
+MIN_KNOWN_SHARE = 0.5
+"""The share of a query's content words that the conversation must contain; a reply with fewer is not a query for it."""
 
 _MAX_REPLY_CHARS = 4_000
 _MAX_TURN_CHARS = 500
@@ -37,7 +37,7 @@ Replace what it leaves out or points back to by the names and terms of the conve
 its figures and its dates. Add nothing else and do not answer it. A question that is complete stays as it is.
 Write the query on one line, and nothing but the query."""
 
-_CONNECTIVE = re.compile(
+_CONJUNCTION = re.compile(
     r"\W*(?:and|but|so|or|also|then|what about|how about|et|mais|donc|alors|ou|aussi|puis|sinon|qu['’]en est-il)\b",
     re.IGNORECASE,
 )
@@ -47,8 +47,8 @@ _REFERENCE = re.compile(
     |pr[eé]c[eé]dente?s?|ci-dessus)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-# Words of a French question that point to nothing: est-ce que, y a-t-il, ce qui, le bail prévoit-il.
-_FORM = re.compile(r"\best[- ]ce\b|\bil y a\b|\bce qu|-(?:t-)?(?:ils?|elles?|ce)\b", re.IGNORECASE)
+# Pronouns of a French question that refer to nothing earlier: est-ce que, y a-t-il, ce qui, le bail prévoit-il.
+_QUESTION_FORM = re.compile(r"\best[- ]ce\b|\bil y a\b|\bce qu|-(?:t-)?(?:ils?|elles?|ce)\b", re.IGNORECASE)
 
 _YEAR = re.compile(r"(?<![\d.,$€£¥])(?:1[5-9]|20)\d\d(?![\d.,]\d|\d)")
 _BEFORE_YEAR = re.compile(
@@ -60,10 +60,12 @@ _NEXT_YEAR = r"""(?:the\s+)?(?:(?:next|following)\s+year|year\s+(?:after|later))
     |l['’]ann[ée]e\s+(?:suivante|d['’]apr[eè]s)|un\s+an\s+(?:plus\s+tard|apr[eè]s)"""
 _YEAR_BEFORE = r"""(?:the\s+)?(?:(?:previous|preceding|prior)\s+year|year\s+(?:before|earlier))(?:\s+that)?
     |one\s+year\s+earlier|l['’]ann[ée]e\s+(?:pr[eé]c[eé]dente|d['’]avant)|un\s+an\s+(?:plus\s+t[oô]t|avant)"""
-_OTHER_YEAR = re.compile(rf"\b(?:(?P<next>{_NEXT_YEAR})|(?P<before>{_YEAR_BEFORE}))(?!\w)", re.IGNORECASE | re.VERBOSE)
+_RELATIVE_YEAR = re.compile(
+    rf"\b(?:(?P<next>{_NEXT_YEAR})|(?P<before>{_YEAR_BEFORE}))(?!\w)", re.IGNORECASE | re.VERBOSE
+)
 _YEAR_ALONE = re.compile(
     rf"""\W*(?:(?:and|et|ou|or|what\ about|how\ about|qu['’]en\ est-il)\b)?
-    \W*(?:(?:in|for|en|pour|de)\b)?\W*(?:(?P<year>\d{{4}})|{_OTHER_YEAR.pattern})\W*""",
+    \W*(?:(?:in|for|en|pour|de)\b)?\W*(?:(?P<year>\d{{4}})|{_RELATIVE_YEAR.pattern})\W*""",
     re.IGNORECASE | re.VERBOSE,
 )
 
@@ -80,101 +82,102 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
-    """What is searched in place of the question, None where it stands for itself, and what finding it took."""
+    """The text to search instead of the question, None to search the question itself, and the tokens it cost."""
 
     query_text: str | None = None
     usage: models.Usage = field(default_factory=models.Usage)
 
 
 def find_language(question: str, history: Sequence[models.Turn]) -> models.Lang:
-    """The language of the question; where it is too short to tell, that of the questions before it."""
+    """The language of the question; if it is too short to detect one, the language of the earlier questions."""
     lang: models.Lang = "en"
-    for text in [*_questions(history), question]:
+    for text in [*_list_questions(history), question]:
         lang = languages.detect_language(text, lang)
     return lang
 
 
 def rewrite(question: str, history: Sequence[models.Turn], chat_model: ports.ChatModel | None) -> Rewriting:
-    """Asks the model for the query that a follow-up means; without one, only another year is put in its place.
+    """Asks the model for the complete query that a follow-up means; without a model, only a bare year is understood.
 
-    Never fails: the question is searched as it is where the model is slow, breaks off, or writes something else.
+    Never raises: if the model is slow, fails, or writes something else, the question is searched unchanged.
     """
-    if not leans_on_history(question, history):
+    if not depends_on_history(question, history):
         return Rewriting()
-    plain = swap_year(question, history)
+    fallback = replace_year(question, history)
     if chat_model is None:
-        return Rewriting(plain)
-    reply, usage = _ask(build_messages(question, history), chat_model)
-    return Rewriting(read_reply(reply, question, history) or plain, usage)
+        return Rewriting(fallback)
+    reply, usage = _request_rewriting(build_messages(question, history), chat_model)
+    return Rewriting(read_reply(reply, question, history) or fallback, usage)
 
 
-def leans_on_history(question: str, history: Sequence[models.Turn]) -> bool:
-    """Whether the question may need the ones before it: it is short, goes on with "and", or points back.
+def depends_on_history(question: str, history: Sequence[models.Turn]) -> bool:
+    """Whether the question may need earlier ones: it is short, begins with a conjunction, or has a pronoun.
 
-    A wrong yes costs one short request to the model, which is told to leave complete questions alone; a wrong no, the
-    passages. So words that only may point back count, too.
+    A wrong yes costs one short request to the model, which is told to leave complete questions unchanged. A wrong no
+    means that the search misses the passages. So words that are not always pronouns ("that") count too.
     """
     if not history or len(question) > MAX_QUERY_CHARS:
         return False
-    if _CONNECTIVE.match(question) or len(words.keys(question)) <= FEW_WORDS:
+    if _CONJUNCTION.match(question) or len(words.keys(question)) <= FEW_WORDS:
         return True
-    return _REFERENCE.search(_FORM.sub(" ", question)) is not None
+    return _REFERENCE.search(_QUESTION_FORM.sub(" ", question)) is not None
 
 
 def build_messages(question: str, history: Sequence[models.Turn]) -> list[ports.ChatMessage]:
-    """The conversation in short, with earlier follow-ups as they were understood, then the question."""
-    said = []
+    """The prompt: the shortened conversation, with earlier follow-ups as they were rewritten, then the question."""
+    turns = []
     for turn in history:
         speaker = "Question" if turn.role == "user" else "Answer"
-        said.append(f"{speaker}: {_shorten(turn.search_query or turn.content)}")
-    conversation = "\n".join(said)
+        turns.append(f"{speaker}: {_shorten(turn.search_query or turn.content)}")
+    conversation = "\n".join(turns)
     request = f"Conversation\n{conversation}\n\nLast question: {_shorten(question)}\nQuery:"
     return [ports.ChatMessage("system", _RULES), ports.ChatMessage("user", request)]
 
 
 def read_reply(reply: str, question: str, history: Sequence[models.Turn]) -> str | None:
-    """The query in a model's reply; None where it is the question itself, or no query for it.
+    """The search query in a model's reply; None if it equals the question or is not a query for it.
 
-    A query keeps every figure of the question and its language, and speaks of what the conversation is about.
+    A valid query keeps the question's figures and language, adds no figure of its own, and shares most of its words
+    with the conversation.
     """
     if _UNPRINTABLE.search(reply):
         return None
     lines = [line for line in _THOUGHTS.sub("", reply).splitlines() if line.strip()]
-    query = " ".join(_LABEL.sub("", lines[0].strip(_WRAPPING)).strip(_WRAPPING).split()) if lines else ""
-    if not words.keys(query) or len(query) > MAX_QUERY_CHARS or query[0] in "{[<":
+    search_query = " ".join(_LABEL.sub("", lines[0].strip(_WRAPPING)).strip(_WRAPPING).split()) if lines else ""
+    query_words = words.keys(search_query)
+    if not query_words or len(search_query) > MAX_QUERY_CHARS or search_query[0] in "{[<":
         return None
-    conversation = "\n".join([*(turn.content for turn in history), *_questions(history), question])
-    own = words.keys(query)
-    if len(own & words.keys(conversation)) < KNOWN_SHARE * len(own):
+    conversation = "\n".join([*(turn.content for turn in history), *_list_questions(history), question])
+    if len(query_words & words.keys(conversation)) < MIN_KNOWN_SHARE * len(query_words):
         return None
-    if comparison.find_unsupported(question, comparison.Known(comparison.find_values(query))):
+    if comparison.find_unsupported(question, comparison.AllowedFigures(comparison.find_values(search_query))):
         return None
-    known = comparison.find_values(conversation) | _other_years(question, conversation)
-    if comparison.find_unsupported(query, comparison.Known(known)):
+    allowed_values = comparison.find_values(conversation) | _find_relative_years(question, conversation)
+    if comparison.find_unsupported(search_query, comparison.AllowedFigures(allowed_values)):
         return None
-    if not _same_language(query, [question, *reversed(_questions(history))]):
+    if not _is_same_language(search_query, [question, *reversed(_list_questions(history))]):
         return None
-    return None if query.casefold() == " ".join(question.split()).casefold() else query
+    return None if search_query.casefold() == " ".join(question.split()).casefold() else search_query
 
 
-def swap_year(question: str, history: Sequence[models.Turn]) -> str | None:
-    """The last question with the year of this one, where this one is no more than a year and the last had one.
+def replace_year(question: str, history: Sequence[models.Turn]) -> str | None:
+    """The previous question with another year, if `question` is only a year and the previous one contains exactly one.
 
-    "The year after" and its like are a year, too: counted from that of the last question.
+    "The year after" and similar words also name a year, relative to that of the previous question.
     """
-    asked = next(reversed(_questions(history)), "")
-    alone, years = _YEAR_ALONE.fullmatch(question), _find_years(asked)
-    if alone is None or len(years) != 1:
+    previous_question = next(reversed(_list_questions(history)), "")
+    bare_year, years = _YEAR_ALONE.fullmatch(question), _find_years(previous_question)
+    if bare_year is None or len(years) != 1:
         return None
-    (last,) = years
-    year = alone["year"] or str(int(last.group()) + _count_years(alone))
-    if not _YEAR.fullmatch(year) or year == last.group():
+    (replaced,) = years
+    year = bare_year["year"] or str(int(replaced.group()) + _read_year_step(bare_year))
+    if not _YEAR.fullmatch(year) or year == replaced.group():
         return None
-    return asked[: last.start()] + year + asked[last.end() :]
+    return previous_question[: replaced.start()] + year + previous_question[replaced.end() :]
 
 
 def _find_years(text: str) -> list[re.Match[str]]:
-    """Numbers of four digits that are years: "for 2000 euros" and "2000 pages" are none."""
+    """The four-digit numbers that are years, which those of "for 2000 euros" and "2000 pages" are not."""
     return [
         match
         for match in _YEAR.finditer(text)
@@ -186,19 +189,20 @@ def _find_years(text: str) -> list[re.Match[str]]:
     ]
 
 
-def _other_years(question: str, conversation: str) -> frozenset[str]:
-    """The years that a question for "the year after" may mean."""
-    if (found := _OTHER_YEAR.search(question)) is None:
+def _find_relative_years(question: str, conversation: str) -> frozenset[str]:
+    """The years that "the year after" in a question may mean: those after each year of the conversation."""
+    if (relative_year := _RELATIVE_YEAR.search(question)) is None:
         return frozenset()
-    return frozenset(str(int(match.group()) + _count_years(found)) for match in _YEAR.finditer(conversation))
+    step = _read_year_step(relative_year)
+    return frozenset(str(int(match.group()) + step) for match in _YEAR.finditer(conversation))
 
 
-def _count_years(match: re.Match[str]) -> int:
+def _read_year_step(match: re.Match[str]) -> int:
     return 1 if match["next"] else -1
 
 
-def _ask(messages: Sequence[ports.ChatMessage], chat_model: ports.ChatModel) -> tuple[str, models.Usage]:
-    """What the model has written when it ends, fails, or its time is up."""
+def _request_rewriting(messages: Sequence[ports.ChatMessage], chat_model: ports.ChatModel) -> tuple[str, models.Usage]:
+    """The model's reply, cut at the limits of time and length, and its usage; an empty reply if the model fails."""
     deadline = time.monotonic() + TIME_LIMIT_SECONDS
     reply = ""
     try:
@@ -210,22 +214,23 @@ def _ask(messages: Sequence[ports.ChatMessage], chat_model: ports.ChatModel) -> 
                     break
             return reply, stream.usage
     except errors.IbidError as exc:
-        _log.info("a follow-up is searched as it is: %s", exc.code)
+        _log.info("The model could not rewrite a follow-up question: %s", exc.code)
         return "", models.Usage()
 
 
-def _questions(history: Sequence[models.Turn]) -> list[str]:
-    """The earlier questions as they were understood, oldest first."""
+def _list_questions(history: Sequence[models.Turn]) -> list[str]:
+    """The earlier questions, oldest first, each as it was rewritten if it was a follow-up."""
     return [turn.search_query or turn.content for turn in history if turn.role == "user"]
 
 
-def _same_language(query: str, texts: Sequence[str]) -> bool:
-    """Whether the query is in the language of the first of `texts` that tells one; short texts tell none."""
-    wanted = next(filter(None, map(_certain_language, texts)), None)
-    return _certain_language(query) in (None, wanted) or wanted is None
+def _is_same_language(search_query: str, texts: Sequence[str]) -> bool:
+    """Whether the query has the language of the first of `texts` whose language is certain; true without evidence."""
+    expected = next(filter(None, map(_detect_certain_language, texts)), None)
+    return _detect_certain_language(search_query) in (None, expected) or expected is None
 
 
-def _certain_language(text: str) -> models.Lang | None:
+def _detect_certain_language(text: str) -> models.Lang | None:
+    """The language of `text`; None if the detection merely returned its default."""
     lang = languages.detect_language(text, "en")
     return lang if lang == languages.detect_language(text, "fr") else None
 

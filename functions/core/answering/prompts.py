@@ -1,4 +1,4 @@
-"""What a chat model is told: the rules, the passages with their tags, the question, the form of the answer."""
+"""The prompt for a chat model: rules, passages with their tags, question, and the schema of the answer."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from functions.core import models, ports
 from functions.core.text.token_estimate import estimate_tokens
 
 NO_ANSWER = "NO_ANSWER"
-"""A section of exactly this text is how a model says that the passages do not hold the answer."""
+"""A model writes a section of exactly this text if the passages do not contain the answer."""
 
 NOT_ENOUGH = {
     "en": "The documents searched do not contain the answer to this question.",
     "fr": "Les documents consultés ne contiennent pas la réponse à cette question.",
 }
-"""What the reader sees in place of `NO_ANSWER`, or when there is nothing to quote."""
+"""What the reader sees instead of `NO_ANSWER`, or if there is nothing to quote."""
 
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -46,7 +46,7 @@ ANSWER_SCHEMA: dict[str, Any] = {
     "required": ["sections"],
     "additionalProperties": False,
 }
-"""Strict: every key is required, so without a quote the list is empty. `text` comes first so that it streams."""
+"""Strict mode requires every key: a section without quotes has an empty list. `text` comes first so it can stream."""
 
 _RULES = f"""\
 You answer questions about the user's own documents, from the passages given with the question and from nothing else.
@@ -81,7 +81,7 @@ _LANGUAGES = {
 _SAME_LANGUAGE = "Write `text` in the language of the question."
 
 _BLANK = r"[\s\u200b\u2060\ufeff]*"
-_TAG = re.compile(  # with the wide forms of its letters, which a model reads as the same
+_TAG = re.compile(  # also in full-width characters, which a model reads as the same
     rf"[\[\u3010\uff3b]({_BLANK}[Ss\uff33\uff53][Ee\uff25\uff45][Gg\uff27\uff47]{_BLANK}[=:\uff1d\uff1a])"
 )
 _BORDER = re.compile(r"<(?=[\s/]*passages?\b)", re.IGNORECASE)
@@ -97,7 +97,7 @@ def build_messages(
     history: Sequence[models.Turn] = (),
     with_tools: bool = False,
 ) -> list[ports.ChatMessage]:
-    """The whole prompt: rules, earlier turns without their marks, then the passages and the question."""
+    """The messages of the prompt: rules, earlier turns without citation marks, then the passages and the question."""
     rules = "\n\n".join([_RULES, *([_TOOL_RULES] if with_tools else []), _LANGUAGES.get(lang, _SAME_LANGUAGE)])
     earlier = [
         ports.ChatMessage(turn.role, neutralise(_MARK.sub("", turn.content)[:_MAX_TURN_CHARS])) for turn in history
@@ -107,38 +107,38 @@ def build_messages(
 
 
 def enclose_passages(hits: Sequence[models.SearchHit]) -> str:
-    """The passages between the only borders that nothing inside them can fake."""
-    return f"<passages>\n{passage_block(hits)}\n</passages>"
+    """The passages between border tags, which no text inside them can imitate."""
+    return f"<passages>\n{write_passages(hits)}\n</passages>"
 
 
-def passage_block(hits: Sequence[models.SearchHit]) -> str:
-    """The passages as the model sees them, each under the one tag line that can carry its id."""
-    return "\n\n".join(f"{_tag_line(hit)}\n{neutralise(hit.markdown or hit.text)}" for hit in hits)
+def write_passages(hits: Sequence[models.SearchHit]) -> str:
+    """The passages as the model reads them, each below a tag line with its id, which no text can imitate."""
+    return "\n\n".join(f"{_write_tag_line(hit)}\n{neutralise(hit.markdown or hit.text)}" for hit in hits)
 
 
 def neutralise(text: str) -> str:
-    """`text` unable to fake a passage tag or the end of the passages; everything else stays as it is."""
+    """`text` with every imitation of a passage tag or of the border tags made harmless, and nothing else changed."""
     return _BORDER.sub("\u2039", _TAG.sub(r"(\1", text))
 
 
 def fit_passages(hits: Sequence[models.SearchHit], max_tokens: int) -> list[models.SearchHit]:
-    """The hits, best first, whose passages fit in `max_tokens` together; the best one is always kept."""
+    """The hits, best first, that fit in `max_tokens` together; one that is too long is skipped, but never the best."""
     kept: list[models.SearchHit] = []
     left = max_tokens
     for hit in hits:
-        tokens = estimate_tokens(f"{_tag_line(hit)}\n{hit.markdown or hit.text}\n\n")
+        tokens = estimate_tokens(f"{_write_tag_line(hit)}\n{hit.markdown or hit.text}\n\n")
         if tokens <= left or not kept:
             kept.append(hit)
             left -= tokens
     return kept
 
 
-def _tag_line(hit: models.SearchHit) -> str:
-    where = [f"file: {hit.file_name}", f"page: {_pages(hit)}"]
+def _write_tag_line(hit: models.SearchHit) -> str:
+    where = [f"file: {hit.file_name}", f"page: {_format_pages(hit)}"]
     if hit.section_title:
         where.append(f"section: {hit.section_title}")
     return f"[SEG={hit.segment_id}] {neutralise(' '.join(' | '.join(where).split()))}"
 
 
-def _pages(hit: models.SearchHit) -> str:
+def _format_pages(hit: models.SearchHit) -> str:
     return str(hit.page_start) if hit.page_start == hit.page_end else f"{hit.page_start}-{hit.page_end}"

@@ -1,8 +1,8 @@
-"""Reads a model's answer while the model writes it, also where it is not the JSON that the prompt asks for.
+"""Reads a model's answer while the model writes it, even if it is not the JSON that the prompt asks for.
 
 The prompt asks for `{"sections": [{"text", "source_ids", "quotes"}]}`. The reader also accepts JSON inside fences or
-after a preface, keys in any order or under other names, broken or cut JSON, and plain prose. It never passes JSON
-syntax on as text, it drops an id or quote that was cut off, and the result does not depend on how the stream is cut.
+after a preface, keys in any order or under other names, broken or truncated JSON, and plain prose. It never shows JSON
+syntax as text, and drops a truncated id or quote. The result does not depend on how the stream is split into pieces.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ _THINKING = "<think>"
 
 @dataclass(slots=True)
 class _Frame:
-    """An open object or array; `bare` means that the keys of the object have no quotation marks."""
+    """An open object or array of the JSON, with the key whose value comes next and the evidence of its section."""
 
     is_object: bool
     key: str | None = None
-    bare: bool = False
+    has_bare_keys: bool = False  # without quotation marks
     evidence: Evidence = field(default_factory=Evidence)
 
 
 class AnswerReader:
-    """Takes the pieces of a stream by `feed`, then `finish`; both return the text that can now be shown."""
+    """Reads one streamed answer: `feed` takes each piece, `finish` ends it, and both return the text to show next."""
 
     def __init__(self) -> None:
         self._text = AnswerText()
@@ -48,24 +48,24 @@ class AnswerReader:
         return self._text.sections
 
     @property
-    def insufficient(self) -> bool:
-        """Whether the model said only that the passages do not contain the answer."""
-        return self._text.insufficient and not self.sections
+    def says_no_answer(self) -> bool:
+        """Whether the model wrote only that the passages do not contain the answer."""
+        return self._text.says_no_answer and not self.sections
 
     @property
-    def ended(self) -> bool:
-        """Whether a JSON answer was closed, so that nothing after it is part of it."""
-        return self._step == self._json.step and self._json.closed
+    def is_closed(self) -> bool:
+        """Whether the answer is JSON that has been closed, so that no later text belongs to it."""
+        return self._step == self._json.step and self._json.is_closed
 
     @property
-    def complete(self) -> bool:
-        """False while a JSON answer is open; prose always counts as complete."""
-        return self._step != self._json.step or self._json.closed
+    def is_complete(self) -> bool:
+        """Whether the answer may end here: always for prose, for JSON only once it is closed."""
+        return self._step != self._json.step or self._json.is_closed
 
     def feed(self, piece: str) -> str:
         for char in piece:
             self._step(char)
-        return self._text.take()
+        return self._text.take_readable()
 
     def finish(self) -> str:
         if self._step == self._json.step:
@@ -73,7 +73,7 @@ class AnswerReader:
         elif self._step != self._in_thinking:
             self._finish_prose()
         self._text.close()
-        return self._text.take()
+        return self._text.take_readable()
 
     def _before_answer(self, char: str) -> None:
         """Skips what may precede an answer: whitespace, fences, the model's <think> block."""
@@ -85,7 +85,7 @@ class AnswerReader:
         elif re.fullmatch(r"```\w*[ \t]*\r?\n", self._held):
             self._held = ""
         elif not re.fullmatch(r"|\[\s*|`{1,2}|```\w*[ \t]*\r?", self._held) and not _THINKING.startswith(self._held):
-            self._text.open(Evidence(), splits=True)
+            self._text.open(Evidence(), splits_at_blank_lines=True)
             self._switch_to(self._in_prose)
 
     def _in_thinking(self, char: str) -> None:
@@ -99,7 +99,7 @@ class AnswerReader:
         if starts is None:
             return
         if starts:
-            self._preface = None  # "Here is the JSON:" is not part of the answer
+            self._preface = None  # "Here is the JSON:" does not belong to the answer
             self._text.close()
             self._switch_to(self._json.step)
         else:
@@ -124,7 +124,7 @@ class AnswerReader:
 
     def _finish_prose(self) -> None:
         if self._step == self._before_answer:
-            self._text.open(Evidence(), splits=True)
+            self._text.open(Evidence(), splits_at_blank_lines=True)
         self._write_preface()
         if not re.fullmatch(r"(?:```\w+\s*)?[\[{\s]*", self._held):
             for char in self._held:
@@ -138,7 +138,7 @@ class AnswerReader:
 
 
 def _starts_json(held: str) -> bool | None:
-    """Whether the JSON of an answer starts here, in the middle of prose; None while that is undecided."""
+    """Whether `held`, in the middle of prose, begins the JSON of an answer; None if more characters are needed."""
     fence = re.match(r"```\w*[ \t]*\r?\n\s*", held)
     if fence is None and held[0] == "`":
         return None if re.fullmatch(r"`{1,2}|```\w*[ \t]*\r?", held) else False
@@ -162,20 +162,20 @@ class _JsonSections:
         self._text = text
         self._stack: list[_Frame] = []
         self._word = ""
-        self._quote = ""  # the mark that will end the open string
-        self._role = ""
-        self._owner = Evidence()
+        self._quote = ""  # the quotation mark that opened the current string, and should end it
+        self._role = ""  # of the current string: key, id, quote, text, or "" for any other
+        self._role_evidence = Evidence()
         self._string = ""
         self._escape = ""
-        self._high = 0  # first half of a surrogate pair
-        self._closing: str | None = None  # what followed a mark that may or may not have ended the string
+        self._high_surrogate = 0  # waits for the second half of its pair
+        self._after_closing_mark: str | None = None  # what followed a mark that may have ended the string
 
     @property
-    def closed(self) -> bool:
+    def is_closed(self) -> bool:
         return not self._stack
 
     def step(self, char: str) -> None:
-        if self._closing is not None:
+        if self._after_closing_mark is not None:
             self._after_quote(char)
         elif self._quote:
             self._in_string(char)
@@ -183,21 +183,21 @@ class _JsonSections:
             self._outside_string(char)
 
     def finish(self) -> None:
-        """Ends a string that was just closed; an id or quote that is still open is dropped."""
-        if self._closing is not None:
+        """Ends a string whose closing mark was read; an id or quote that is still open is dropped."""
+        if self._after_closing_mark is not None:
             self._end_string()
 
     def _outside_string(self, char: str) -> None:
         if char in "\"'" and self._stack:
             self._quote, self._string = char, ""
-            self._find_role()
+            self._choose_role()
         elif char in "{[":
             self._stack.append(_Frame(char == "{"))
         elif char in "}]" and self._stack:
             self._stack.pop()
             self._end_value()
         elif char == ":" and self._word and self._stack:
-            self._stack[-1].key, self._stack[-1].bare = self._word, True
+            self._stack[-1].key, self._stack[-1].has_bare_keys = self._word, True
         elif char == ",":
             self._end_value()
         elif not char.isspace():
@@ -210,7 +210,8 @@ class _JsonSections:
         if self._stack and self._stack[-1].is_object:
             self._stack[-1].key = None
 
-    def _find_role(self) -> None:
+    def _choose_role(self) -> None:
+        """Decides from the keys around an opening string whether it is a key, an id, a quote or text."""
         objects = [frame for frame in self._stack if frame.is_object]
         if self._stack[-1].is_object and self._stack[-1].key is None:
             self._role = "key"
@@ -219,7 +220,7 @@ class _JsonSections:
         for frame in objects:
             key = (frame.key or "").lower()
             if key in _ID_KEYS or key in _QUOTE_KEYS:
-                self._role, self._owner = ("id" if key in _ID_KEYS else "quote"), frame.evidence
+                self._role, self._role_evidence = ("id" if key in _ID_KEYS else "quote"), frame.evidence
                 return
         if objects and (objects[-1].key or "").lower() in _TEXT_KEYS:
             self._role = "text"
@@ -231,39 +232,39 @@ class _JsonSections:
         elif char == "\\":
             self._escape = char
         elif char == self._quote:
-            self._closing = ""
+            self._after_closing_mark = ""
         else:
             self._add(char)
 
     def _after_quote(self, char: str) -> None:
-        """Decides whether a quotation mark ended the string: one that valid JSON cannot follow is part of the text."""
-        seen = self._closing or ""
+        """Decides whether a quotation mark ended the string: not if valid JSON cannot continue as the text does."""
+        seen = self._after_closing_mark or ""
         if char.isspace() or (char == "," and "," not in seen):
-            self._closing = seen + char
+            self._after_closing_mark = seen + char
             return
         ends = char in "\"'{[}]" if "," in seen else char in "}]:\"'"
-        if self._role != "text" or ends or (self._stack and self._stack[-1].bare):
+        if self._role != "text" or ends or (self._stack and self._stack[-1].has_bare_keys):
             self._end_string()
             for later in seen + char:
                 self.step(later)
             return
-        self._closing = None
+        self._after_closing_mark = None
         for later in self._quote + seen:
             self._add(later)
         self._in_string(char)
 
     def _end_string(self) -> None:
         if self._role == "key":
-            self._stack[-1].key, self._stack[-1].bare = self._string.strip(), False
+            self._stack[-1].key, self._stack[-1].has_bare_keys = self._string.strip(), False
         elif self._role == "id":
-            self._owner.ids.append(self._string)
+            self._role_evidence.ids.append(self._string)
         elif self._role == "quote":
-            self._owner.quotes.append(self._string)
+            self._role_evidence.quotes.append(self._string)
         elif self._role == "text":
             self._text.close()
         if self._role != "key":
             self._end_value()
-        self._quote, self._closing, self._escape, self._high = "", None, "", 0
+        self._quote, self._after_closing_mark, self._escape, self._high_surrogate = "", None, "", 0
 
     def _unescape(self, char: str) -> None:
         self._escape += char
@@ -280,18 +281,18 @@ class _JsonSections:
             self._add_code_unit(code)
 
     def _add_code_unit(self, code: int) -> None:
-        if 0xDC00 <= code < 0xE000 and self._high:
-            high, self._high = self._high, 0
+        if 0xDC00 <= code < 0xE000 and self._high_surrogate:
+            high, self._high_surrogate = self._high_surrogate, 0
             self._add(chr(0x10000 + ((high - 0xD800) << 10) + (code - 0xDC00)))
         elif 0xD800 <= code < 0xDC00:
             self._add("")
-            self._high = code
+            self._high_surrogate = code
         else:
             self._add("\ufffd" if 0xDC00 <= code < 0xE000 else chr(code))
 
     def _add(self, char: str) -> None:
-        if self._high:
-            self._high = 0
+        if self._high_surrogate:
+            self._high_surrogate = 0
             self._add("\ufffd")
         if self._role == "text":
             for plain in char:

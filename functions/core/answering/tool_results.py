@@ -1,4 +1,4 @@
-"""What a tool gave, written down for a model to read and for a program."""
+"""Writes the result of a tool as text for a model and as data for a program."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from functions.core.ports import ToolResult
 from functions.core.retrieval import guard
 
 NOTE_CHARS: Final = 12_000
-"""How much of a note is given at once."""
+"""Characters of a note that one call returns."""
 
 
 def describe_passages(hits: Sequence[models.SearchHit], not_searched: Sequence[str] = ()) -> ToolResult:
-    """Passages as a model reads them, under the tags that carry their ids, and as data."""
+    """Passages with their tags as text, and as data; without hits, the names of documents `not_searched` yet."""
     data: dict[str, Any] = {"passages": [_describe_passage(hit) for hit in hits]}
     if hits:
         count = "One passage" if len(hits) == 1 else f"{len(hits)} passages, best first"
-        return ToolResult(f"{count}.\n\n{prompts.passage_block(hits)}", data, tuple(hits))
+        return ToolResult(f"{count}.\n\n{prompts.write_passages(hits)}", data, tuple(hits))
     text = "Nothing found. Try other words, or leave out what narrows the search."
     if not_searched:
         data["not_searched"] = list(not_searched)
@@ -43,7 +43,7 @@ def _describe_passage(hit: models.SearchHit) -> dict[str, Any]:
 
 
 def describe_note(row: Mapping[str, Any], offset: int, hits: Sequence[models.SearchHit] = ()) -> ToolResult:
-    """A part of a note, from a row of rag.notes; `hits` are the passages it may be cited by."""
+    """A part of a note from its character `offset` on, from a row of rag.notes; `hits` are its citable passages."""
     content = str(row["content"])
     text = content[offset : offset + NOTE_CHARS]
     end = offset + len(text)
@@ -62,5 +62,5 @@ def describe_note(row: Mapping[str, Any], offset: int, hits: Sequence[models.Sea
 
 
 def describe_error(code: str, message: str) -> ToolResult:
-    """What went wrong, for the model to read."""
+    """An error as the result of a tool, for a model to read."""
     return ToolResult(f"{code}: {message}", {"error": {"code": code, "message": message}}, is_error=True)

@@ -1,7 +1,7 @@
-"""The tools that a language model may use on a library, and the calls it makes of them.
+"""The tools with which a language model may search a library, and the reading of its calls.
 
-As data, so that a chat model and an MCP client are told the same: `functions/runtime/toolbox.py` runs the calls,
-`tool_results.py` writes down what came of them.
+The tools are data, so that chat models and MCP clients get the same descriptions. `functions/runtime/toolbox.py` runs
+the calls, and `tool_results.py` writes their results.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_FAULT_CHARS: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class DocumentSearch:
-    """Which passages of documents and notes speak to `query`?"""
+    """A call of document_search: finds passages of documents and notes."""
 
     query: str
     document_ids: tuple[str, ...] = ()
@@ -38,7 +38,7 @@ class DocumentSearch:
 
 @dataclass(frozen=True, slots=True)
 class NoteSearch:
-    """Which passages of notes speak to `query`?"""
+    """A call of note_search: finds passages of notes."""
 
     query: str
     notebook_id: str | None = None
@@ -47,7 +47,7 @@ class NoteSearch:
 
 @dataclass(frozen=True, slots=True)
 class NoteRead:
-    """What stands in a note from its character `offset` on?"""
+    """A call of note_read: reads a note from its character `offset` on."""
 
     note_id: str
     offset: int = 0
@@ -193,29 +193,29 @@ BY_NAME: Final = {tool.name: tool for tool in TOOLS}
 
 
 def read_call(name: str, arguments: str | Mapping[str, Any]) -> Call:
-    """The call that a model wrote; `arguments` as JSON or already parsed. What is null or empty counts as not given.
+    """The call that a model wrote, checked; `arguments` are JSON or already parsed. Null and empty values are ignored.
 
     Raises InvalidInputError, with a message for the model that says what is wrong.
     """
     tool = BY_NAME.get(name)
     if tool is None:
         raise errors.InvalidInputError(f"There is no such tool. There are {', '.join(BY_NAME)}.")
-    given = _given(_parse(arguments))
-    if faults := _find_faults(given, tool.parameters):
+    values = _drop_empty(_parse(arguments))
+    if faults := _find_faults(values, tool.parameters):
         raise errors.InvalidInputError("; ".join(faults))
     for key in ("limit", "offset"):
-        if key in given:
-            given[key] = int(given[key])  # 5.0 is an integer to JSON Schema
+        if key in values:
+            values[key] = int(values[key])  # JSON Schema accepts 5.0 as an integer
     for key in ("note_id", "notebook_id"):
-        if key in given:
-            given[key] = _read_id(given[key])
+        if key in values:
+            values[key] = _normalise_id(values[key])
     if name == "note_read":
-        return NoteRead(**given)
+        return NoteRead(**values)
     if name == "note_search":
-        return NoteSearch(**given)
-    given["document_ids"] = tuple(dict.fromkeys(map(_read_id, given.get("document_ids", ()))))
-    _check_dates(given.get("filters", {}))
-    return DocumentSearch(**given)
+        return NoteSearch(**values)
+    values["document_ids"] = tuple(dict.fromkeys(map(_normalise_id, values.get("document_ids", ()))))
+    _check_dates(values.get("filters", {}))
+    return DocumentSearch(**values)
 
 
 def _parse(arguments: str | Mapping[str, Any]) -> Mapping[str, Any]:
@@ -229,8 +229,8 @@ def _parse(arguments: str | Mapping[str, Any]) -> Mapping[str, Any]:
     return arguments
 
 
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What was filled in, as text that can be stored: models write null, "" and [] for what they leave out."""
+def _drop_empty(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values in storable form, without null, "", [] and {}, which models write for arguments that they omit."""
     cleaned = {key: _clean(value) for key, value in values.items()}
     return {key: value for key, value in cleaned.items() if value not in (None, "", [], {})}
 
@@ -239,18 +239,18 @@ def _clean(value: Any) -> Any:
     if isinstance(value, str):
         return "" if is_blank(value) else clean_text(value).strip()
     if isinstance(value, Mapping):
-        return _given(value)
+        return _drop_empty(value)
     return [_clean(item) for item in value] if isinstance(value, list) else value
 
 
-def _find_faults(given: dict[str, Any], schema: Schema) -> list[str]:
-    import jsonschema  # slow to load for those who never call a tool
+def _find_faults(values: dict[str, Any], schema: Schema) -> list[str]:
+    import jsonschema  # slow to import, and most requests call no tool
 
     try:
-        found = sorted(jsonschema.Draft202012Validator(schema).iter_errors(given), key=lambda fault: fault.json_path)
-    except RecursionError:  # its message would show a value nested deeper than can be shown
+        faults = sorted(jsonschema.Draft202012Validator(schema).iter_errors(values), key=lambda fault: fault.json_path)
+    except RecursionError:  # raised while the validator prints the nested value in its message
         return ["the arguments are nested too deeply"]
-    return [f"{_name_place(fault.json_path)}{_shorten(fault.message)}" for fault in found[:MAX_FAULTS]]
+    return [f"{_name_place(fault.json_path)}{_shorten(fault.message)}" for fault in faults[:MAX_FAULTS]]
 
 
 def _name_place(json_path: str) -> str:
@@ -258,16 +258,16 @@ def _name_place(json_path: str) -> str:
 
 
 def _shorten(message: str) -> str:
-    """The end says what is wrong; the beginning repeats the value."""
+    """Keeps the end of a long message: it says what is wrong, while the beginning repeats the value."""
     return message if len(message) <= MAX_FAULT_CHARS else f"…{message[-MAX_FAULT_CHARS:]}"
 
 
-def _read_id(value: str) -> str:
+def _normalise_id(value: str) -> str:
     return str(UUID(value))
 
 
 def _check_dates(filters: Mapping[str, str]) -> None:
-    """A pattern cannot tell that there is no 30 February, nor which of two dates comes first."""
+    """Rejects dates that the schema's pattern cannot exclude: 30 February, or a range whose end precedes its start."""
     for key in ("published_from", "published_to"):
         value = filters.get(key, "2000")
         try:

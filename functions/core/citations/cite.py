@@ -1,7 +1,7 @@
-"""Turns the ids and quotations a model wrote into checked places in the documents, or finds them itself.
+"""Turns the ids and quotations that a model wrote into checked citations, or searches the passages for citations.
 
-Nothing the model says is believed: ids outside the given passages are dropped, and what is shown as a quotation is
-always the text of the page.
+Nothing the model writes is trusted: ids of passages that it was not given are dropped, and the text shown as a
+quotation is always the text of the page.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from dataclasses import dataclass, replace
 from functions.core import models
 from functions.core.citations import quotes
 from functions.core.citations.figures import comparison
-from functions.core.citations.passage import Passage, know_figures, without_names
+from functions.core.citations.passage import Passage, collect_allowed_figures, remove_file_names
 from functions.core.citations.sections import SECTION_BREAK, WrittenSection
 from functions.core.retrieval import guard
 from functions.core.text import words
 from functions.core.text.sentences import split_sentences
 
 FUZZY_SHARE = 0.6
-"""The share of a statement's content words that must stand together in a passage to support it."""
+"""The share of a statement's content words that one run of sentences must contain to support it."""
 MIN_WORDS = 3
-"""Statements of fewer content words are never matched to a passage that the model did not name."""
-FLOOR = 0.2
-"""A cited passage below it is dropped when another one supports the section."""
+"""A statement with fewer content words is never matched to a passage that the model did not cite."""
+MIN_SHARE = 0.2
+"""A cited passage with a smaller share of a section's words is dropped when another passage supports the section."""
 PREVIEW_CHARS = 200
+_EXTRA_SENTENCE = 0.1  # what a run of sentences loses of its share for each sentence after the first
 
 _RANK = {"exact": 2, "fuzzy": 1, "unverified": 0}
 _DEMOTED: dict[models.CheckResult, models.CheckResult] = {
@@ -41,7 +42,7 @@ _NUMBER_MARK = re.compile(r"\[(\s*\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*\s*)\]")
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """A stretch of a hit's text and how well it supports a section."""
+    """The part [start, end) of a hit's text, and how well it supports a section; `share` is as for FUZZY_SHARE."""
 
     hit: models.SearchHit
     start: int
@@ -55,46 +56,46 @@ def cite_sections(
 ) -> tuple[tuple[models.CitedSection, ...], tuple[models.Citation, ...]]:
     """The sections with the numbers of their citations, and the citations in the order of their first appearance.
 
-    A figure that neither a cited passage nor the question holds (see `figures.Known`) is named, and makes every check
-    of its section one step weaker.
+    A figure that neither a cited passage nor the question contains (see `comparison.AllowedFigures`) is listed in the
+    section's `unsupported_numbers`, and weakens every check of the section by one step.
     """
     passages = {hit.segment_id.lower(): Passage(hit) for hit in reversed(hits)}
     numbering = _Numbering()
-    asked = comparison.find_values(question)
-    cited = []
+    question_values = comparison.find_values(question)
+    cited_sections = []
     for section in sections:
         supports = _support_section(section, passages)
         cited_passages = [passages[support.hit.segment_id.lower()] for support in supports]
         unsupported = comparison.find_unsupported(
-            without_names(section.text, cited_passages), know_figures(cited_passages, asked)
+            remove_file_names(section.text, cited_passages), collect_allowed_figures(cited_passages, question_values)
         )
         if unsupported:
             supports = [replace(support, check=_DEMOTED[support.check]) for support in supports]
-        cited.append(_cited_section(section.text, supports, numbering, unsupported))
-    return tuple(cited), tuple(numbering.citations)
+        cited_sections.append(_build_section(section.text, supports, numbering, unsupported))
+    return tuple(cited_sections), tuple(numbering.citations)
 
 
 def cite_extracts(
     extracts: Iterable[tuple[models.SearchHit, int, int]],
 ) -> tuple[tuple[models.CitedSection, ...], tuple[models.Citation, ...]]:
-    """Sections that are themselves quotations: (hit, start, end) in the hit's text."""
+    """The sections and citations of an answer made of quotations; each extract is hit.text[start:end]."""
     numbering = _Numbering()
-    cited = [
-        _cited_section(hit.text[start:end], [Support(hit, start, end, "exact")], numbering)
+    cited_sections = [
+        _build_section(hit.text[start:end], [Support(hit, start, end, "exact")], numbering)
         for hit, start, end in extracts
     ]
-    return tuple(cited), tuple(numbering.citations)
+    return tuple(cited_sections), tuple(numbering.citations)
 
 
 def mark_answer(sections: Iterable[models.CitedSection]) -> str:
     """The sections joined, each followed by its marks: `It rose by 5 %. [1][2]`.
 
-    Every bracketed number in the result is a mark; those of the text itself get round brackets.
+    Every number in square brackets in the result is a mark; those of the text itself get round brackets.
     """
-    return SECTION_BREAK.join(_marked(section) for section in sections)
+    return SECTION_BREAK.join(_append_marks(section) for section in sections)
 
 
-def _marked(section: models.CitedSection) -> str:
+def _append_marks(section: models.CitedSection) -> str:
     text = _NUMBER_MARK.sub(r"(\1)", section.text)
     marks = "".join(f"[{number}]" for number in section.citations)
     if not marks:
@@ -103,41 +104,39 @@ def _marked(section: models.CitedSection) -> str:
     return f"{text}{SECTION_BREAK if after_block else ' '}{marks}"
 
 
-def _cited_section(
+def _build_section(
     text: str, supports: Sequence[Support], numbering: _Numbering, unsupported: tuple[str, ...] = ()
 ) -> models.CitedSection:
-    found = list(dict.fromkeys(numbering.number(support) for support in supports))
+    numbers = tuple(dict.fromkeys(numbering.number(support) for support in supports))
     ids = tuple(dict.fromkeys(support.hit.segment_id for support in supports))
-    return models.CitedSection(text, ids, tuple(found), unsupported)
+    return models.CitedSection(text, ids, numbers, unsupported)
 
 
 def _support_section(section: WrittenSection, passages: dict[str, Passage]) -> list[Support]:
-    cited = [passages[key] for key in _known_ids(section.segment_ids, passages)]
+    cited = [passages[key] for key in _find_known_ids(section.segment_ids, passages)]
     quoted = list(_support_by_quotes(section.quotes, cited, passages.values()))
-    named = {support.hit.segment_id for support in quoted}
+    quoted_ids = {support.hit.segment_id for support in quoted}
     inferred = [
         support
         for passage in cited
-        if passage.hit.segment_id not in named
+        if passage.hit.segment_id not in quoted_ids
         for support in _support_by_words(section.text, passage)
     ]
-    supports = quoted + _without_strangers(inferred, bool(quoted))
+    supports = quoted + _drop_unrelated(inferred, has_quotes=bool(quoted))
     return supports or _support_by_search(section.text, passages.values())
 
 
-def _known_ids(segment_ids: Iterable[str], passages: dict[str, Passage]) -> list[str]:
-    """Ids of given passages, whatever they were wrapped in; each once."""
-    written = (
-        _WRAPPING.sub("", part).lower() for written in segment_ids for part in re.split(r"[,;\s]+(?=\S)", written)
-    )
-    return list(dict.fromkeys(key for key in written if key in passages))
+def _find_known_ids(segment_ids: Iterable[str], passages: dict[str, Passage]) -> list[str]:
+    """The keys of `passages` among the ids that a model wrote, without brackets, quotes or "SEG="; each once."""
+    keys = (_WRAPPING.sub("", part).lower() for item in segment_ids for part in re.split(r"[,;\s]+(?=\S)", item))
+    return list(dict.fromkeys(key for key in keys if key in passages))
 
 
 def _support_by_quotes(
-    quotations: Iterable[str], cited: Sequence[Passage], given: Iterable[Passage]
+    quotations: Iterable[str], cited: Sequence[Passage], passages: Iterable[Passage]
 ) -> Iterator[Support]:
-    """A quotation may stand in a passage the model failed to name; a similar wording counts only where it did."""
-    others = [passage for passage in given if passage not in cited]
+    """An exact quotation is accepted from any passage, a similar wording only from a passage that the model cited."""
+    others = [passage for passage in passages if passage not in cited]
     for quote in quotations:
         exact = next(((p, span) for p in [*cited, *others] if (span := p.find_quote(quote))), None)
         if exact:
@@ -149,83 +148,88 @@ def _support_by_quotes(
 
 
 def _support_by_words(text: str, passage: Passage) -> list[Support]:
-    """Where a passage supports the statements of a section; at least its best guess, marked unverified."""
-    tried = [_best_window(statement, passage) for statement in _statements(text)]
-    tried = tried or [Support(passage.hit, 0, len(passage.hit.text), "unverified", 0.0)]
-    good = [support for support in tried if support.check != "unverified"]
-    return good or [max(tried, key=lambda support: support.share)]
+    """The parts of a passage that support the statements of a section; if none does, the best one as unverified."""
+    candidates = [_find_best_window(statement, passage) for statement in _split_statements(text)]
+    candidates = candidates or [Support(passage.hit, 0, len(passage.hit.text), "unverified", 0.0)]
+    verified = [support for support in candidates if support.check != "unverified"]
+    return verified or [max(candidates, key=lambda support: support.share)]
 
 
-def _support_by_search(text: str, given: Iterable[Passage]) -> list[Support]:
-    """For a section without a usable id: the passages that hold most words of its statements, if any does."""
+def _support_by_search(text: str, passages: Iterable[Passage]) -> list[Support]:
+    """For a section without a usable id: for each statement, the passage that contains most of its words, if any."""
     supports = []
-    candidates = list(given)
-    for statement in _statements(text):
+    candidates = list(passages)
+    for statement in _split_statements(text):
         if len(words.keys(statement)) < MIN_WORDS:
             continue
-        best = max((_best_window(statement, p) for p in candidates), key=_quality, default=None)
+        best = max((_find_best_window(statement, p) for p in candidates), key=_rank_support, default=None)
         if best is not None and best.check != "unverified":
             supports.append(best)
     return supports
 
 
-def _best_window(statement: str, passage: Passage) -> Support:
+def _find_best_window(statement: str, passage: Passage) -> Support:
+    """The run of up to three sentences that contains most of a statement's words; a longer run must gain by it."""
     verbatim = passage.find_quote(statement)
     if verbatim:
         return Support(passage.hit, *verbatim, "exact")
-    wanted = words.keys(statement)
-    weight = sum(map(_weight, wanted)) or 1
-    share, span = 0.0, (0, len(passage.hit.text))
-    best = 0.0
-    for window, held, more in passage.windows:
-        covered = sum(map(_weight, wanted & held)) / weight
-        if covered - 0.1 * more > best:
-            best, share, span = covered - 0.1 * more, covered, window
-    return Support(passage.hit, *span, _judge(passage.hit.text[slice(*span)], wanted, share), share)
+    statement_words = words.keys(statement)
+    total_weight = sum(map(_weigh_word, statement_words)) or 1
+    best_score, best_share, best_span = 0.0, 0.0, (0, len(passage.hit.text))
+    for span, window_words, extra_sentences in passage.windows:
+        share = sum(map(_weigh_word, statement_words & window_words)) / total_weight
+        score = share - _EXTRA_SENTENCE * extra_sentences
+        if score > best_score:
+            best_score, best_share, best_span = score, share, span
+    check = _check_words(passage.hit.text[slice(*best_span)], statement_words, best_share)
+    return Support(passage.hit, *best_span, check, best_share)
 
 
-def _judge(evidence: str, wanted: frozenset[str], share: float) -> models.CheckResult:
-    """Words are never as good as a quotation: the same ones in another order may say something else."""
-    if share < FUZZY_SHARE or not words.numbers(wanted) <= words.keys(evidence):
+def _check_words(evidence: str, statement_words: frozenset[str], share: float) -> models.CheckResult:
+    """Never "exact": the same words in another order may mean something else."""
+    if share < FUZZY_SHARE or not words.numbers(statement_words) <= words.keys(evidence):
         return "unverified"
     return "fuzzy"
 
 
-def _statements(text: str) -> list[str]:
-    """The sentences of a section that say something, cut at semicolons: each part may rest on a passage of its own."""
+def _split_statements(text: str) -> list[str]:
+    """The sentences of a section that have content words, split at semicolons: each part may have its own passage."""
     plain = _LIST_MARK.sub("", text)
-    return [part for start, end in split_sentences(plain) for part in _clauses(plain[start:end]) if words.keys(part)]
+    return [
+        part for start, end in split_sentences(plain) for part in _split_clauses(plain[start:end]) if words.keys(part)
+    ]
 
 
-def _clauses(sentence: str) -> list[str]:
-    """Only clauses that say enough by themselves: two words are found anywhere."""
+def _split_clauses(sentence: str) -> list[str]:
+    """The clauses of a sentence; the whole sentence if one of them has so few words that any passage contains them."""
     parts = _CLAUSE_END.split(sentence)
     return parts if all(len(words.keys(part)) >= MIN_WORDS for part in parts) else [sentence]
 
 
-def _weight(key: str) -> int:
+def _weigh_word(key: str) -> int:
     return 2 if key[0].isdigit() else 1
 
 
-def _quality(support: Support) -> tuple[int, float]:
+def _rank_support(support: Support) -> tuple[int, float]:
     return _RANK[support.check], support.share
 
 
-def _without_strangers(supports: list[Support], quoted: bool) -> list[Support]:
-    """Models cite every passage they were shown: where one supports the section, unrelated ones go."""
-    if not quoted and all(support.check == "unverified" for support in supports):
+def _drop_unrelated(supports: list[Support], has_quotes: bool) -> list[Support]:
+    """`supports` without unrelated passages if one supports the section: some models cite every passage they saw."""
+    if not has_quotes and all(support.check == "unverified" for support in supports):
         return supports
-    return [support for support in supports if support.check != "unverified" or support.share >= FLOOR]
+    return [support for support in supports if support.check != "unverified" or support.share >= MIN_SHARE]
 
 
 class _Numbering:
-    """Gives each place in a document one number; a place inside a cited one with the same check shares its number."""
+    """Gives each cited place one number; a place inside another one with the same check shares its number."""
 
     def __init__(self) -> None:
         self.citations: list[models.Citation] = []
 
     def number(self, support: Support) -> int:
-        new = _citation(support, len(self.citations) + 1)
+        """The number of the citation of this place, which is added or, with a weaker check, updated."""
+        new = _build_citation(support, len(self.citations) + 1)
         for at, old in enumerate(self.citations):
             if (old.source, old.source_id, old.page_start) != (new.source, new.source_id, new.page_start):
                 continue
@@ -239,7 +243,7 @@ class _Numbering:
         return new.number
 
 
-def _citation(support: Support, number: int) -> models.Citation:
+def _build_citation(support: Support, number: int) -> models.Citation:
     hit = support.hit
     quote = hit.text[support.start : support.end]
     return models.Citation(
@@ -254,14 +258,14 @@ def _citation(support: Support, number: int) -> models.Citation:
         start_offset=hit.start_offset + support.start,
         end_offset=hit.start_offset + support.end,
         quote=quote,
-        snippet_preview=_preview(quote),
+        snippet_preview=_shorten_quote(quote),
         section_title=hit.section_title,
         score=round(guard.weigh_evidence(hit), 4),
         check=support.check,
     )
 
 
-def _preview(quote: str) -> str:
+def _shorten_quote(quote: str) -> str:
     line = " ".join(quote.split())
     if len(line) <= PREVIEW_CHARS:
         return line

@@ -1,6 +1,6 @@
-"""Sections and citations as they are saved and sent to clients.
+"""The JSON form of sections and citations, as it is saved and sent to clients.
 
-The API keeps two older field names beside the ones used inside: `source_ids` for `segment_ids`, and `document_id` for
+The API keeps two older field names beside the present ones: `source_ids` for `segment_ids`, and `document_id` for
 `source_id`, which is the id of a note where `source` is "note".
 """
 

@@ -1,4 +1,4 @@
-"""Finds the words of a quotation in a passage although line breaks, ligatures, dashes or case differ."""
+"""Finds a quotation in a passage even if line breaks, ligatures, dashes or case differ."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from functions.core.text import words
 Span = tuple[int, int]
 
 MIN_LETTERS = 8
-"""Shorter quotations are found by chance, in letters and digits (3 where each character is a word)."""
+"""Of letters and digits, a CJK character counting as 3: a shorter quotation matches by chance."""
 FUZZY_SHARE = 0.6
-"""The share of a quotation's words that must stand together in a passage."""
+"""The share of a quotation's words that one stretch of a passage must contain."""
 
 _ALIKE = {
     **dict.fromkeys("‘’‚‛′`´ʼ", "'"),
@@ -29,7 +29,7 @@ _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """A text without its typography; character i of `text` comes from source[starts[i]:ends[i]]."""
+    """A text without typographic differences; character i of `text` comes from source[starts[i]:ends[i]]."""
 
     text: str
     starts: Sequence[int]
@@ -37,16 +37,16 @@ class Folded:
 
 
 def fold(source: str) -> Folded:
-    """NFKC and case folded, dashes and quotation marks alike, without white space, Markdown, soft and joining hyphens.
+    """Applies NFKC and case folding, unifies dashes and quotes, and drops white space, Markdown and soft hyphens.
 
-    White space is left out altogether because page text loses and invents it; hyphens between letters because a line
-    end makes them ambiguous.
+    White space is dropped because extracted page text loses and adds it. Hyphens between letters are dropped because
+    at the end of a line they may be part of the word or not.
     """
     chars: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
-    for start, end in _clusters(source):
-        for char in _plain(source[start:end]):
+    for start, end in _split_clusters(source):
+        for char in _fold_cluster(source[start:end]):
             if chars and char.isalpha() and chars[-1] == "-" and len(chars) > 1 and chars[-2].isalpha():
                 for column in (chars, starts, ends):
                     column.pop()
@@ -57,9 +57,9 @@ def fold(source: str) -> Folded:
 
 
 def find_exact(quote: str, passage: str, folded: Folded) -> Span | None:
-    """Where `quote` stands in `passage` word for word, as (start, end); parts left out with "…" may be bridged.
+    """The span of `passage` that contains `quote` word for word, where "…" in `quote` stands for any text.
 
-    `folded` is `fold(passage)`.
+    `folded` is `fold(passage)`, which the caller computes once for many quotations.
     """
     parts = [part for part in _ELISION.split(quote.strip()) if part.strip()]
     spans: list[Span] = []
@@ -72,54 +72,55 @@ def find_exact(quote: str, passage: str, folded: Folded) -> Span | None:
 
 
 def find_similar(quote: str, passage: str) -> Span | None:
-    """The tightest stretch of `passage` that holds most of the quotation's words and every number of it."""
-    wanted = Counter(word.key for word in words.content_words(quote))
-    if wanted.total() < 3:
+    """The shortest span of `passage` that contains most of the quotation's words and all of its numbers."""
+    quoted = Counter(word.key for word in words.content_words(quote))
+    if quoted.total() < 3:
         return None
-    found = words.content_words(passage)
+    passage_words = words.content_words(passage)
     best: tuple[float, int, Span] | None = None
-    size = wanted.total() + 2
-    for left, first in enumerate(found):
-        if first.key not in wanted:
+    size = quoted.total() + 2
+    for left, first in enumerate(passage_words):
+        if first.key not in quoted:
             continue
-        window = found[left : left + size]
-        held = Counter(word.key for word in window) & wanted
-        share = held.total() / wanted.total()
-        last = max(at for at, word in enumerate(window) if word.key in wanted)
+        window = passage_words[left : left + size]
+        shared = Counter(word.key for word in window) & quoted
+        share = shared.total() / quoted.total()
+        last = max(at for at, word in enumerate(window) if word.key in quoted)
         candidate = (share, -last, (first.start, window[last].end))
         if best is None or candidate[:2] > best[:2]:
             best = candidate
     if best is None or best[0] < FUZZY_SHARE:
         return None
     start, end = best[2]
-    return best[2] if words.numbers(wanted) <= words.numbers(words.keys(passage[start:end])) else None
+    return best[2] if words.numbers(quoted) <= words.numbers(words.keys(passage[start:end])) else None
 
 
 def _find_part(part: str, passage: str, folded: Folded, after: int) -> Span | None:
-    core = fold(part).text
-    for wanted in (core, core.strip(".,;:!?'\"()[]-")):
-        if _too_short(wanted):
+    """The first match of `part` from `after` on; if there is none, of `part` without its outer punctuation."""
+    folded_part = fold(part).text
+    for needle in (folded_part, folded_part.strip(".,;:!?'\"()[]-")):
+        if _is_too_short(needle):
             continue
-        at = folded.text.find(wanted)
+        at = folded.text.find(needle)
         while at >= 0:
-            start, end = folded.starts[at], folded.ends[at + len(wanted) - 1]
-            if start >= after and _is_whole(passage, start, end):
+            start, end = folded.starts[at], folded.ends[at + len(needle) - 1]
+            if start >= after and _is_at_word_boundaries(passage, start, end):
                 return start, end
-            at = folded.text.find(wanted, at + 1)
+            at = folded.text.find(needle, at + 1)
     return None
 
 
-def _too_short(folded: str) -> bool:
+def _is_too_short(folded: str) -> bool:
     weight = sum(3 if _WIDE.match(char) else 1 for char in folded if char.isalnum())
     return weight < MIN_LETTERS
 
 
-def _is_whole(text: str, start: int, end: int) -> bool:
-    """Whether the span cuts no word or number in two."""
-    return not (_joins(text, start) or _joins(text, end))
+def _is_at_word_boundaries(text: str, start: int, end: int) -> bool:
+    """Whether neither end of the span is inside a word or number."""
+    return not (_is_inside_word(text, start) or _is_inside_word(text, end))
 
 
-def _joins(text: str, at: int) -> bool:
+def _is_inside_word(text: str, at: int) -> bool:
     if at <= 0 or at >= len(text):
         return False
     before, after = text[at - 1], text[at]
@@ -130,8 +131,8 @@ def _joins(text: str, at: int) -> bool:
     return before.isalnum() and after.isalnum() and not (_WIDE.match(before) or _WIDE.match(after))
 
 
-def _clusters(source: str) -> Iterator[Span]:
-    """Characters with the combining marks that follow them."""
+def _split_clusters(source: str) -> Iterator[Span]:
+    """The spans of the characters of `source`, each with the combining marks that follow it."""
     start = 0
     for at in range(1, len(source) + 1):
         if at == len(source) or not unicodedata.combining(source[at]):
@@ -139,7 +140,7 @@ def _clusters(source: str) -> Iterator[Span]:
             start = at
 
 
-def _plain(cluster: str) -> str:
+def _fold_cluster(cluster: str) -> str:
     alike = _ALIKE.get(cluster)
     if alike is not None:
         return alike

@@ -1,4 +1,4 @@
-"""Where the words of a saved citation stand now that their source may have been read again or changed."""
+"""Finds the quotation of a saved citation in its source, which may have been edited or indexed again since."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import Literal
 from functions.core.citations import quotes
 
 State = Literal["current", "superseded", "deleted"]
-"""What has become of a source: there as the newest version, there as an older one, or gone (also in the trash)."""
+"""Whether a source is the newest version of its document, an older version, or deleted (also: in the trash)."""
 Place = Literal["unchanged", "moved", "lost"]
-"""Whether a quotation stands where it was cited, elsewhere now, or nowhere near."""
+"""Whether a quotation is where it was cited, has moved, or is no longer found."""
 
 _MIN_LETTERS = 8
-"""Shorter quotations are found by chance on other pages, and on their own where they stand more than once."""
+"""A quotation with fewer letters is searched on its own page alone, and must occur there exactly once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """Page text [start, end)."""
+class QuoteLocation:
+    """Where a quotation is now: characters [start, end) of the text of a page."""
 
     page: int
     start: int
@@ -30,7 +30,7 @@ class Stretch:
 
 
 class StoredPage:
-    """The text of a page with what is worked out of it at most once."""
+    """The text of a page, with data derived from it on first use."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -44,30 +44,31 @@ class StoredPage:
         return quotes.fold(self.text)
 
 
-def find_again(quote: str, page: int, start: int, pages: Mapping[int, StoredPage]) -> Stretch | None:
-    """Where `quote`, which stood at `start` of `page`, stands in `pages`: that page and those beside it, by number.
+def relocate_quote(quote: str, page: int, start: int, pages: Mapping[int, StoredPage]) -> QuoteLocation | None:
+    """Where `quote`, once at offset `start` of `page`, is now on that page or an adjacent one; `pages` is by number.
 
-    Word for word, nearest to its old place; else on its own page in another typography (line ends, ligatures).
+    A verbatim match nearest to `start` is preferred. Otherwise its own page is searched regardless of typography (line
+    ends, ligatures).
     """
-    beside = (page, page - 1, page + 1) if len(_letters(quote)) >= _MIN_LETTERS else (page,)
-    for number in beside:
-        places = list(_places(quote, pages[number].text)) if number in pages else []
-        if len(places) == 1 or (places and len(beside) > 1):
-            found = min(places, key=lambda at: abs(at - start))
-            return Stretch(number, found, found + len(quote))
-    return _find_reset(quote, page, pages)
+    candidates = (page, page - 1, page + 1) if len(_letters(quote)) >= _MIN_LETTERS else (page,)
+    for number in candidates:
+        places = list(_find_places(quote, pages[number].text)) if number in pages else []
+        if len(places) == 1 or (places and len(candidates) > 1):
+            nearest = min(places, key=lambda at: abs(at - start))
+            return QuoteLocation(number, nearest, nearest + len(quote))
+    return _find_with_other_typography(quote, page, pages)
 
 
-def _find_reset(quote: str, page: int, pages: Mapping[int, StoredPage]) -> Stretch | None:
+def _find_with_other_typography(quote: str, page: int, pages: Mapping[int, StoredPage]) -> QuoteLocation | None:
     stored = pages.get(page)
-    if stored is None or _letters(quote) not in stored.letters:  # without which it is not worth folding the page
+    if stored is None or _letters(quote) not in stored.letters:  # folding a page is slow, this test is fast
         return None
     span = quotes.find_exact(quote, stored.text, stored.folded)
-    return None if span is None or span[1] - span[0] > 2 * len(quote) else Stretch(page, *span)
+    return None if span is None or span[1] - span[0] > 2 * len(quote) else QuoteLocation(page, *span)
 
 
-def _places(quote: str, text: str) -> Iterator[int]:
-    """Where `quote` begins in `text`, not inside a longer word."""
+def _find_places(quote: str, text: str) -> Iterator[int]:
+    """The offsets of `quote` in `text`, except inside longer words."""
     at = text.find(quote) if quote else -1
     while at >= 0:
         end = at + len(quote)
@@ -78,4 +79,5 @@ def _places(quote: str, text: str) -> Iterator[int]:
 
 
 def _letters(text: str) -> str:
+    """Only the letters and digits of `text`, case folded."""
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", text)).casefold()

@@ -1,4 +1,4 @@
-"""The sections of an answer as a model wrote them, before any of it is checked."""
+"""The unchecked sections of an answer, which `answering` reads from a model's reply and `citations` checks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SECTION_BREAK = "\n\n"
 
 @dataclass(frozen=True, slots=True)
 class WrittenSection:
-    """A section as the model wrote it: nothing of it is checked."""
+    """A section as the model wrote it; its ids and quotes may be invented."""
 
     text: str
     segment_ids: tuple[str, ...] = ()

@@ -30,7 +30,7 @@ def escape_text(text: str, marks: Collection[int] = ()) -> str:
     return "\n\n".join("\\\n".join(escape_line(line, marks) for line in p.split("\n")) for p in paragraphs)
 
 
-def contain(text: str, marks: Collection[int] = ()) -> str:
+def confine_markdown(text: str, marks: Collection[int] = ()) -> str:
     """Makes Markdown that somebody else wrote safe as a part of a larger file.
 
     Emphasis, lists, tables and code stay. Headings are lowered to the fourth level, an open fence is closed, and HTML,

@@ -221,7 +221,7 @@ def test_the_prompt_has_the_passages_the_rules_and_the_turns_without_marks() -> 
 def test_a_document_cannot_fake_a_tag_or_the_end_of_the_passages(text: str) -> None:
     """CHAT-8"""
     hit = make_hit(f"Before {text} after", document="d")
-    written = prompts.passage_block([hit])
+    written = prompts.write_passages([hit])
     assert text not in written
     assert written.count("[") == 1
     assert "<" not in written

@@ -173,7 +173,7 @@ def test_line_breaks_and_paragraphs_of_a_question_are_kept() -> None:
     ],
 )
 def test_markdown_of_a_model_cannot_leave_its_answer(text: str, contained: str | None) -> None:
-    assert markdown_escape.contain(text, KNOWN) == (text if contained is None else contained)
+    assert markdown_escape.confine_markdown(text, KNOWN) == (text if contained is None else contained)
 
 
 @pytest.mark.parametrize(

@@ -36,8 +36,8 @@ def test_a_sentence_in_two_overlapping_passages_is_extracted_once() -> None:
     """CHAT-6"""
     text = "The harbour was rebuilt by the city in 1921."
     twins = [make_hit(text, index=0, offset=20), make_hit(f"Before this here. {text}", index=1, offset=2)]
-    said = " ".join(extract.text for extract in extractive.extract_answer("Who rebuilt the harbour?", twins))
-    assert said.count("rebuilt") == 1
+    quoted = " ".join(extract.text for extract in extractive.extract_answer("Who rebuilt the harbour?", twins))
+    assert quoted.count("rebuilt") == 1
 
 
 def test_a_question_in_another_language_still_gets_the_best_passage() -> None:
@@ -88,16 +88,16 @@ def test_the_answer_is_among_the_sentences_for_most_real_questions(name: str, go
     questions = _rows(folder / "queries.dev.jsonl")[::10]
     texts = {key: words.keys(f"{row['title']} {row['text']}") for key, row in passages.items()}
     spread = Counter(key for held in texts.values() for key in held)
-    found = 0
+    answered = 0
     for question in questions:
         wanted = words.keys(question["question"])
         ranked = sorted(texts, key=lambda key: -sum(1 / spread[word] ** 0.5 for word in wanted & texts[key]))
         gold = question["evidence"][0]["passage_id"]
         near = ranked[:8] if gold in ranked[:8] else [*ranked[:7], gold]
         hits = [make_hit(passages[key]["text"], document=key) for key in near]
-        said = " ".join(extract.text for extract in extractive.extract_answer(question["question"], hits))
-        found += any(answer.lower() in said.lower() for answer in question.get("answers") or [question["answer"]])
-    assert found / len(questions) >= goal
+        quoted = " ".join(extract.text for extract in extractive.extract_answer(question["question"], hits))
+        answered += any(answer.lower() in quoted.lower() for answer in question.get("answers") or [question["answer"]])
+    assert answered / len(questions) >= goal
 
 
 def _rows(path: object) -> list[dict[str, Any]]:

@@ -69,7 +69,7 @@ def rewrite(question: str, *pieces: str, history: Sequence[models.Turn] = HISTOR
 )
 def test_short_connected_and_pointing_questions_are_follow_ups(question: str) -> None:
     """CHAT-7"""
-    assert follow_ups.leans_on_history(question, HISTORY)
+    assert follow_ups.depends_on_history(question, HISTORY)
 
 
 @pytest.mark.parametrize(

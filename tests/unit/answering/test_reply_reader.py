@@ -14,7 +14,7 @@ Read = tuple[str, tuple[WrittenSection, ...], bool, bool]
 def read(*pieces: str) -> Read:
     reader = AnswerReader()
     shown = "".join(reader.feed(piece) for piece in pieces) + reader.finish()
-    return shown, reader.sections, reader.complete, reader.insufficient
+    return shown, reader.sections, reader.is_complete, reader.says_no_answer
 
 
 def section(text: str, *ids: str, quotes: tuple[str, ...] = ()) -> WrittenSection:
@@ -117,8 +117,8 @@ def test_a_truncated_answer_never_shows_json_or_half_an_id(missing: int) -> None
 )
 def test_the_sentinel_is_recognized_and_never_shown(written: str) -> None:
     """CHAT-8"""
-    shown, sections, _, insufficient = read(written)
-    assert (shown, sections, insufficient) == ("", (), True)
+    shown, sections, _, says_no_answer = read(written)
+    assert (shown, sections, says_no_answer) == ("", (), True)
 
 
 def test_any_garbage_is_read_without_an_error() -> None:

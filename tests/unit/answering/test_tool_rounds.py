@@ -194,10 +194,10 @@ def test_a_flood_of_calls_is_not_sent_back_to_the_model(runner: FakeToolRunner) 
     """CHAT-9"""
     flood = json.dumps({"query": "x" * 19_000})
     calls = [ports.ToolCall(f"call_{at}", "document_search", flood) for at in range(1000)]
-    said, *results = tool_rounds.ToolRounds(runner, 2, []).play("word " * 9_000, calls)
-    assert (len(said.tool_calls), len(results)) == (tool_rounds.MAX_ECHOED,) * 2
-    assert sum(len(call.arguments) for call in said.tool_calls) < tool_rounds.MAX_ECHO_CHARS
-    assert estimate_tokens(said.content) <= tool_rounds.MAX_SAID_TOKENS
+    message, *results = tool_rounds.ToolRounds(runner, 2, []).run_calls("word " * 9_000, calls)
+    assert (len(message.tool_calls), len(results)) == (tool_rounds.MAX_REPEATED_CALLS,) * 2
+    assert sum(len(call.arguments) for call in message.tool_calls) < tool_rounds.MAX_REPEATED_CHARS
+    assert estimate_tokens(message.content) <= tool_rounds.MAX_TEXT_TOKENS
 
 
 def test_the_size_of_tool_results_is_limited(server: FakeModelServer) -> None:
@@ -208,7 +208,7 @@ def test_the_size_of_tool_results_is_limited(server: FakeModelServer) -> None:
     assert ready is not None
     assert "tools" not in server.chats[1]
     prompt = server.chats[1]["messages"][-1]["content"]
-    assert estimate_tokens(prompt) < tool_rounds.MAX_TOKENS + 5_000
+    assert estimate_tokens(prompt) < tool_rounds.MAX_RESULT_TOKENS + 5_000
 
 
 def test_a_document_found_by_a_tool_cannot_fake_a_tag(server: FakeModelServer) -> None:

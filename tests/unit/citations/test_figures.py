@@ -8,7 +8,7 @@ from functions.core.citations.figures import comparison
 
 
 def find_missing(answer: str, passage: str) -> tuple[str, ...]:
-    return comparison.find_unsupported(answer, comparison.Known(comparison.find_values(passage)))
+    return comparison.find_unsupported(answer, comparison.AllowedFigures(comparison.find_values(passage)))
 
 
 @pytest.mark.parametrize(
@@ -182,12 +182,12 @@ def test_a_text_supports_all_its_own_numbers(text: str) -> None:
 
 
 def find_missing_when_asked(answer: str, passage: str, question: str) -> tuple[str, ...]:
-    known = comparison.Known(
+    allowed = comparison.AllowedFigures(
         comparison.find_values(passage),
-        asked=comparison.find_values(question),
+        question_values=comparison.find_values(question),
         measures=comparison.find_measures(passage),
     )
-    return comparison.find_unsupported(answer, known)
+    return comparison.find_unsupported(answer, allowed)
 
 
 @pytest.mark.parametrize(
@@ -222,9 +222,9 @@ def test_an_answer_that_agrees_with_a_wrong_number_is_reported(
 
 
 def test_a_page_number_is_supported_only_after_the_word_page() -> None:
-    known = comparison.Known(frozenset({"5"}), pages=frozenset({"12"}))
-    assert comparison.find_unsupported("See page 12, p. 12 and pages 5 to 12.", known) == ()
-    assert comparison.find_unsupported("It employs 12 people.", known) == ("12",)
+    allowed = comparison.AllowedFigures(frozenset({"5"}), pages=frozenset({"12"}))
+    assert comparison.find_unsupported("See page 12, p. 12 and pages 5 to 12.", allowed) == ()
+    assert comparison.find_unsupported("It employs 12 people.", allowed) == ("12",)
 
 
 def test_years_in_a_file_name_are_supported() -> None:

@@ -12,8 +12,8 @@ QUOTE = "Revenue rose by 5 % in 2003."
 def find(quote: str, start: int, *texts: str, page: int = 1) -> tuple[int, str] | None:
     """The page and the words found again; `texts` are pages 1, 2, …"""
     pages = {number: relocation.StoredPage(text) for number, text in enumerate(texts, 1)}
-    found = relocation.find_again(quote, page, start, pages)
-    return None if found is None else (found.page, texts[found.page - 1][found.start : found.end])
+    location = relocation.relocate_quote(quote, page, start, pages)
+    return None if location is None else (location.page, texts[location.page - 1][location.start : location.end])
 
 
 def test_the_nearest_of_equal_quotes_is_found() -> None:
@@ -21,7 +21,9 @@ def test_the_nearest_of_equal_quotes_is_found() -> None:
     text = f"{QUOTE} {QUOTE} {QUOTE}"
     pages = {1: relocation.StoredPage(text)}
     for start in (0, 29, 58):
-        assert relocation.find_again(QUOTE, 1, start + 3, pages) == relocation.Stretch(1, start, start + len(QUOTE))
+        assert relocation.relocate_quote(QUOTE, 1, start + 3, pages) == relocation.QuoteLocation(
+            1, start, start + len(QUOTE)
+        )
 
 
 def test_a_quote_that_moved_to_an_adjacent_page_is_found() -> None:

@@ -1,8 +1,8 @@
-"""The figures of a text, and which of them another text does not hold, whatever the notation of either.
+"""Finds the figures of an answer that its passages do not contain, whatever the notation of either.
 
-What a model wrote is read strictly, so that a changed figure is noticed; what it was given is read generously, in
-every way it could be meant, so that another notation is not taken for another figure. Units are shown, not compared.
-Only figures in digits are looked at: a number in words is rarely wrong, and often no number (one, second).
+The answer is read strictly, so that a changed figure is noticed. The passages are read generously, in every way their
+figures could be meant, so that a different notation is not reported as a different figure. Units are shown but not
+compared. Only figures in digits are checked: a number in words is rarely wrong, and often not a number (one, second).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from functions.core.citations.figures.readings import (
     read_generously,
     read_strictly,
 )
-from functions.core.citations.figures.units import find_unit, is_denial
+from functions.core.citations.figures.units import find_unit, is_negated_or_open
 
-# Letters take the digits behind them along: CO2, Q3 and v1.2 are names. USD9,999 is an amount.
+# Digits directly after letters belong to a name (CO2, Q3, v1.2), except after a currency code: USD9,999 is an amount.
 _NAME_OR_FIGURE = re.compile(
     rf"(?<![^\W_])(?:{CODES})(?=\d)|[^\W\d_]+(?:\d\w*(?:[.,]\d+)*)?|(?P<figure>{NUMBER})", re.VERBOSE
 )
@@ -58,56 +58,56 @@ Reader = Callable[[str, "re.Match[str]", "re.Match[str] | None"], Iterable[Readi
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What the figures of an answer may rest on, as values of `find_values`.
+class AllowedFigures:
+    """The figures that an answer may state, as values that `find_values` returns.
 
-    A page's number is known behind the word page alone. What only the question holds is known, unless the passages
-    hold another figure of the same unit: then the answer has to name theirs beside it, or to deny it. An answer that
-    agrees with a wrong figure is so noticed, and "No, not 7 %: it rose by 5 %" is not.
+    A page number is allowed only after the word page. A figure that only the question contains is allowed, unless the
+    passages contain another figure of the same unit: then the sentence must also state theirs, or deny the question's.
+    So an answer that agrees with a wrong figure is reported, and "No, not 7 %: it rose by 5 %" is not.
     """
 
     values: frozenset[str]
     pages: frozenset[str] = frozenset()
-    asked: frozenset[str] = frozenset()
+    question_values: frozenset[str] = frozenset()
     measures: frozenset[tuple[str, str]] = frozenset()
-    """What the passages measure, as `find_measures` gives it."""
+    """The figures of the passages that have a unit, as `find_measures` returns them."""
 
 
-def find_unsupported(text: str, known: Known) -> tuple[str, ...]:
-    """The figures of `text`, as they stand there with sign and unit, that nothing known bears out; each once.
+def find_unsupported(text: str, allowed: AllowedFigures) -> tuple[str, ...]:
+    """The figures of `text` that `allowed` does not support, as written there with sign and unit; each once.
 
-    The numbers of list items are no figures; a negative figure needs a negative one.
+    The numbers of list items and headings are not figures. A negative figure needs a negative one to support it.
     """
     plain = _ORDINALS.sub(_blank_out, text)
-    plain = _BRACKETED.sub(_blank_out, plain) if _enumerates(text) else plain
-    strange: dict[str, None] = {}
-    last: re.Match[str] | None = None
+    plain = _BRACKETED.sub(_blank_out, plain) if _has_enumeration(text) else plain
+    unsupported: dict[str, None] = {}
+    previous: re.Match[str] | None = None
     for match in _NAME_OR_FIGURE.finditer(plain):
         if match["figure"] is None:
             continue
         sign = _read_sign(plain, match.start())
-        readings = [frozenset(sign + value for value in reading) for reading in read_strictly(plain, match, last)]
-        if not _is_borne_out(plain, match, readings, known):
-            strange[_show(plain, match, sign)] = None
-        last = match
-    return tuple(strange)
+        readings = [frozenset(sign + value for value in reading) for reading in read_strictly(plain, match, previous)]
+        if not _is_supported(plain, match, readings, allowed):
+            unsupported[_quote_figure(plain, match, sign)] = None
+        previous = match
+    return tuple(unsupported)
 
 
 def find_values(text: str) -> frozenset[str]:
-    """Every value that a figure, a number word or a month of `text` can be read as, in one notation."""
-    found = {*find_word_values(text), *find_table_units(text)}
-    last: re.Match[str] | None = None
+    """Every value that the figures, number words and month names of `text` may stand for, in one notation."""
+    found_values = {*find_word_values(text), *find_table_units(text)}
+    previous: re.Match[str] | None = None
     for match in ANY_NUMBER.finditer(text):
-        values = {value for reading in read_generously(text, match, last) for value in reading}
+        values = {value for reading in read_generously(text, match, previous) for value in reading}
         if _NEGATIVE.search(text[max(0, match.start() - 8) : match.start()]):
-            found |= {f"-{value}" for value in values}
-        found |= values
-        last = match
-    return frozenset(found)
+            found_values |= {f"-{value}" for value in values}
+        found_values |= values
+        previous = match
+    return frozenset(found_values)
 
 
 def find_measures(text: str, read: Reader = read_generously) -> frozenset[tuple[str, str]]:
-    """The values of the figures of `text` whose unit is known, each with its unit."""
+    """The figures of `text` that have a unit known to `find_unit`, as pairs of unit and value."""
     return frozenset(
         (unit, value)
         for match in ANY_NUMBER.finditer(text)
@@ -118,7 +118,7 @@ def find_measures(text: str, read: Reader = read_generously) -> frozenset[tuple[
 
 
 def find_years(text: str) -> frozenset[str]:
-    """The years of a text whose other figures say nothing, such as the name of a file."""
+    """The four-digit years in a text whose other figures mean nothing, such as a file name."""
     return frozenset(_FULL_YEAR.findall(text))
 
 
@@ -126,53 +126,54 @@ def _blank_out(match: re.Match[str]) -> str:
     return " " * len(match.group())
 
 
-def _enumerates(text: str) -> bool:
-    """Whether the numbers in brackets count from one on: (1), (2); alone, a (12) is a figure."""
-    found = {int(number) for match in _BRACKETED.finditer(text) for number in re.findall(r"\d+", match[1])}
-    return found == set(range(1, len(found) + 1))
+def _has_enumeration(text: str) -> bool:
+    """Whether the numbers in round brackets count up from 1, as in "(1) … (2) …"; a lone (12) is a figure."""
+    numbers = {int(number) for match in _BRACKETED.finditer(text) for number in re.findall(r"\d+", match[1])}
+    return numbers == set(range(1, len(numbers) + 1))
 
 
-def _is_borne_out(text: str, match: re.Match[str], readings: list[Reading], known: Known) -> bool:
-    if any(reading <= known.values for reading in readings):
+def _is_supported(text: str, match: re.Match[str], readings: list[Reading], allowed: AllowedFigures) -> bool:
+    if any(reading <= allowed.values for reading in readings):
         return True
     if _PAGE.search(text[max(0, match.start() - 20) : match.start()]) and any(
-        reading <= known.pages for reading in readings
+        reading <= allowed.pages for reading in readings
     ):
         return True
-    if any(reading <= known.asked for reading in readings):
-        return not _contradicts(text, match, known)
-    return _is_rounded(text, match, readings, known.values)
+    if any(reading <= allowed.question_values for reading in readings):
+        return not _contradicts(text, match, allowed)
+    return _is_rounded_value(text, match, readings, allowed.values)
 
 
-def _contradicts(text: str, match: re.Match[str], known: Known) -> bool:
-    """Whether a figure of the question is told as a fact though the passages have others of its unit."""
+def _contradicts(text: str, match: re.Match[str], allowed: AllowedFigures) -> bool:
+    """Whether a sentence states a figure of the question as fact although the passages give others of its unit."""
     unit = find_unit(text, match.start(), match.end())
-    rivals = {value for kind, value in known.measures if kind == unit}
-    if unit is None or not rivals:
+    passage_values = {value for kind, value in allowed.measures if kind == unit}
+    if unit is None or not passage_values:
         return False
-    measures, denies = _read_sentence(_sentence_around(text, match.start()))
-    return not (denies or any(kind == unit and value in rivals for kind, value in measures))
+    measures, is_open = _read_sentence(_find_sentence(text, match.start()))
+    return not (is_open or any(kind == unit and value in passage_values for kind, value in measures))
 
 
-def _sentence_around(text: str, at: int) -> str:
-    starts = _sentence_starts(text)
+def _find_sentence(text: str, at: int) -> str:
+    starts = _find_sentence_starts(text)
     place = bisect_right(starts, at)
     return text[starts[place - 1] : starts[place] if place < len(starts) else None]
 
 
-# A sentence may hold a thousand figures, and each asks for the same.
+# Cached because a text may contain a thousand figures, and each of them needs the same sentence.
 @lru_cache(maxsize=4)
-def _sentence_starts(text: str) -> tuple[int, ...]:
-    return tuple(end.end() for end in _SENTENCE_END.finditer(text))
+def _find_sentence_starts(text: str) -> tuple[int, ...]:
+    return tuple(match.end() for match in _SENTENCE_END.finditer(text))
 
 
 @lru_cache(maxsize=8)
 def _read_sentence(sentence: str) -> tuple[frozenset[tuple[str, str]], bool]:
-    return find_measures(sentence, read_strictly), is_denial(sentence)
+    """The measures of a sentence, and whether it denies something or leaves it open."""
+    return find_measures(sentence, read_strictly), is_negated_or_open(sentence)
 
 
-def _is_rounded(text: str, match: re.Match[str], readings: list[Reading], values: frozenset[str]) -> bool:
-    """Whether "about 12 million" is some known figure, to the digits that are given."""
+def _is_rounded_value(text: str, match: re.Match[str], readings: list[Reading], values: frozenset[str]) -> bool:
+    """Whether "about 12 million" rounds one of `values`; its last non-zero digit gives the precision."""
     if not _ABOUT.search(text[max(0, match.start() - 20) : match.start()]):
         return False
     numbers = [Decimal(value) for value in values if DECIMAL.fullmatch(value)]
@@ -186,7 +187,7 @@ def _is_rounded(text: str, match: re.Match[str], readings: list[Reading], values
 
 
 def _read_sign(text: str, start: int) -> str:
-    """A hyphen where a minus stands before the figure; not the hyphen of a range or of a compound."""
+    """The minus sign before the figure as "-", or ""; the hyphen of a range or of a compound word is not a minus."""
     if start == 0 or text[start - 1] not in MINUS:
         return ""
     before = text[max(0, start - 10) : start - 1]
@@ -194,7 +195,8 @@ def _read_sign(text: str, start: int) -> str:
     return "" if in_compound or before.rstrip()[-1:].isdigit() else "-"
 
 
-def _show(text: str, match: re.Match[str], sign: str) -> str:
+def _quote_figure(text: str, match: re.Match[str], sign: str) -> str:
+    """The figure as it is written in `text`, with its sign, currency and unit."""
     start = match.start() - len(sign)
     if start and text[start - 1] in CURRENCY:
         start -= 1

@@ -1,6 +1,6 @@
-"""Numbers that are written in words or letters, English and French, as the values they may stand for.
+"""Reads numbers that are written in English or French words, or in Roman numerals, as the values they may stand for.
 
-Read generously: a word that may mean a number counts as that number (`half` is 0.5 and 50, `IV` is 4).
+A word that may mean a number counts as that number: `half` is 0.5 and 50, `IV` is 4.
 """
 
 from __future__ import annotations
@@ -9,7 +9,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 PLAIN = "plain "
-"""Begins the values of figures that no word for thousands or millions follows: a table in millions has such cells."""
+"""Prefix of the values of figures without a word for thousands or millions after them.
+
+In a table "in millions", the cell 12 supports "12 million".
+"""
 
 _CARDINALS = {
     word: value
@@ -82,7 +85,7 @@ _FRACTIONS = {
 _NEAR = 15  # characters
 _WORD = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d[ \u00a0\u202f]")
-_MOST_WORDS = 24  # no number has more
+_MAX_WORDS = 24  # no number has more; bounds the work for a text made of number words
 _JOINED = re.compile(r"[\s-]*(?:\b(?:and|et)\b[\s-]*)?")
 
 _ROMAN = re.compile(r"\b(?=[IVXLCDM])(M{0,3})(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})(?=(?:er|e|ème)?\b)")
@@ -96,7 +99,7 @@ _NUMBERED = re.compile(
 
 
 def find_word_values(text: str) -> set[str]:
-    """The values of number words, also of those in several words, of Roman numerals and of the names of months."""
+    """The values of number words and of groups of them, of Roman numerals, and of month names ("month 5")."""
     return {*_read_words(text.casefold()), *_read_roman(text)}
 
 
@@ -110,12 +113,13 @@ def _read_words(text: str) -> Iterator[str]:
         yield from _FRACTIONS.get(word, ())
         if chain and "0.5" in _FRACTIONS.get(word, ()) and match.start() - end < _NEAR:
             yield f"{chain[-1]}.5"  # two and a half, deux ans et demi
-        if word.endswith("ties") and (tens := _CARDINALS.get(f"{word[:-3]}y")):  # the nineties
+        if word.endswith("ties") and (tens := _CARDINALS.get(f"{word[:-3]}y")):  # the nineties: 90 and 1990
             yield from (str(tens), str(1900 + tens))
-        count = _count(word)
-        if count is None or (count >= 100 and _DIGIT.match(text, max(0, match.start() - 2))):  # 12 million
+        count = _read_cardinal(word)
+        # The scale word of "12 million" is read together with its digits.
+        if count is None or (count >= 100 and _DIGIT.match(text, max(0, match.start() - 2))):
             continue
-        if chain and (len(chain) == _MOST_WORDS or not _JOINED.fullmatch(text, end, match.start())):
+        if chain and (len(chain) == _MAX_WORDS or not _JOINED.fullmatch(text, end, match.start())):
             yield from _read_chain(chain)
             chain = []
         chain.append(count)
@@ -123,7 +127,7 @@ def _read_words(text: str) -> Iterator[str]:
     yield from _read_chain(chain)
 
 
-def _count(word: str) -> int | None:
+def _read_cardinal(word: str) -> int | None:
     """The cardinal that a word stands for: itself, its plural, an ordinal (sixth, onzième) or a group (vingtaine)."""
     for name in (word, word.removesuffix("s")):
         if name in _CARDINALS:
@@ -137,11 +141,11 @@ def _count(word: str) -> int | None:
 
 
 def _read_chain(counts: Sequence[int]) -> Iterator[str]:
-    """The values of number words that follow each other; those before a million also alone, as a table has them."""
+    """The values of consecutive number words; the part before "million" also alone, as table cells state it."""
     numbers = list(_form_numbers(counts))
     for number, after in zip(numbers, [*numbers[1:], 0], strict=False):
         yield from (str(number), PLAIN + str(number))
-        if number in range(11, 21) and after in range(10, 100):  # nineteen eighty-four
+        if number in range(11, 21) and after in range(10, 100):  # nineteen eighty-four is 1984
             yield str(100 * number + after)
     for at, count in enumerate(counts):
         if count >= 1000:
@@ -149,30 +153,30 @@ def _read_chain(counts: Sequence[int]) -> Iterator[str]:
 
 
 def _form_numbers(counts: Sequence[int]) -> Iterator[int]:
-    """The numbers that the words form: two hundred and fifty, mille neuf cent."""
+    """The numbers that consecutive cardinals form: 2, 100, 50 form 250, and 5, 6 form two numbers."""
     done = group = scale = 0
     for at, count in enumerate(counts):
-        if at and not _goes_on(group, count):
+        if at and not _continues_number(group, count):
             yield done + group
             done = group = scale = 0
-        if count == 100 and group > 100:  # five hundred and six | hundred
+        if count == 100 and group > 100:  # five hundred and six | hundred: six begins another number
             yield done + group - group % 10
             done, group, scale = 0, group % 10, 0
         if count >= 1000:
-            if scale and count >= scale:  # two thousand and three | thousand
+            if scale and count >= scale:  # two thousand | three thousand: a second number
                 yield done
                 done = 0
             done, group, scale = done + (group or 1) * count, 0, count
         elif count == 100:
             group = (group or 1) * 100
         else:
-            group += 76 if count == 20 and group % 100 == 4 else count  # quatre-vingt
+            group += 76 if count == 20 and group % 100 == 4 else count  # quatre-vingt is 80, not 24
     if counts:
         yield done + group
 
 
-def _goes_on(group: int, count: int) -> bool:
-    """Whether a count adds to the number before it, or multiplies it."""
+def _continues_number(group: int, count: int) -> bool:
+    """Whether `count` adds to the number `group` or multiplies it, rather than beginning another number."""
     last = group % 100
     if count >= 100 or (count == 20 and last == 4):
         return True
@@ -180,12 +184,12 @@ def _goes_on(group: int, count: int) -> bool:
 
 
 def _read_roman(text: str) -> Iterator[str]:
-    """Single letters are numerals only behind what is numbered, and so are words like MIX or CD."""
+    """The values of Roman numerals; single letters and words like MIX or CD count only after "chapter" and its like."""
     for match in _ROMAN.finditer(text):
         numeral = match.group()
-        plain = len(numeral) > 1 and set(numeral) <= set("IVX")
+        is_unmistakable = len(numeral) > 1 and set(numeral) <= set("IVX")
         if numeral and (
-            plain or len(numeral) > 3 or _NUMBERED.search(text[max(0, match.start() - 12) : match.start()])
+            is_unmistakable or len(numeral) > 3 or _NUMBERED.search(text[max(0, match.start() - 12) : match.start()])
         ):
             yield str(_read_numeral(numeral))
     for match in _SMALL_ROMAN.finditer(text):

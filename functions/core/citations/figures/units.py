@@ -1,11 +1,11 @@
-"""What a figure counts, where that can be told, so that figures of one kind can be held against each other."""
+"""Finds the unit of a figure, so that two figures of the same unit can be compared."""
 
 from __future__ import annotations
 
 import re
 
 _GAP = " \u00a0\u2009\u202f"
-_KINDS = {
+_UNITS = {
     "percent": r"%|per ?cent\b|pour[ \u00a0]cent\b",
     "permille": r"\u2030|per mille?\b|pour[ \u00a0]mille\b",
     "euro": r"\u20ac|euros?\b|EUR\b",
@@ -36,15 +36,15 @@ _KINDS = {
     "person": r"people\b|persons?\b|personnes?\b|inhabitants?\b|habitants?\b|employees?\b|salariés?\b",
 }
 _SCALE = r"(?:thousand|millions?|billions?|bn|mille|milliards?|k|M|Mds?)"
-_BEHIND = re.compile(
-    rf"[{_GAP}]?(?:{_SCALE}\b[{_GAP}]?(?:d['\u2019]|de |of )?)?(?:{'|'.join(f'({unit})' for unit in _KINDS.values())})"
+_AFTER = re.compile(
+    rf"[{_GAP}]?(?:{_SCALE}\b[{_GAP}]?(?:d['\u2019]|de |of )?)?(?:{'|'.join(f'({unit})' for unit in _UNITS.values())})"
 )
 _BEFORE = re.compile(rf"(\$|\u20ac|\u00a3|\u00a5|USD|EUR|GBP|JPY|CHF)[{_GAP}]?$")
-_SIGNS = {
+_CURRENCY_UNITS = {
     "$": "dollar", "\u20ac": "euro", "\u00a3": "pound", "\u00a5": "yen",
     "USD": "dollar", "EUR": "euro", "GBP": "pound", "JPY": "yen", "CHF": "franc",
 }  # fmt: skip
-_DENIAL = re.compile(
+_NEGATED_OR_OPEN = re.compile(
     r"\b(?:no|not|never|none|neither|nor|nothing|without|unlike|instead|rather|cannot|whether|if|ask(?:s|ed)?|question"
     r"|non|pas|ni|jamais|aucune?s?|rien|sans|contrairement|plut[ôo]t|demand\w+|si)\b|n['\u2019]t\b|\bn['\u2019]",
     re.IGNORECASE,
@@ -52,13 +52,13 @@ _DENIAL = re.compile(
 
 
 def find_unit(text: str, start: int, end: int) -> str | None:
-    """The kind of thing that the figure at text[start:end] counts; None where no unit of a known kind stands by it."""
-    if behind := _BEHIND.match(text, end):
-        return list(_KINDS)[(behind.lastindex or 1) - 1]
-    before = _BEFORE.search(text[max(0, start - 4) : start])
-    return _SIGNS[before[1]] if before else None
+    """The unit of the figure at text[start:end], a key of `_UNITS`; None without a known unit before or after it."""
+    if unit_after := _AFTER.match(text, end):
+        return list(_UNITS)[(unit_after.lastindex or 1) - 1]
+    unit_before = _BEFORE.search(text[max(0, start - 4) : start])
+    return _CURRENCY_UNITS[unit_before[1]] if unit_before else None
 
 
-def is_denial(sentence: str) -> bool:
-    """Whether a sentence denies something, leaves it open, or only repeats what was asked."""
-    return _DENIAL.search(sentence) is not None
+def is_negated_or_open(sentence: str) -> bool:
+    """Whether a sentence denies something, leaves it open, or only repeats the question."""
+    return _NEGATED_OR_OPEN.search(sentence) is not None
