@@ -104,7 +104,7 @@ class Services:
         if config.chat_model is None:
             return None
         from functions.adapters.models.openai_chat import OpenAIChatModel
-        from functions.adapters.models.openai_connection import Patience
+        from functions.adapters.models.openai_connection import RetryPolicy
         from functions.core.answering import follow_ups
 
         return OpenAIChatModel(
@@ -112,7 +112,7 @@ class Services:
             api_key=self.chat_key or "none",
             base_url=config.openai_base_url,
             max_tokens=follow_ups.MAX_REPLY_TOKENS,
-            patience=Patience(attempts=1),
+            retry_policy=RetryPolicy(attempts=1),
             read_seconds=follow_ups.LONGEST_SILENCE_SECONDS,
             total_seconds=follow_ups.TIME_LIMIT_SECONDS,
         )

@@ -15,8 +15,8 @@ from fastapi.responses import StreamingResponse
 from starlette.testclient import TestClient
 
 from functions.adapters.models.openai_chat import OpenAIChatModel
-from functions.adapters.models.openai_connection import Patience
-from functions.adapters.postgres import conversations, documents
+from functions.adapters.models.openai_connection import RetryPolicy
+from functions.adapters.postgres import documents, messages
 from functions.core import errors
 from functions.runtime import logging as json_logging
 from functions.runtime.services import Services
@@ -96,14 +96,14 @@ def use_everything(caller: Caller, patch: pytest.MonkeyPatch, model: FakeModelSe
     patch.setitem(
         vars(services),
         "chat_model",
-        OpenAIChatModel(model="fake", base_url=model.base_url, patience=Patience(attempts=1)),
+        OpenAIChatModel(model="fake", base_url=model.base_url, retry_policy=RetryPolicy(attempts=1)),
     )
     conversation = ask(caller).json["conversation_id"]
     model.script(Reply(status=500, error={"message": f"no: {TEXT}"}), Reply(status=400, error={"message": TEXT}))
     ask(caller), ask(caller, stream=True)
     model.script(Reply([TEXT[:20]], ending="cut"), answer((TEXT, ["nonsense:0"])))
     ask(caller, stream=True), ask(caller, conversation_id=conversation)
-    for module, target in ((conversations, "add_message"), (documents, "check_scope")):
+    for module, target in ((messages, "add_message"), (documents, "check_scope")):
         for fault in (fail, refuse):
             with patch.context() as inner:
                 inner.setattr(module, target, fault)
@@ -153,7 +153,7 @@ def test_an_answer_logs_one_line_with_its_tokens(caller: Caller, written: LogCap
 def test_an_error_is_logged_with_its_code_stack_and_request_id(
     caller: Caller, written: LogCapture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversations, "add_message", fail)
+    monkeypatch.setattr(messages, "add_message", fail)
     answered = ask(caller)
     (line,) = [line for line in written.lines if line["level"] == "ERROR"]
     assert answered.problem == (500, "internal")

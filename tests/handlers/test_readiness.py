@@ -61,9 +61,9 @@ def test_readiness_counts_the_jobs_that_were_given_up(fresh_services: Services) 
     [
         (200, True, "Embedding: all-MiniLM-L6-v2 (local). Answers: fake."),
         (404, True, "Embedding: all-MiniLM-L6-v2 (local). Answers: fake."),
-        (401, False, "Answers (fake): its server refuses the key."),
-        (307, False, "Answers (fake): its server redirects. Set the address that it names."),
-        (503, False, "Answers (fake): its server answers with an error (503)."),
+        (401, False, "Answers (fake): the server refuses the key."),
+        (307, False, "Answers (fake): the server redirects requests. Configure the address that it redirects to."),
+        (503, False, "Answers (fake): the server answers with an error (503)."),
     ],
 )
 def test_readiness_asks_the_model_server(
@@ -84,7 +84,7 @@ def test_an_unreachable_model_server_is_reported_without_its_address_or_key(
     services = configure(monkeypatch, database, tmp_path, "http://someone:password@127.0.0.1:1/v1")
     found = readiness.Readiness(services).check()
     services.database.close()
-    assert found["models"] == readiness.Check(False, "Answers (fake): its server does not answer.")
+    assert found["models"] == readiness.Check(False, "Answers (fake): the server does not answer.")
     assert found["database"].ok
 
 
@@ -94,7 +94,9 @@ def test_a_key_with_invalid_characters_is_reported(
     services = configure(monkeypatch, database, tmp_path, "http://127.0.0.1:1/v1", key="sk-\u2011secret")
     found = readiness.Readiness(services).check()["models"]
     services.database.close()
-    assert found == readiness.Check(False, "Answers (fake): its key holds characters that no key has.")
+    assert found == readiness.Check(
+        False, "Answers (fake): the key contains characters that cannot be sent. Check the key."
+    )
 
 
 def test_the_model_server_is_asked_at_most_twice_a_minute(
