@@ -48,7 +48,7 @@ def read_bearer(authorization: str | None) -> str:
 def check_secret(given: str | None, expected: SecretStr | None) -> None:
     """Compares in constant time; an unset secret lets nobody in. Raises NotSignedInError."""
     if expected is None or not hmac.compare_digest((given or "").encode(), expected.get_secret_value().encode()):
-        raise errors.NotSignedInError("The secret of this address is missing or wrong.")
+        raise errors.NotSignedInError("The secret for this address is missing or wrong.")
 
 
 def read_id(value: str, what: str) -> str:

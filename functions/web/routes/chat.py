@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse, Response
 
 from functions.core import errors, models
 from functions.core.citations.description import describe_citation, describe_section
-from functions.runtime import accounting, asking
+from functions.runtime import asking, metrics
 from functions.web import sse
 from functions.web.deps import CurrentUser, ServicesDep
 from functions.web.errors import describe_problem
@@ -62,7 +62,7 @@ def describe_answer(answered: asking.Answered) -> dict[str, Any]:
         "scope": describe_scope(answered.scope),
         "status": answer.status,
         "mode": answer.mode,
-        "usage": accounting.describe_usage(answer.usage, answered.cost),
+        "usage": metrics.describe_usage(answer.usage, answered.cost),
         "search_query": answered.search_query,
     }
 
@@ -72,14 +72,14 @@ def describe_scope(scope: models.Scope) -> dict[str, Any]:
 
 
 def _describe_events(
-    opened: asking.Opened | asking.Wrote | asking.Answered,
-    events: Iterator[asking.Opened | asking.Wrote | asking.Answered],
+    opened: asking.Opened | asking.TextDelta | asking.Answered,
+    events: Iterator[asking.Opened | asking.TextDelta | asking.Answered],
 ) -> Iterator[dict[str, Any]]:
     assert isinstance(opened, asking.Opened)
     yield {"meta": {"conversation_id": opened.conversation_id, "scope": describe_scope(opened.scope)}}
     try:
         for event in events:
-            if isinstance(event, asking.Wrote):
+            if isinstance(event, asking.TextDelta):
                 yield {"text": event.text}
             elif isinstance(event, asking.Answered) and event.failure is not None:
                 _log.warning("an answer was interrupted: %s", event.failure.code)

@@ -33,7 +33,7 @@ MODEL: Final = "ibid"
 _MODEL_OBJECT: Final = {"id": MODEL, "object": "model", "created": 1_795_219_200, "owned_by": "ibid"}
 _OURS: Final = ("sections", "sources", "scope", "mode", "status", "search_query")
 
-Events = Generator[asking.Opened | asking.Wrote | asking.Answered, None, None]
+Events = Generator[asking.Opened | asking.TextDelta | asking.Answered, None, None]
 
 _log = logging.getLogger(__name__)
 
@@ -134,7 +134,7 @@ def _describe_chunks(reply: _Reply, events: Events) -> Iterator[dict[str, Any]]:
         try:
             yield reply.describe_chunk({"role": "assistant", "content": ""})
             for event in events:
-                if isinstance(event, asking.Wrote):
+                if isinstance(event, asking.TextDelta):
                     yield reply.describe_chunk({"content": event.text})
                 elif isinstance(event, asking.Answered) and event.failure is not None:
                     _log.warning("a completion was interrupted: %s", event.failure.code)
