@@ -215,7 +215,10 @@ class JwtAuthenticator(ports.Authenticator):
             return cls(KeySet(f"{issuer}/.well-known/jwks.json", algorithms), issuer=issuer)
 
     def authenticate(self, token: str) -> models.User:
-        """The user of a valid token; raises NotSignedInError, or UnavailableError when the keys cannot be fetched."""
+        """The user of a valid token of role `authenticated`.
+
+        Raises NotSignedInError, or UnavailableError when the keys cannot be fetched.
+        """
         claims = self._decode(token)
         if claims.get("role") != ROLE:
             raise errors.NotSignedInError("The bearer token does not belong to a signed-in user. Sign in again.")

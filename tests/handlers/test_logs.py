@@ -221,4 +221,4 @@ def test_an_error_while_streaming_is_logged_by_us_and_not_by_the_server(
         framed.get("/broken")
     assert raised.value.__suppress_context__
     assert MARK not in written.getvalue()
-    assert "in fail" in written.named("an answer was broken off by a fault")[0]["exception"]
+    assert "in fail" in written.named("a response was cut off by an unexpected error")[0]["exception"]

@@ -1,4 +1,4 @@
-"""Ask a question: one cited answer as JSON, or the same answer while it is written."""
+"""Answers a question with citations: as JSON, or as a stream while the answer is written."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def ask(body: requests.Question, user: CurrentUser, services: ServicesDep) -> Re
         notebook_id=_text(body.notebook_id),
         note_id=_text(body.note_id),
         whole_library=body.scope == "library",
-        filters=body.filters.given(),
+        filters=body.filters.as_dict(),
     )
     events = asking.ask(services, user, question)
-    # The first step saves the question: what is wrong with the request is still answered with a status of its own.
+    # The first event comes before the response starts, so a wrong request still gets its own HTTP status.
     opened = next(events)
     assert isinstance(opened, asking.Opened)
     if body.stream:
@@ -46,8 +46,8 @@ def ask(body: requests.Question, user: CurrentUser, services: ServicesDep) -> Re
         exc.details["conversation_id"] = opened.conversation_id
         raise
     assert isinstance(last, asking.Answered)
-    broken = {} if last.failure is None else {"error": describe_problem(last.failure)}
-    return JSONResponse(describe_answer(last) | broken)
+    failure = {} if last.failure is None else {"error": describe_problem(last.failure)}
+    return JSONResponse(describe_answer(last) | failure)
 
 
 def describe_answer(answered: asking.Answered) -> dict[str, Any]:
@@ -68,6 +68,7 @@ def describe_answer(answered: asking.Answered) -> dict[str, Any]:
 
 
 def describe_scope(scope: models.Scope) -> dict[str, Any]:
+    """The scope without its empty fields."""
     return {key: value for key, value in asdict(scope).items() if value}
 
 
@@ -90,7 +91,7 @@ def _describe_events(
         _log.warning("an answer was interrupted: %s", exc.code)
         yield {"error": describe_problem(exc)}
     except Exception:
-        _log.exception("an answer was interrupted by a fault")
+        _log.exception("an answer was interrupted by an unexpected error")
         yield {"error": describe_problem(errors.IbidError("Something went wrong on our side. The question is saved."))}
     finally:
         close = getattr(events, "close", None)
