@@ -129,16 +129,16 @@ def _is_distinctive(quote: str) -> bool:
     return sum(map(str.isalnum, quote)) >= _MIN_LETTERS
 
 
-def _locate_quote(source: Row, there: dict[int, relocation.StoredPage]) -> relocation.Stretch | None:
+def _locate_quote(source: Row, pages: dict[int, relocation.StoredPage]) -> relocation.Stretch | None:
     """Where the quotation is now, nearest to its old page. A short one is searched on neighbouring pages only."""
     quote, page = source["quote"], source["page_start"]
-    if found := relocation.find_again(quote, page, source["start_offset"], there):
-        return found
-    farther = sorted(there, key=lambda number: (abs(number - page), number))
+    if location := relocation.find_again(quote, page, source["start_offset"], pages):
+        return location
+    by_distance = sorted(pages, key=lambda number: (abs(number - page), number))
     if not _is_distinctive(quote):
         return None
     return next(
-        filter(None, (relocation.find_again(quote, number, 0, {number: there[number]}) for number in farther)), None
+        filter(None, (relocation.find_again(quote, number, 0, {number: pages[number]}) for number in by_distance)), None
     )
 
 
@@ -150,15 +150,15 @@ def _describe_source(source: Row, facts: Row, pages: dict[int, dict[int, relocat
     }
     if not _is_displaced(facts):
         return described
-    there = pages.get(facts["generation"], {})
-    found = _locate_quote(source, there)
-    if found is None:
+    source_pages = pages.get(facts["generation"], {})
+    location = _locate_quote(source, source_pages)
+    if location is None:
         return described | {"place": "lost"}
     return described | {
         "place": "moved",
-        "page_start": found.page,
-        "page_end": found.page,
-        "start_offset": found.start,
-        "end_offset": found.end,
-        "quote": there[found.page].text[found.start : found.end],
+        "page_start": location.page,
+        "page_end": location.page,
+        "start_offset": location.start,
+        "end_offset": location.end,
+        "quote": source_pages[location.page].text[location.start : location.end],
     }

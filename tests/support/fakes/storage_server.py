@@ -195,7 +195,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_PUT = do_GET = do_HEAD = do_DELETE = do_PATCH = do_POST
 
     def log_message(self, *_: Any) -> None:
-        """Says nothing."""
+        """Silences the request log of http.server."""
 
     def _answer(self) -> None:
         address = urlsplit(self.path)
