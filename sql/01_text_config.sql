@@ -1,4 +1,4 @@
--- The text search configuration of a language; anything unknown is searched word by word, without stemming.
+-- The text search configuration of a language. Text in languages other than English and French is not stemmed.
 create or replace function rag.text_config(lang text) returns regconfig
 language sql immutable parallel safe
 as $$

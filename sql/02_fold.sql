@@ -1,5 +1,5 @@
--- Text without accents and ligatures (é → e, œ → oe), by the Unicode decomposition, so that no extension is needed.
--- Text that is all ASCII, a byte a character, has none.
+-- Text without accents and ligatures (é → e, œ → oe). It uses the Unicode decomposition, so that no extension is needed. Text
+-- with as many bytes as characters is ASCII and is returned as it is.
 create or replace function rag.fold(content text) returns text
 language sql immutable parallel safe
 as $$

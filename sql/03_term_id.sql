@@ -1,4 +1,5 @@
--- The dimension of a lexeme in the sparse vectors, 1 … 2^28: md5, because hashtext() may change between Postgres versions.
+-- The dimension of a lexeme in the sparse vectors, 1 … 2^28. It uses md5, because hashtext() may change between Postgres
+-- versions.
 create or replace function rag.term_id(lexeme text) returns int
 language sql immutable parallel safe
 as $$

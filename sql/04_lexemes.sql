@@ -1,7 +1,7 @@
--- The terms of a text in a language, with their frequencies. Accents are folded before stemming, not after, so that a text
--- and a question meet in the same stems whether or not either has its accents. French stop words that fold into other words
--- (à, été, était, même …) are known to the stemmer with their accents only, so their stems are left out here.
--- It has no `set`, which would keep it from being inlined: that is a quarter of the time it takes for a chunk.
+-- The terms of a text in a language, with their frequencies. Accents are folded before stemming, so that a text and a question
+-- have the same stems whether or not either is written with accents. The stemmer recognizes French stop words only with their
+-- accents (à, été, était, même …), so the stems of their folded forms are removed here.
+-- There is no `set` clause, so that the planner can inline the function, which saves a quarter of the time for a chunk.
 create or replace function rag.lexemes(lang text, content text) returns table (term int, frequency int)
 language sql immutable parallel safe
 as $$

@@ -1,14 +1,15 @@
--- A question without the stop words of its own language, at most 2,000 characters of it. Other languages' stop word lists
--- would leave « quelle » or "which" in, as the rarest term of all. When nothing else is left, the words are kept.
+-- A question without the stop words of its own language; only its first 2,000 characters count. The stop words of its language
+-- are removed before it is stemmed in the other languages, where « quelle » or "which" would be the rarest term of all. A
+-- question of nothing but stop words keeps them.
 create or replace function rag.content_words(query_text text, query_lang text) returns text
-language plpgsql stable parallel safe -- plpgsql keeps the plan for the session, sql plans anew for every question
+language plpgsql stable parallel safe -- plpgsql keeps the plan for the session, sql would plan for every question
 set search_path = pg_catalog, pg_temp
 as $$
 begin
     return (
         with words as (
             select p.token,
-                -- ts_lexize gives an empty array for a stop word. Token types 9–14 are parts of compounds, blanks and tags.
+                -- ts_lexize returns an empty array for a stop word. Token types 9–14 are parts of compounds, blanks and tags.
                 query_lang in ('en', 'fr') and ts_lexize(
                     case query_lang when 'fr' then 'pg_catalog.french_stem' else 'pg_catalog.english_stem' end::regdictionary,
                     lower(p.token)) = '{}' as is_stop_word

@@ -1,9 +1,9 @@
--- The live generations a search may look at, under the caller's row level security, and how much they hold.
--- A notebook holds the attachments of its notes. Superseded versions, trashed notes and the attachments of trashed notes are
--- out of scope; who names an older version, or a duplicate, means the document that took its place.
--- `filters` may hold source ('document' or 'note'), file_type, lang, author, journal, doi, published_from and published_to. Authors
--- and journals match by the words they contain, whatever their case and accents. Dates are YYYY, YYYY-MM or YYYY-MM-DD on either
--- side; a year or a month stands for all of its days. A note has a language and nothing else that could be asked for.
+-- The generations that a search looks at, under the caller's row level security, and how much they hold: those of live
+-- documents and of notes outside the trash. A notebook includes the attachments of its notes. The id of an older version, or of
+-- a duplicate, stands for the document that replaced it.
+-- `filters` may have source ('document' or 'note'), file_type, lang, author, journal, doi, published_from and published_to.
+-- Authors and journals match by the words they contain, whatever their case and accents. Dates are YYYY, YYYY-MM or YYYY-MM-DD
+-- on either side; a year or a month includes all of its days. Notes match the filters source and lang only.
 create or replace function rag.search_scope(
     document_ids uuid[],
     notebook_id uuid,
@@ -15,7 +15,7 @@ create or replace function rag.search_scope(
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
-set plan_cache_mode = force_generic_plan -- one plan for every scope: making it takes longer than most scopes do
+set plan_cache_mode = force_generic_plan -- one plan for every scope: planning takes longer than finding most scopes
 as $$
 begin
     with wanted as materialized (
@@ -30,15 +30,14 @@ begin
         from jsonb_strip_nulls(filters) as f (asked)
     ), sources as (
         select d.generation, d.chunk_count
-        from rag.documents d
-        where d.generation is not null and d.superseded_by is null
+        from rag.live_documents d
+        where d.generation is not null
             and (search_scope.document_ids is null or d.id = any (search_scope.document_ids) or d.id in (
                 select coalesce(o.superseded_by, o.duplicate_of) from rag.documents o where o.id = any (search_scope.document_ids)))
             and (search_scope.notebook_id is null or d.notebook_id = search_scope.notebook_id or exists (
                 select from rag.notes n where n.id = d.note_id and n.notebook_id = search_scope.notebook_id))
             and (search_scope.note_id is null or d.note_id = search_scope.note_id)
-            and not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null)
-            -- A subquery of its own is evaluated once: without filters a row costs the look at one boolean.
+            -- The subquery is evaluated once: without filters, each row costs the test of one boolean.
             and ((select coalesce(filters, '{}') = '{}') or exists (
                 select from wanted w
                 where (w.source is null or w.source = 'document')

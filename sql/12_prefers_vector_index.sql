@@ -1,5 +1,6 @@
--- Whether an approximate index could find the nearest chunks of a scope sooner than a comparison with each of them, which
--- takes about 1 µs a chunk and misses none. The index answers in some 10 ms, if much of what it holds is in scope.
+-- Whether an approximate index is likely to find the nearest chunks of a scope sooner than comparing all of them, which takes
+-- about 1 µs a chunk and misses none. The index takes some 10 ms, and helps only where a large part of what it holds is in
+-- scope.
 create or replace function rag.prefers_vector_index(scope_count bigint, total_count bigint) returns boolean
 language sql immutable parallel safe
 as $$

@@ -1,6 +1,6 @@
--- The chunks of a scope nearest to a question, in no order: exact, or by an index where there is one and it can be trusted.
--- An index that filters by scope afterwards misses most of what is nearest when a question is off the subjects of the scope:
--- its neighbourhood is full of other people's chunks. So the index is believed only where half of what it finds is in scope.
+-- The chunks of a scope nearest to a question, in no order: from an index where there is one and its result can be trusted, and
+-- otherwise by exact comparison. An index that filters by scope afterwards misses most of the nearest chunks when a question is
+-- off the subjects of the scope, because other people's chunks are nearer. So its result counts only if half of it is in scope.
 create or replace function rag.nearest_chunks(
     server_id uuid, embedding extensions.halfvec, generations bigint[], chunk_count bigint, match_count int
 ) returns table (chunk_id bigint, distance float8)

@@ -1,9 +1,9 @@
--- Searches by words and by meaning in one statement, fused by weighted reciprocal rank fusion (Cormack et al. 2009).
--- Three rankings are fused: BM25 (a sparse dot product), the cosine similarity (a ranking per embedding server) and
--- the blend of the two scores, because ranks alone forget how sure each arm was. Ties are broken by chunk id. What holds the
--- phrases that the question has in quotation marks comes before what does not.
--- `embeddings` are unit vectors of the question, one for each of `server_ids`, weighted by `server_weights`.
--- An empty question leaves the lexical arm out, no embeddings leave the dense arm out. Called by core/retrieval/retriever.py.
+-- Searches by words and by meaning in one statement. It fuses three rankings by weighted reciprocal rank fusion (Cormack et al.
+-- 2009): BM25 (a sparse dot product), cosine similarity (a ranking for each embedding server), and the blend of the two scores,
+-- because ranks alone lose how sure each arm was. Ties are broken by chunk id. Chunks that contain the phrases that the
+-- question has in quotation marks come before all others.
+-- `embeddings` are unit vectors of the question, one for each of `server_ids`, weighted by `server_weights`. An empty question
+-- leaves the lexical arm out; without embeddings the dense arm is left out.
 create or replace function rag.hybrid_search(
     query_text text,
     query_lang text default 'simple',
@@ -29,9 +29,7 @@ as $$
 declare
     scope record;
     question record;
-    query_en sparsevec := '{}/268435456';
-    query_fr sparsevec := '{}/268435456';
-    query_simple sparsevec := '{}/268435456';
+    queries sparsevec[] := '{}';
     term_langs text[] := '{}';
     terms int[] := '{}';
     idfs real[] := '{}';
@@ -39,11 +37,7 @@ declare
 begin
     select * into scope from rag.search_scope(document_ids, notebook_id, note_id, filters);
     for question in select * from rag.lexical_queries(query_text, query_lang, scope.generations, scope.chunk_count) loop
-        case question.lang
-            when 'en' then query_en := question.query;
-            when 'fr' then query_fr := question.query;
-            else query_simple := question.query;
-        end case;
+        queries := queries || question.query;
         term_langs := term_langs || array_fill(question.lang, array[cardinality(question.terms)]);
         terms := terms || question.terms;
         idfs := idfs || question.idf;
@@ -63,15 +57,7 @@ begin
         cross join lateral rag.nearest_chunks(s.server_id, s.embedding, scope.generations, scope.chunk_count, arm_count) n
     ), lexical as materialized (
         select m.chunk_id, - m.distance as score, row_number() over (order by m.distance, m.chunk_id)::int as rank
-        from (
-            select t.chunk_id,
-                t.terms <#> case t.lang when 'en' then query_en when 'fr' then query_fr else query_simple end as distance
-            from rag.chunk_terms t
-            where t.generation = any (scope.generations)
-            order by 2, 1
-            limit arm_count
-        ) m
-        where m.distance < 0
+        from rag.lexical_matches(queries, scope.generations, arm_count) m
     ), candidates as materialized (
         select u.chunk_id, min(u.fts_rank) as fts_rank, min(u.fts_score) as fts_score,
             min(u.vector_rank) as vector_rank, min(u.similarity) as similarity, max(u.weight) as weight
@@ -85,10 +71,10 @@ begin
         ) u
         group by u.chunk_id
     ), scored as materialized (
-        -- What only one arm found gets its score of the other; the subqueries run for nothing else.
+        -- A chunk that only one arm found gets its score in the other arm here; the subqueries run for no other chunk.
         select c.chunk_id, c.fts_rank, c.vector_rank, c.weight,
             coalesce(c.fts_score, (
-                select - (t.terms <#> case t.lang when 'en' then query_en when 'fr' then query_fr else query_simple end)
+                select - rag.lexical_distance(queries, t.lang, t.terms)
                 from rag.chunk_terms t where t.chunk_id = c.chunk_id)) as fts_score,
             coalesce(c.similarity, (
                 select - (v.embedding <#> s.embedding)
@@ -121,7 +107,7 @@ begin
     left join rag.documents d on d.id = g.document_id
     left join rag.notes n on n.id = g.note_id
     join rag.chunk_terms t on t.chunk_id = f.chunk_id
-    -- Coverage: the idf-weighted share of the question's terms that this very passage holds.
+    -- Coverage: the idf-weighted share of the question's terms that this passage contains.
     left join lateral (
         select sum(q.idf) filter (where t.terms <#> q.direction < 0) / nullif(sum(q.idf), 0) as share
         from question_terms q where q.lang = c.lang

@@ -1,5 +1,5 @@
--- Full text search alone: the lexical arm of hybrid_search. Terms are OR-ed and ranked by BM25; no operator syntax exists,
--- so no question can be a syntax error.
+-- Full text search alone: the lexical arm of rag.hybrid_search. A chunk needs one term of the question, and BM25 ranks them.
+-- There is no operator syntax, so no question can be a syntax error.
 create or replace function rag.search_chunks_fts(
     query_text text,
     query_lang text default 'simple',

@@ -1,4 +1,4 @@
--- Vector search alone: the dense arm of hybrid_search, for passages at least `match_threshold` similar to the question.
+-- Vector search alone: the dense arm of rag.hybrid_search, for passages at least `match_threshold` similar to the question.
 create or replace function rag.match_chunks(
     query_embedding extensions.halfvec,
     server_id uuid,

@@ -1,7 +1,7 @@
--- Builds the lexical index of freshly saved chunks: BM25 term weights per chunk, chunk frequencies per generation.
--- tf part = tf (k1 + 1) / (tf + k1 (1 - b + b dl / 100)), k1 0.9, b 0.6. The length is held against a fixed 100 terms, about
--- one default chunk, so that a chunk's vector depends on nothing but the chunk. Called by the worker, in the same
--- transaction as the chunks.
+-- Writes the lexical index of freshly saved chunks: BM25 term weights for each chunk, chunk frequencies for the generation. The
+-- worker calls it in the transaction that saves the chunks.
+-- The weight of a term is tf (k1 + 1) / (tf + k1 (1 - b + b dl / 100)), with k1 0.9 and b 0.6. The length dl is compared with a
+-- fixed 100 terms, about one default chunk, so that the vector of a chunk depends on that chunk alone.
 create or replace function rag.index_chunks(chunk_ids bigint[]) returns int
 language sql volatile security invoker
 set search_path = pg_catalog, extensions, pg_temp
@@ -24,7 +24,7 @@ as $$
         select l.id, l.generation, l.owner_id, l.lang, (coalesce(weights.list, '{}') || '/268435456')::sparsevec
         from lexemes l
         cross join lateral (
-            -- Four decimals are more than a ranking needs; arithmetic in numeric would take three times as long.
+            -- Four decimals are enough for a ranking. Arithmetic in `numeric` would take three times as long.
             select '{' || string_agg(t.term || ':' || round(
                 1.9e4::float8 * t.frequency / (t.frequency + 0.9::float8 * (0.4::float8 + 0.006::float8 * l.length))) / 1e4::float8,
                 ',') || '}' as list

@@ -1,5 +1,5 @@
--- What an indexing run found, for the health report: pages without text, read by OCR, with tables or with hidden text, and
--- chunks by language.
+-- What an indexing run found, for the health report: pages without text, read by OCR, with tables or with hidden text, and the
+-- number of chunks in each language.
 create or replace function rag.describe_generation(generation bigint) returns jsonb
 language sql stable security invoker
 set search_path = pg_catalog, pg_temp

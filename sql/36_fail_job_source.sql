@@ -1,6 +1,6 @@
--- Says on the document or the note why its job ended without success, and removes what the job had written. What was
--- indexed before stays searchable as it was. A note of marks without a word is no fault: it is empty, and its older text
--- leaves search. The caller has locked the source.
+-- Records on a document or a note why its job failed, and removes what the job had written. A source that was indexed before
+-- stays searchable as it was. A note of punctuation alone is not a failure: it is empty, and its older text leaves search. The
+-- caller has locked the source.
 create or replace function rag.fail_job_source(job_id bigint, code text, message text) returns void
 language plpgsql volatile security invoker
 set search_path = pg_catalog, pg_temp

@@ -1,7 +1,7 @@
--- Notes what the bytes of a job's document are and, when the owner's library has them already, ends the job: the document
--- becomes an alias of the one that has them, and nothing is ingested twice. Two uploads of the same bytes take turns here.
--- Returns the id of that document, or null when the bytes are new. False lease: null as well, the next save will notice.
--- Raises IB001 when other bytes arrived than those whose sha256 was announced.
+-- Records the sha256 of the file of a job's document. When the owner's library already has a live document with the same bytes,
+-- ends the job: the document becomes a duplicate of that one, and nothing is ingested twice. Two uploads of the same bytes take
+-- turns here. Returns the id of the other document, or null when the bytes are new. Returns null for a lost lease, too: the
+-- next save reports it. Raises IB001 when the sha256 is not the announced one.
 create or replace function rag.adopt_duplicate(job_id bigint, token uuid, content_sha256 text) returns uuid
 language plpgsql volatile security invoker
 set search_path = pg_catalog, pg_temp
@@ -21,14 +21,13 @@ begin
         select from rag.documents d
         where d.id = job.document_id and d.content_sha256 is null and d.sha256 <> adopt_duplicate.content_sha256
     ) then
-        raise exception 'other bytes than announced' using errcode = 'IB001';
+        raise exception 'the file does not have the announced sha256' using errcode = 'IB001';
     end if;
-    select d.id into twin from rag.documents d
+    select d.id into twin from rag.live_documents d
     where d.owner_id = job.owner_id and d.content_sha256 = adopt_duplicate.content_sha256 and d.id <> job.document_id
-        and d.superseded_by is null and d.duplicate_of is null and d.status <> 'failed'
-        and not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null)
+        and d.status <> 'failed'
     order by d.created_at limit 1;
-    -- A document that was indexed before (another file was stored in its place) stays itself.
+    -- A document that was indexed before, and whose file was then replaced, never becomes a duplicate.
     if twin is null or exists (select from rag.documents d where d.id = job.document_id and d.generation is not null) then
         update rag.documents d
         set content_sha256 = adopt_duplicate.content_sha256, sha256 = adopt_duplicate.content_sha256

@@ -1,6 +1,6 @@
--- Of all indexed documents with the name and the place of this one, the newest upload is live and the others are its older
--- versions: out of search, but kept, so that what was cited stays readable. Called when a document is flipped.
--- Versions are counted in the order of upload, whichever was indexed first; a number once given only grows.
+-- Of all indexed documents with the name and the place of this one, makes the newest upload live and the others its older
+-- versions: search no longer finds those, but what cited them stays readable. Called when a document gets its new generation.
+-- Versions are numbered in the order of upload, whichever was indexed first; the number of a document never decreases.
 create or replace function rag.supersede_versions(document_id uuid) returns void
 language plpgsql volatile security invoker
 set search_path = pg_catalog, pg_temp

@@ -1,4 +1,5 @@
--- Locks the document or the note of a job. Everybody does this before touching the job itself: one order, no deadlock.
+-- Locks the document or the note of a job. Every function does so before it changes the job: one order of locks, so no
+-- deadlock.
 create or replace function rag.lock_job_source(job_id bigint) returns void
 language plpgsql volatile security invoker
 set search_path = pg_catalog, pg_temp

@@ -1,5 +1,5 @@
--- Gives the caller the lease of one due job: a given one, or the longest waiting. Expired leases are due again.
--- No row means nothing to do. The first claim opens the generation that the job writes into.
+-- Gives the caller the lease of one due job: the given one, or the one that has waited longest. No row means that no job is
+-- due. The first claim creates the generation that the job writes.
 create or replace function rag.claim_ingest_job(job_id bigint, lease_seconds int, holder text default null)
 returns setof rag.ingest_jobs
 language plpgsql volatile security invoker
@@ -9,12 +9,10 @@ declare
     due record;
     job rag.ingest_jobs;
 begin
-    -- Everybody locks the source before its job: one order, no deadlock. A source that is locked is left to the next claim.
+    -- The source is locked before its job, as in rag.lock_job_source, but a locked source is left to the next claim.
     for due in
-        select j.id, j.document_id, j.note_id from rag.ingest_jobs j
-        where (claim_ingest_job.job_id is null or j.id = claim_ingest_job.job_id)
-            and j.run_after <= clock_timestamp()
-            and (j.status = 'queued' or (j.status = 'running' and j.lease_expires_at < clock_timestamp()))
+        select j.id, j.document_id, j.note_id from rag.due_jobs j
+        where claim_ingest_job.job_id is null or j.id = claim_ingest_job.job_id
         order by j.run_after, j.id
         limit 100
     loop
@@ -23,10 +21,7 @@ begin
             perform from rag.notes n where n.id = due.note_id for update skip locked;
             continue when not found;
         end if;
-        select * into job from rag.ingest_jobs j
-        where j.id = due.id and j.run_after <= clock_timestamp()
-            and (j.status = 'queued' or (j.status = 'running' and j.lease_expires_at < clock_timestamp()))
-        for update skip locked;
+        select * into job from rag.due_jobs j where j.id = due.id for update skip locked;
         exit when found;
     end loop;
     if job.id is null then

@@ -1,5 +1,5 @@
--- Saves how far a job has come, in the transaction that saves its rows, and renews the lease. Progress clears the attempts.
--- False means that the lease is lost (another worker, a newer upload, a deleted source): nothing may be saved.
+-- Saves the progress of a job, in the transaction that saves its rows, and renews the lease. Progress sets the attempts back to
+-- 0. Returns false when the lease is lost (to another worker, a newer upload, or a deleted source): then nothing may be saved.
 create or replace function rag.checkpoint_ingest_job(
     job_id bigint, token uuid, lease_seconds int, checkpoint jsonb, page_count int
 ) returns boolean

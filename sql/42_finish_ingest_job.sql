@@ -1,6 +1,6 @@
--- Flips a document or a note to the generation its job has written and removes the generations before it, all at once: a
--- search sees the old rows or the new ones, never both and never none. A new upload under the name of an older document in
--- the same place takes over from it in the same moment. False means that the lease is lost.
+-- Makes the generation that a job has written the one that search finds, and removes the earlier ones, all at once: a search
+-- sees the old rows or the new ones, never both and never none. In the same moment, a new upload replaces an older document of
+-- the same name and place. Returns false when the lease is lost.
 -- `facts` are columns of the source: lang, and for a document page_count, title, embedding_server_id, embedding_model,
 -- embedding_dim, chunking_strategy, ingestion_log, health.
 create or replace function rag.finish_ingest_job(job_id bigint, token uuid, facts jsonb) returns boolean
@@ -11,7 +11,7 @@ declare
     job rag.ingest_jobs;
     written int;
 begin
-    -- Two uploads of one name may finish at once, and each looks at the other.
+    -- Two uploads of one name that finish at once take turns, because each reads the other.
     perform pg_advisory_xact_lock(hashtextextended(d.owner_id || d.file_name, 0))
     from rag.ingest_jobs j join rag.documents d on d.id = j.document_id where j.id = job_id;
     perform rag.lock_job_source(job_id);

@@ -1,7 +1,7 @@
--- Records a failure. A retryable one waits for another try (as long as a server asked for, at most an hour, or 2, 4, 8 …
--- seconds, at most 5 minutes, with jitter) until
--- `max_attempts`; then the job is dead. Others fail at once. What the job had written is removed; a source that was
--- indexed before stays searchable as it was. Returns the job's new status, or null when the lease is lost.
+-- Records a failure. A retryable one is tried again until `max_attempts`, after the wait that a server asked for (an hour at
+-- most), or after 2, 4, 8 … seconds (5 minutes at most, with jitter); then the job is dead. Any other failure is final. What a
+-- job had written is removed when it ends; a source that was indexed before stays searchable as it was. Returns the job's new
+-- status, or null when the lease is lost.
 create or replace function rag.fail_ingest_job(
     job_id bigint, token uuid, code text, message text, retryable boolean, max_attempts int, wait_seconds int default null
 ) returns text
@@ -22,7 +22,7 @@ begin
     update rag.ingest_jobs j
     set status = case when again then 'queued' when retryable then 'dead' else 'failed' end,
         lease_token = null, lease_expires_at = null, error_code = code, error = message,
-        -- least() passes over null, so it may not see an unsaid wait.
+        -- least() ignores null, so a missing wait must be handled apart.
         run_after = clock_timestamp() + make_interval(secs => case
             when wait_seconds is null then least(300, 2 ^ job.attempts) * (0.5 + random())
             else least(wait_seconds, 3600) * (1 + random() / 5) end),

@@ -1,5 +1,5 @@
--- Hands an unfinished job on: the time limit of this run is near, the next claim goes on from the checkpoint. The attempt
--- is not given back: saving progress has cleared it.
+-- Queues an unfinished job again, because the time limit of this run is near; the next claim continues after the checkpoint.
+-- The attempt is not given back: saving progress has already set the attempts to 0.
 create or replace function rag.release_ingest_job(job_id bigint, token uuid) returns boolean
 language sql volatile security invoker
 set search_path = pg_catalog, pg_temp

@@ -1,9 +1,11 @@
--- Puts right what a crash or a lost message left: leases that expired too often become dead jobs and failed sources, stored
--- objects without a job get one, uploads that never came are given up when their signed URL is long over, unfinished
--- generations that no job will finish are removed. A lost worker is forgiven twice as often as a failure: most were merely
--- stopped. Returns counts, the ids of the jobs that are due (oldest first, at most 100) and the paths of stored objects that
--- belong to nobody, at most 100, which the caller removes: uploads that came after their document was deleted, duplicates, and
--- what is larger than was announced.
+-- Repairs what a crash or a lost message left behind:
+-- * jobs whose leases expired too often become dead, and their documents or notes fail. A lost worker is tolerated twice as
+--   often as a failure, because most lost workers were merely stopped;
+-- * stored objects without a job get one;
+-- * uploads that never arrived fail, long after their signed URL has expired;
+-- * unfinished generations that no open job will finish are removed.
+-- Returns the counts, the ids of the due jobs (oldest first, at most 100), and the paths of at most 100 stored objects that the
+-- caller must remove: files of deleted documents, duplicates, and files larger than announced.
 create or replace function rag.sweep_ingest_jobs(max_attempts int) returns jsonb
 language plpgsql volatile
 security definer -- storage.objects is not readable for the worker role
@@ -18,7 +20,7 @@ declare
     due jsonb;
     objects jsonb;
     message constant text :=
-        'The document could not be processed: every attempt ended without an answer. Try again, or split the file.';
+        'The document could not be processed: every attempt was interrupted. Try again, or split the file.';
 begin
     for lost in
         select j.id from rag.ingest_jobs j
@@ -38,7 +40,8 @@ begin
     from storage.objects o
     join rag.documents d on d.object_path = o.name
     where o.bucket_id = 'documents' and d.duplicate_of is null
-        and not exists (select from rag.ingest_jobs j where j.document_id = d.id and j.kind = 'ingest' and j.object_version = o.version);
+        and not exists (
+            select from rag.ingest_jobs j where j.document_id = d.id and j.kind = 'ingest' and j.object_version = o.version);
 
     update rag.documents d
     set status = 'failed', error_code = 'upload_expired', error = 'The file never arrived. Upload it again.'
@@ -53,10 +56,7 @@ begin
 
     select coalesce(jsonb_agg(j.id order by j.run_after), '[]') into due
     from (
-        select q.id, q.run_after from rag.ingest_jobs q
-        where q.run_after <= clock_timestamp()
-            and (q.status = 'queued' or (q.status = 'running' and q.lease_expires_at < clock_timestamp()))
-        order by q.run_after limit 100
+        select q.id, q.run_after from rag.due_jobs q order by q.run_after limit 100
     ) j;
 
     select coalesce(jsonb_agg(s.name), '[]') into objects

@@ -1,6 +1,6 @@
--- Queues one of the caller's documents again: a failed one from its stored file, an indexed one for re-indexing (the old
--- passages answer until the new ones replace them). An open job is left alone and, if it was waiting, made due now.
--- Returns the job's id, or null when the document is not the caller's or has no stored file that may be read.
+-- Queues one of the caller's documents again: a failed one from its stored file, an indexed one for indexing it again (search
+-- finds the old passages until the new ones replace them). An open job stays as it is and, if it was waiting, becomes due now.
+-- Returns the id of the job, or null when the document is not the caller's or has no stored file that may be read.
 create or replace function rag.request_ingest_job(document_id uuid) returns bigint
 language plpgsql volatile
 security definer -- users may not write the queue; the owner is checked here

@@ -1,6 +1,6 @@
--- Deletes one of the caller's documents with everything made of it, its older versions and its aliases, in any status, and
--- says how many rows went. Null when there is no such document of the caller's. The stored objects, whose paths are in the
--- receipt, are removed by the caller afterwards.
+-- Deletes one of the caller's documents, whatever its status, with its older versions, its duplicates and everything made of
+-- them. Returns a receipt with the number of deleted rows, or null when the caller has no such document. The caller then
+-- removes the stored objects, whose paths are in the receipt.
 create or replace function rag.delete_document(document_id uuid) returns jsonb
 language plpgsql volatile security invoker
 set search_path = pg_catalog, pg_temp

@@ -1,4 +1,5 @@
--- The heartbeat of a worker between two saves, as while a slow model server answers. False means that the lease is lost.
+-- Renews the lease of a worker between two saves, for example while a slow model server answers. Returns false when the lease
+-- is lost.
 create or replace function rag.extend_ingest_lease(job_id bigint, token uuid, lease_seconds int) returns boolean
 language sql volatile security invoker
 set search_path = pg_catalog, pg_temp

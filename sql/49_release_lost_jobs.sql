@@ -1,6 +1,6 @@
--- Ends the leases of the dead processes of a host: a job whose holder is "host:…" and not among those alive is due now instead
--- of when its lease would end. It counts as lost (sweep_ingest_jobs), so that what kills every worker is given up.
--- Returns how many.
+-- Ends the leases of dead processes on a host: a job whose holder is "host:…", and not one of those alive, is due now, not when
+-- its lease would have expired. It counts as lost (see rag.sweep_ingest_jobs), so a job that kills every worker is given up in
+-- the end. Returns the number of jobs.
 create or replace function rag.release_lost_jobs(host text, alive text[]) returns int
 language sql volatile security invoker
 set search_path = pg_catalog, pg_temp

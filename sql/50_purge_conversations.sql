@@ -1,5 +1,5 @@
--- Deletes up to `batch_size` conversations that nobody has touched for `retention_days`; their messages go with them.
--- Two purges at once share the work. Returns how many were deleted; call it until that is 0.
+-- Deletes up to `batch_size` conversations without a new message or a change for `retention_days`, with their messages.
+-- Concurrent purges share the work. Returns the number of deleted conversations; call it until that is 0.
 create or replace function rag.purge_conversations(retention_days int, batch_size int default 500) returns int
 language sql volatile security invoker
 set search_path = pg_catalog, pg_temp

@@ -1,6 +1,6 @@
--- Deletes notes and documents of the caller's with everything made of them, in any state, and says how many rows went; what
--- is not there, or not the caller's, counts for nothing. The stored objects, whose paths are in the receipt, are removed by
--- the caller afterwards.
+-- Deletes the caller's notes and documents with everything made of them, whatever their status. Returns a receipt with the
+-- number of deleted rows; ids that do not exist, or are not the caller's, are ignored. The caller then removes the stored
+-- objects, whose paths are in the receipt.
 create or replace function rag.delete_sources(note_ids uuid[], document_ids uuid[]) returns jsonb
 language plpgsql volatile security invoker
 set search_path = pg_catalog, pg_temp
@@ -9,7 +9,7 @@ declare
     doomed uuid;
     receipts jsonb[];
 begin
-    -- Notes before documents and each kind by id: one order for everybody, no deadlock.
+    -- Notes are locked before documents, and each kind by id: one order of locks, so no deadlock.
     perform from rag.notes n where n.id = any (note_ids) order by n.id for update;
     perform from rag.documents d
     where d.id = any (document_ids) or d.superseded_by = any (document_ids) or d.duplicate_of = any (document_ids)
@@ -23,7 +23,7 @@ begin
         'vectors', (select count(*) from rag.chunk_vectors v where v.generation in (select id from runs)),
         'jobs', (select count(*) from rag.ingest_jobs j where j.note_id = any (note_ids)))] into receipts;
     foreach doomed in array document_ids loop
-        receipts := array_append(receipts, rag.delete_document(doomed)); -- null when it went as a version of another
+        receipts := array_append(receipts, rag.delete_document(doomed)); -- null when it was deleted as a version of another
     end loop;
     delete from rag.notes n where n.id = any (note_ids);
     return (

@@ -1,6 +1,6 @@
--- Queues one of the caller's notes again, as after a failure; what is indexed answers until the new passages replace it. An
--- open job is left alone and, if it was waiting, made due now. Returns the job's id, or null when the note is not the
--- caller's or has no text.
+-- Queues one of the caller's notes again, for example after a failure; search finds the old passages until the new ones replace
+-- them. An open job stays as it is and, if it was waiting, becomes due now. Returns the id of the job, or null when the note is
+-- not the caller's or has no text.
 create or replace function rag.request_note_job(note_id uuid) returns bigint
 language plpgsql volatile
 security definer -- users may not write the queue; the owner is checked here

@@ -1,7 +1,6 @@
--- Counts one use of a kind by the caller: a 'request' or an 'upload' within a minute, a 'question' within a day (UTC). When
--- `quota` of them are used up, nothing is counted and the transaction fails with IB002, whose detail says which quota it was
--- and in how many seconds it begins anew. 0 is no quota. The row stays locked until the caller's transaction ends, so uses at
--- the same time take turns and none is lost.
+-- Counts one use by the caller: a 'request' or an 'upload' within a minute, or a 'question' within a day (UTC). When `quota`
+-- uses have been counted, raises IB002, whose detail names the quota and the seconds until its next window. A quota of 0 means
+-- no limit. The row stays locked until the caller's transaction ends, so concurrent uses take turns and none is lost.
 create or replace function rag.take_quota(kind text, quota int) returns void
 language plpgsql volatile
 security definer -- users may not write the counters; it counts for the caller alone, in windows that the caller cannot choose

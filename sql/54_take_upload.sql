@@ -1,6 +1,6 @@
--- Counts the announcement of an upload by the caller and fails with IB002, as rag.take_quota does, when the caller has as many
--- documents or bytes as allowed; 0 is no limit. What is announced counts as what is stored; a duplicate and an upload that was
--- given up do not. Announcements of one user take turns until their transactions end: two at once cannot share the last place.
+-- Counts an announced upload by the caller. Raises IB002, as rag.take_quota does, when the caller's library is full; a limit of
+-- 0 means none. Announced bytes count like stored ones; duplicates and expired uploads do not count. Announcements of one user
+-- take turns until their transactions end, so two at once cannot both take the last place.
 create or replace function rag.take_upload(size_bytes bigint, per_minute int, max_documents int, max_bytes bigint) returns void
 language plpgsql volatile security invoker
 set search_path = pg_catalog, pg_temp

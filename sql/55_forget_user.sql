@@ -1,6 +1,7 @@
--- Deletes what a person has left here: at most `batch_size` documents, notes and conversations a call, and with the last of
--- them everything else that bears the id. Returns how many rows of each went, the paths of the stored objects, which the caller
--- removes afterwards, and `is_done`; call it until that is true. Repeating it is safe: what came meanwhile goes, too.
+-- Deletes everything of one user: at most `batch_size` documents, notes and conversations in a call, and with the last of them
+-- every other row that has the user's id. Returns the number of deleted rows of each kind, the paths of the stored objects,
+-- which the caller then removes, and `is_done`; call it until that is true. Repeating it is safe and deletes what was added
+-- meanwhile.
 create or replace function rag.forget_user(user_id uuid, batch_size int) returns jsonb
 language plpgsql volatile
 security definer -- storage.objects is not readable for the worker role
@@ -13,14 +14,14 @@ declare
     removed bigint;
     is_done boolean;
 begin
-    -- Notes before documents and each kind by id, as everywhere: nobody waits in a circle.
+    -- Notes are locked before documents, and each kind by id, as in rag.delete_sources.
     select array_agg(n.id) into doomed
     from (select id from rag.notes where owner_id = user_id order by id limit batch_size for update) n;
     delete from rag.notes n where n.id = any (doomed);
     get diagnostics removed = row_count;
     receipt := receipt || jsonb_build_object('notes', removed);
 
-    -- Duplicates go with the document that answers for them.
+    -- Duplicates are deleted with the document that answers for them.
     select array_agg(d.id) into doomed
     from (
         select d.id from rag.documents d
@@ -51,7 +52,7 @@ begin
         delete from rag.usage_counters where owner_id = user_id;
         update rag.settings set updated_by = null where updated_by = user_id;
         update rag.settings_audit set changed_by = null where changed_by = user_id;
-        -- What was uploaded to the address of a document that is gone.
+        -- Objects that were uploaded to the path of a deleted document.
         select paths || coalesce(jsonb_agg(o.name), '[]') into paths
         from storage.objects o
         where o.bucket_id = 'documents' and starts_with(o.name, user_id::text || '/') and not paths ? o.name;

@@ -1,1 +1,1 @@
--- Nothing is needed to start: the bucket comes with the migrations, the first embedding server with the first request.
+-- No seed data is needed: a migration creates the bucket, and the first request adds the embedding server.

@@ -23,16 +23,18 @@ _START_SECONDS = 10.0
 
 # Confidences (0 to 100) below which a block, a word or a page counts as noise: clean print has 90 or more, bad
 # print 65.
-_MIN_BLOCK = 40
-_MIN_SYMBOL = 70
-_MIN_SHORT_WORD = 35
+_MIN_BLOCK = 40  # the mean of a block
+_MIN_SYMBOL = 70  # a word without letters or digits
+_MIN_SHORT_WORD = 35  # a word of one or two letters or digits
 _MIN_WORD = 10
-_MIN_PAGE = 50
+_MIN_PAGE = 50  # at least one word of a page must have it
+_LETTERS_OF_LONG_WORD = 3
 _RULES = "|¦"  # Tesseract reads the ruling lines of a table as these, alone or as part of a word
 
 _log = logging.getLogger(__name__)
 
 PageSize = tuple[int, int]
+"""Width and height of an image in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,7 @@ class Tesseract:
     def recognize(self, png: bytes, *, timeout: float) -> ports.RecognizedPage:
         """The text of horizontal and vertical lines in reading order, without what looks like noise.
 
-        The confidence of a page is the mean over its words, weighted by their number of characters.
+        The confidence of a page is the mean of its words, weighted by their characters. Raises RecognitionError.
         """
         size, words = _read_tsv(self._run(png, timeout))
         return _compose(size, _drop_noise(words))
@@ -141,7 +143,7 @@ def _drop_noise(words: Sequence[_Word]) -> list[_Word]:
 
 def _is_confident(word: _Word) -> bool:
     letters = sum(map(str.isalnum, word.text))
-    threshold = _MIN_SYMBOL if letters == 0 else _MIN_SHORT_WORD if letters < 3 else _MIN_WORD
+    threshold = _MIN_SYMBOL if letters == 0 else _MIN_SHORT_WORD if letters < _LETTERS_OF_LONG_WORD else _MIN_WORD
     return word.confidence >= threshold
 
 

@@ -13,7 +13,7 @@ from functions.runtime.config import Config
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command; errors are one line on stderr and exit code 1."""
+    """Runs one command; an error is one line on stderr and exit code 1."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     if arguments[:1] in (["migrate"], ["stamp"], ["eval"]):
         return _run_tool(arguments[0], arguments[1:])
@@ -25,7 +25,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ValidationError as exc:
         faults = "; ".join(f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in exc.errors())
         print(f"ibid: the environment is not valid: {faults}", file=sys.stderr)
-    except OSError as exc:  # a folder or a file that is not ours to use
+    except OSError as exc:  # a folder or a file that this user may not use
         print(f"ibid: {exc.strerror}: {exc.filename or 'unknown file'} (IBID_HOME moves the data)", file=sys.stderr)
     except KeyboardInterrupt:
         return 130
@@ -78,15 +78,17 @@ def _parser() -> argparse.ArgumentParser:
     token = commands.add_parser("token", help="print a bearer token for a local user")
     token.add_argument("--user", default="local", metavar="NAME")
     token.add_argument("--admin", action="store_true")
-    forget = commands.add_parser("forget-user", help="delete everything of one person, and say what that was")
+    forget = commands.add_parser(
+        "forget-user", help="delete all data of one user, and print how many rows and files were deleted"
+    )
     forget.add_argument("user_id", metavar="USER_ID")
-    forget.add_argument("--yes", action="store_true", help="do not ask")
-    work = commands.add_parser("work", help="run a worker (serve does this by itself)")
+    forget.add_argument("--yes", action="store_true", help="do not ask for confirmation")
+    work = commands.add_parser("work", help="run a worker (serve starts one itself)")
     work.add_argument("--parent", type=int)
     for name, text in (
-        ("migrate", "bring the database of DATABASE_URL up to date"),
-        ("stamp", "copy changed SQL functions into a migration"),
-        ("eval", "measure retrieval on a question set"),
+        ("migrate", "migrate the database at DATABASE_URL"),
+        ("stamp", "copy changed SQL functions into a new migration"),
+        ("eval", "measure search and answers on a question set"),
     ):
         commands.add_parser(name, help=text)
     return parser

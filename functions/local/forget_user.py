@@ -1,4 +1,4 @@
-"""Deletes everything that one person has left in an installation, and says what that was."""
+"""Deletes all data of one user from an installation, and prints how many rows and files were deleted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BATCH_SIZE = 100
 
 
 def run(config: Config, user: str, is_confirmed: bool) -> int:
-    """`forget-user USER_ID`; on a laptop also by name. Prints the receipt as JSON."""
+    """Runs `forget-user USER_ID`; prints the numbers of removed rows and files as JSON."""
     with open_services(config) as services:
         user_id = find_user_id(services, user)
         if not is_confirmed and not _confirm(user_id):
@@ -29,7 +29,7 @@ def run(config: Config, user: str, is_confirmed: bool) -> int:
 
 
 def find_user_id(services: Services, user: str) -> str:
-    """The id that is meant; raises InvalidInputError."""
+    """Reads a user id, or on a laptop the name of a user; raises InvalidInputError."""
     try:
         return str(UUID(user))
     except ValueError:
@@ -39,9 +39,9 @@ def find_user_id(services: Services, user: str) -> str:
 
 
 def forget_user(services: Services, user_id: str, batch_size: int = BATCH_SIZE) -> dict[str, int]:
-    """How many of each kind were removed. Rows first, files after: what a crash leaves behind, the sweeper removes.
+    """Deletes the user's rows and files in batches; returns how many of each kind were removed.
 
-    Works in batches and may be run again, after a crash or for what came meanwhile.
+    Rows go before files, because the sweeper removes files that a crash leaves behind. Running it again is safe.
     """
     removed: Counter[str] = Counter()
     is_done = False
@@ -57,5 +57,7 @@ def forget_user(services: Services, user_id: str, batch_size: int = BATCH_SIZE) 
 
 def _confirm(user_id: str) -> bool:
     if not sys.stdin.isatty():
-        raise errors.InvalidInputError("Say --yes: this deletes for good, and there is nobody to ask.")
-    return input(f"Delete everything of {user_id} for good? Type the id: ").strip() == user_id
+        raise errors.InvalidInputError(
+            "Add --yes: deletion is permanent, and without a terminal nobody can confirm it."
+        )
+    return input(f"Permanently delete all data of {user_id}? Type the id to confirm: ").strip() == user_id

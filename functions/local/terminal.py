@@ -1,4 +1,4 @@
-"""Ingest and ask from a terminal, on the same services as the server (and beside it, if it runs)."""
+"""Adds files and asks questions from a terminal, on the server's services and also while the server runs."""
 
 from __future__ import annotations
 
@@ -43,16 +43,16 @@ def run(config: Config, options: argparse.Namespace) -> int:
 
 
 def local_user() -> models.User:
-    """The person at this machine."""
+    """The user of this machine, an administrator."""
     user_id = auth.local_user_id(LOCAL_USER)
     return models.User(user_id, is_admin=True, claims={"sub": user_id, "app_metadata": {"role": "admin"}})
 
 
 def _print_token(services: Services, name: str, admin: bool) -> int:
     if not services.is_local:
-        raise errors.ConflictError("SUPABASE_URL is set: tokens come from Supabase Auth.")
+        raise errors.ConflictError("SUPABASE_URL is set, so tokens come from Supabase Auth.")
     if not name.strip():
-        raise errors.InvalidInputError("Name the user: --user ada.")
+        raise errors.InvalidInputError("The user name is empty. Example: --user ada")
     user_id = auth.local_user_id(name)
     print(auth.issue_local_token(services.local_secret, user_id, name, admin=admin, lifetime=TOKEN_SECONDS))
     return 0
@@ -60,16 +60,16 @@ def _print_token(services: Services, name: str, admin: bool) -> int:
 
 def _ingest(services: Services, user: models.User, path: Path) -> int:
     try:
-        row, duplicate = add_file(services, user, path)
+        row, is_duplicate = add_file(services, user, path)
     except errors.IbidError as exc:
         print(f"{path.name}: {exc.message}", file=sys.stderr)
         return 1
-    if duplicate:
+    if is_duplicate:
         print(f"{path.name}: already in your library")
         return 0
-    announced = row["id"]
-    row = _follow(services, user, str(announced), path.name)
-    if row["id"] != announced:
+    document_id = row["id"]
+    row = _follow(services, user, str(document_id), path.name)
+    if row["id"] != document_id:
         print(f"{path.name}: already in your library, as {row['file_name']}")
         return 0
     if row["status"] != "indexed":
@@ -80,12 +80,14 @@ def _ingest(services: Services, user: models.User, path: Path) -> int:
 
 
 def add_file(services: Services, user: models.User, path: Path) -> tuple[dict[str, Any], bool]:
-    """Stores a file as a new document, and says whether the library had it already."""
+    """Stores a file as a new document, unless the library has the same bytes; returns the row and whether it had."""
     if not path.is_file():
         raise errors.InvalidInputError("There is no such file.")
     store = services.objects
     if not isinstance(store, LocalObjectStore):
-        raise errors.ConflictError("This command works on the local library; with SUPABASE_URL, upload on the page.")
+        raise errors.ConflictError(
+            "This command adds files to a local library only. With SUPABASE_URL, upload files on the page."
+        )
     size, digest = path.stat().st_size, hash_file(path)
     mime_type = mimetypes.guess_type(path.name)[0]
     limit = services.policy().settings.max_file_bytes
@@ -117,19 +119,19 @@ def add_file(services: Services, user: models.User, path: Path) -> tuple[dict[st
 
 
 def _follow(services: Services, user: models.User, document_id: str, name: str) -> dict[str, Any]:
-    """Works on the queue until the document is done, drawing a progress bar; a running server's worker may help."""
+    """Processes the queue until the document is done, and draws a progress bar; a running server's worker may help."""
     done = threading.Event()
-    thread = threading.Thread(target=_work, args=(services, done), daemon=True)
+    thread = threading.Thread(target=_process_queue, args=(services, done), daemon=True)
     thread.start()
     try:
         while True:
             with services.database.as_user(user) as connection:
                 row = documents.find(connection, document_id)
-            _draw(name, row)
+            _draw_progress(name, row)
             if row["status"] in ("indexed", "failed"):
                 return row
             if not thread.is_alive():
-                raise errors.UnavailableError("The worker stopped: see the lines above.")
+                raise errors.UnavailableError("The worker stopped; its error is printed above.")
             time.sleep(0.2)
     finally:
         done.set()
@@ -138,13 +140,13 @@ def _follow(services: Services, user: models.User, document_id: str, name: str) 
             print(file=sys.stderr)
 
 
-def _work(services: Services, done: threading.Event) -> None:
+def _process_queue(services: Services, done: threading.Event) -> None:
     while not done.is_set():
         if services.make_worker().ingest_next() is None:
             done.wait(0.2)
 
 
-def _draw(name: str, row: dict[str, Any]) -> None:
+def _draw_progress(name: str, row: dict[str, Any]) -> None:
     if not sys.stderr.isatty():
         return
     total = row["page_count"] or 0
@@ -157,7 +159,7 @@ def _draw(name: str, row: dict[str, Any]) -> None:
 def _ask(services: Services, user: models.User, question: str) -> int:
     text = question.strip()
     if not text:
-        raise errors.InvalidInputError("Ask something.")
+        raise errors.InvalidInputError("The question is empty.")
     answered: asking.Answered | None = None
     for event in asking.ask(services, user, asking.Question(text)):
         if isinstance(event, asking.TextDelta) and sys.stderr.isatty():

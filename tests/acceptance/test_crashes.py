@@ -138,7 +138,7 @@ def test_repeated_kills_of_the_database_cost_only_time(files: Path, uninterrupte
         tempfile.TemporaryDirectory(prefix="ibid-test-") as folder,
         embedded_postgres.start(Path(folder).resolve(), settings={"fsync": "off"}) as server,
     ):
-        migrate.migrate(server.dsn, with_functions=True)
+        migrate.migrate(server.dsn)
         with open_workplace(server.dsn, tmp_path / "home") as place:
             user = add_everything(place, files)
             stopping = threading.Event()

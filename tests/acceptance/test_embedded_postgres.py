@@ -26,7 +26,7 @@ FAST = {"fsync": "off"}  # only fsync is off: commits must survive the kill of a
 HOLD_SERVER = """
 import sys
 from pathlib import Path
-from functions.local import embedded_postgres
+from functions.local.database import embedded_postgres
 with embedded_postgres.start(Path(sys.argv[1]), settings=embedded_postgres.FAST_SETTINGS) as server:
     print(server.pid, server.dsn, flush=True)
     sys.stdin.read()
@@ -199,7 +199,7 @@ def test_a_later_process_with_the_same_pid_is_not_mistaken_for_the_server(folder
     kill_server(first.pid)
     with ExitStack() as stack:
         # As the server's own user: Postgres itself already ignores the processes of others.
-        other = stack.enter_context(subprocess.Popen(["sleep", "60"], **system_account.for_servers().arguments))
+        other = stack.enter_context(subprocess.Popen(["sleep", "60"], **system_account.find_account().arguments))
         stack.callback(other.kill)
         for file in (folder / "data" / "postmaster.pid", socket_of(first.dsn).with_suffix(".5432.lock")):
             file.write_text("\n".join([str(other.pid), *file.read_text().splitlines()[1:]]) + "\n")
@@ -245,7 +245,7 @@ def test_processes_that_start_at_the_same_time_share_one_server(hold: Callable[[
 
 def test_it_refuses_the_data_of_another_version(folder: Path) -> None:
     embedded_postgres.start(folder, major=16, settings=FAST).stop()
-    with pytest.raises(errors.DatabaseUnavailableError, match="made by Postgres 16; Postgres 18 cannot open it"):
+    with pytest.raises(errors.DatabaseUnavailableError, match="created by Postgres 16; Postgres 18 cannot open it"):
         embedded_postgres.start(folder)
 
 
@@ -257,7 +257,7 @@ def test_it_reports_why_it_did_not_start(folder: Path) -> None:
 def test_its_socket_is_private(folder: Path) -> None:
     with embedded_postgres.start(folder, settings=FAST) as server:
         facts = socket_of(server.dsn).parent.stat()
-        assert (facts.st_uid, facts.st_mode & 0o777) == (system_account.for_servers().uid, 0o700)
+        assert (facts.st_uid, facts.st_mode & 0o777) == (system_account.find_account().uid, 0o700)
         assert (folder / "data").stat().st_mode & 0o777 == 0o700
 
 
@@ -308,7 +308,7 @@ def test_it_runs_for_an_ordinary_user(folder: Path, major: int) -> None:
     os.chown(home, nobody, nobody)
     folder.chmod(0o755)
     code = (
-        "from pathlib import Path; import psycopg; from functions.local import embedded_postgres\n"
+        "from pathlib import Path; import psycopg; from functions.local.database import embedded_postgres\n"
         f"with embedded_postgres.start(Path.home() / 'my data', major={major}) as server:\n"
         "    with psycopg.connect(server.dsn) as connection:\n"
         "        print(connection.execute('select 42').fetchone())"
@@ -321,5 +321,8 @@ def test_it_reports_data_that_belongs_to_another_user(folder: Path) -> None:
     python = need_python_for_others()
     embedded_postgres.start(folder, settings=FAST).stop()
     folder.chmod(0o755)
-    code = "import sys, pathlib; from functions.local import embedded_postgres as e; e.start(pathlib.Path(sys.argv[1]))"
+    code = (
+        "import sys, pathlib; from functions.local.database import embedded_postgres\n"
+        "embedded_postgres.start(pathlib.Path(sys.argv[1]))"
+    )
     assert "belongs to another system user" in run_as(OTHER_UID, [*python, "-c", code, str(folder)]).stderr

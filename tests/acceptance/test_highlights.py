@@ -29,10 +29,11 @@ from functions.core import models
 from functions.core.citations.cite import cite_sections
 from functions.core.citations.sections import WrittenSection
 from functions.core.extraction.pdf import page_images
-from functions.core.extraction.pdf.page_images import Rectangle
 from functions.core.extraction.pdf.reader import PdfPages
 from functions.core.ingestion.chunking import chunker, page_layout, passages
 from tests.support.documents import LETTER
+
+Rectangle = tuple[float, float, float, float]
 
 LEAST_IOU, LEAST_SHARE = 0.5, 0.98
 MARGIN = 60.0

@@ -24,7 +24,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 from PIL import Image, ImageDraw, ImageFont
 
-from functions.local.packaging import artifacts, ocr_layer
+from functions.local.packaging import ocr_layer, packages
 from tests.handlers import events
 from tests.handlers.events import Json
 from tests.support import database as database_servers
@@ -170,7 +170,7 @@ def cloud(
             "INGEST_QUEUE_URL": queue_url,
             "AWS_ENDPOINT_URL_SQS": endpoint,
         }
-        layer = ocr_layer.build(artifacts.HOST, "eng+fra")
+        layer = ocr_layer.build(packages.HOST, "eng+fra")
         platform = Platform(tmp_path_factory.mktemp("lambda"), variables, layer)
         cloud = Cloud(platform, dsn, storage.url, client, queue_url, dead_letters_url)
         model.respond = answer_slowly

@@ -1,4 +1,4 @@
-"""A minimal HTTP function over Postgres, the baseline of `bench_coldstart`: one route queries, one asks OpenAI."""
+"""The baseline of `bench_coldstart`: one route with one query and, for functions that ask a model, one question."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""How much latency Ibid adds to the first word of the model: `python -m tests.bench.bench_chat [--long]`.
+"""Measures how much later the first word arrives than from the model: `python -m tests.bench.bench_chat [--long]`.
 
-Prints a table and, as its last line, one JSON object. The benchmark runs a server as `make run` starts it, with a
-library of 5,000 passages, and a model server on loopback that waits a fixed time before it writes. In each turn, one
-client asks the library a question in a new conversation, and then sends the resulting prompt to the model directly;
-both stream. The added latency is the difference within a turn. The model server separates its parts: until the
-question is saved, until the model is asked, and from the model's first word to the reader.
+A server runs as `make run` starts it, with a library of 5,000 passages. A model server on loopback waits a fixed time
+before it writes. In each turn, a client asks the library a question in a new conversation, and then sends the prompt
+that the server sent to the model to the model directly; both replies are streamed. The added time is the difference
+within a turn. It has three parts: until the question is saved, until the model is asked, and from the model's first
+word to the reader. Prints a table and, as the last line, a JSON object.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ CHUNKS = 5000
 SHORT, LONG = 100, 400
 WARM_UP = 15
 THINKING_SECONDS = 0.05  # before the role, and again before the first word
-MOST_ADDED_MS = 25.0
-WORDS_OF_A_QUESTION = 4
+MAX_ADDED_MS = 25.0
+QUESTION_WORDS = 4
 START_SECONDS = 60.0
 
 Event = dict[str, Any]
@@ -49,7 +49,7 @@ Event = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Milliseconds of one question to the library, in parts, and of the same prompt to the model alone."""
+    """The milliseconds of one question to the library, in parts, and of the same prompt to the model alone."""
 
     saved: float
     asked: float
@@ -64,7 +64,7 @@ class Turn:
 
 
 class Model:
-    """The fake model server and when it was last asked."""
+    """The fake model server, and the time of its last request."""
 
     def __init__(self) -> None:
         self.server = FakeModelServer(respond=self._respond)
@@ -79,7 +79,7 @@ class Model:
 
 
 class Bench:
-    """One client of both servers; its connections stay open."""
+    """A client of both servers that keeps its connections open."""
 
     def __init__(self, model: Model, base_url: str, token: str) -> None:
         self._model, self._base_url = model, base_url
@@ -113,7 +113,7 @@ class Bench:
         self._http.close()
 
     def _ask_alone(self, body: Body) -> tuple[float, float]:
-        """Seconds until the first word, measured from the call and from the request at the model."""
+        """Returns the seconds to the first word, since the request and since the model received it."""
         started, first_word = time.perf_counter(), 0.0
         for at, event in self._stream(f"{self._model.server.base_url}/chat/completions", body):
             if not first_word and any(choice["delta"].get("content") for choice in event["choices"]):
@@ -121,7 +121,7 @@ class Bench:
         return first_word - started, first_word - self._model.asked_at
 
     def _stream(self, url: str, body: Body) -> Iterator[tuple[float, Event]]:
-        """Every event and its time of arrival."""
+        """Yields each event with the time when it arrived."""
         with self._http.stream("POST", url, json=body, headers=self._headers) as response:
             response.raise_for_status()
             for line in response.iter_lines():
@@ -132,7 +132,7 @@ class Bench:
 
 @contextmanager
 def serve(dsn: str, home: Path, model: Model) -> Iterator[str]:
-    """The address of a server in a separate process with its worker, as on a laptop."""
+    """Runs a server and its worker as on a laptop; yields the server's address."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     settings = {
@@ -166,27 +166,27 @@ def _is_ready(base_url: str) -> bool:
 
 
 def draw_questions(database: Database, user: models.User, count: int) -> list[str]:
-    """Questions made of consecutive words of a passage, so that the guard accepts them."""
+    """Draws questions made of consecutive words of a passage, so that the guard does not refuse them."""
     chance, common = random.Random(3), set(COMMON_WORDS.split())
     with database.as_user(user) as connection:
         rows = connection.execute("select text from rag.chunks order by id").fetchall()
     questions = []
     for row in chance.sample(rows, count):
         words = [word for word in row["text"].split() if word not in common]
-        start = chance.randrange(len(words) - WORDS_OF_A_QUESTION)
-        questions.append(" ".join(["what", "is", "the", *words[start : start + WORDS_OF_A_QUESTION]]))
+        start = chance.randrange(len(words) - QUESTION_WORDS)
+        questions.append(" ".join(["what", "is", "the", *words[start : start + QUESTION_WORDS]]))
     return questions
 
 
 def run(folder: Path, rounds: int) -> list[Turn]:
-    """The turns after the warm-up; database and server have the settings of a laptop."""
+    """Measures `rounds` turns after the warm-up, with the settings of a laptop."""
     model, home = Model(), folder / "home"
     with (
         embedded_postgres.start(folder / "postgres") as server,
         closing(Database(server.dsn)) as database,
         model.server,
     ):
-        migrate.migrate(server.dsn, with_functions=True)
+        migrate.migrate(server.dsn)
         libraries = Libraries(database)
         libraries.add({"asked": CHUNKS})
         user = libraries.by_name["asked"].user
@@ -207,7 +207,7 @@ def list_figures(turns: Sequence[Turn]) -> list[Event]:
         alone = percentile([turn.alone for turn in turns], share)
         rows.append(figure(f"first word, {name}", percentile([turn.first_word for turn in turns], share), alone))
         added = percentile([turn.added for turn in turns], share)
-        rows.append(at_most(f"  added to the model alone, {name}", added, MOST_ADDED_MS))
+        rows.append(at_most(f"  added to the model alone, {name}", added, MAX_ADDED_MS))
         parts = {
             "until the question is saved": [turn.saved for turn in turns],
             "until the model is asked": [turn.asked for turn in turns],
@@ -223,11 +223,11 @@ def main() -> None:
         figures = list_figures(run(Path(name).resolve(), rounds))
     load = os.getloadavg()[0]
     print_figures(
-        "chat", [*figures, figure("load of the machine, last minute, to its processors", load, _processors())]
+        "chat", [*figures, figure("load of the machine, last minute, to its processors", load, _count_processors())]
     )
 
 
-def _processors() -> int:
+def _count_processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

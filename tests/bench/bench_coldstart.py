@@ -1,11 +1,11 @@
-"""Cold start of the deployed functions and size of their artifacts: `python -m tests.bench.bench_coldstart [--long]`.
+"""Measures cold starts and artifact sizes of the functions: `python -m tests.bench.bench_coldstart [--long]`.
 
-Prints a table and, as its last line, one JSON object. Each measurement is a separate process with the environment of
-Lambda (the unzipped artifact with its bytecode, the variables of serverless.yml), which reports how long its import and
-first request took, without the start of the interpreter. The baseline is a minimal function over the same libraries
-with one route and one query or, for functions that ask models, one question to a model. They run in turns, and the
-quickest run of each counts, because other processes can only slow it down. Lambda gives a function of 1,024 MB little
-more than half a processor.
+Each measurement runs in a new process with the files and variables that the function has on Lambda: the unzipped
+artifact with its bytecode, and the environment of serverless.yml. It times the import and the first request, without
+the start of the interpreter. The baseline is a bare function of the same libraries with one route and one query, or
+with one question to a model for functions that ask models. The functions take turns and the fastest run of each counts,
+because other load can only slow a run down. Lambda gives a function of 1,024 MB little more than half a processor.
+Prints a table and, as the last line, a JSON object.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from uuid import uuid4
 import jwt
 
 from functions.local.database import embedded_postgres, migrate
-from functions.local.packaging import artifacts
+from functions.local.packaging import artifacts, packages
 from tests.bench.report import at_most, figure, print_figures
 from tests.handlers import events
 from tests.support.fakes.model_server import FakeModelServer
 from tests.support.lambda_platform import Platform
 
 SHORT, LONG = 12, 30
-MOST_TIMES_BARE = 1.3
-MOST_MB = {name: 150.0 if name == "ingest" else 60.0 for name in artifacts.SETS}
-SUPABASE = "http://127.0.0.1:9"  # no server listens on the discard port
-JWT_SECRET = "a secret that a project still signs its tokens with"
+MAX_RATIO_TO_BARE = 1.3
+MAX_MB = {name: 150.0 if name == "ingest" else 60.0 for name in artifacts.SETS}
+SUPABASE = "http://127.0.0.1:9"  # nothing listens on the discard port
+JWT_SECRET = "the legacy JWT secret of a Supabase project"
 BARE = "bare_function"
 
 _PROBE = """
@@ -56,7 +56,7 @@ print(json.dumps([seconds, answer["statusCode"], answer["body"]]))
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A function and its first request; `module` is given if it is not the handler of that name."""
+    """A function and its first request; `module` replaces the module of its handler."""
 
     function: str
     method: str
@@ -82,11 +82,11 @@ MORE_STARTS = {
 BASELINE_OF = {"chat": "bare with openai", "search": "bare with openai"}
 
 Times = tuple[float, float, float]
-"""Milliseconds of the import, of import and first request, and the processor time of both."""
+"""Milliseconds of the import, of import and first request, and of processor time in both."""
 
 
 class Bench:
-    """Starts functions and checks their first answers."""
+    """Starts functions; raises SystemExit when a first request does not succeed."""
 
     def __init__(self, platform: Platform, folder: Path) -> None:
         self._platform = platform
@@ -125,9 +125,9 @@ def issue_token() -> str:
 
 
 def run(folder: Path, starts: Mapping[str, Start], rounds: int) -> dict[str, Times]:
-    """The best of each start, by name."""
+    """Measures each start `rounds` times; returns the best times by name."""
     with embedded_postgres.start(folder / "postgres") as server, FakeModelServer() as model:
-        migrate.migrate(server.dsn, with_functions=True)
+        migrate.migrate(server.dsn)
         variables = {
             "DATABASE_URL": server.dsn,
             "SUPABASE_URL": SUPABASE,
@@ -141,7 +141,7 @@ def run(folder: Path, starts: Mapping[str, Start], rounds: int) -> dict[str, Tim
         }
         bench = Bench(Platform(folder / "lambda", variables), folder)
         found: dict[str, list[Times]] = {name: [] for name in starts}
-        for _ in range(1 + rounds):  # the first reads the files
+        for _ in range(1 + rounds):  # one round more, which fills the file cache
             for name, start in starts.items():
                 found[name].append(bench.measure(start))
     return {name: tuple(map(min, zip(*rows, strict=True))) for name, rows in found.items()}
@@ -153,21 +153,21 @@ def list_figures(found: Mapping[str, Times]) -> list[dict[str, Any]]:
         if name in BASELINES:
             continue
         bare_imported, bare_answered, bare_worked = found[BASELINE_OF.get(name, "bare")]
-        rows.append(at_most(f"{name}: import and first request, ms", answered, bare_answered, MOST_TIMES_BARE))
+        rows.append(at_most(f"{name}: import and first request, ms", answered, bare_answered, MAX_RATIO_TO_BARE))
         rows.append(figure("  of these on the processor", worked, bare_worked))
         rows.append(figure("  import alone", imported, bare_imported))
     return rows
 
 
-def list_sizes(target: artifacts.Target) -> list[dict[str, Any]]:
-    """The size of the unzipped artifacts, in MB."""
+def list_sizes(target: packages.Target) -> list[dict[str, Any]]:
+    """The unzipped sizes of the artifacts in MB."""
     folder = artifacts.build(target)
     rows = []
     for path in sorted(folder.glob("*.zip")):
         with zipfile.ZipFile(path) as archive:
             size = sum(entry.file_size for entry in archive.infolist()) / 1e6
         title = f"{path.stem} artifact ({target.name}), MB unzipped"
-        rows.append(at_most(title, size, MOST_MB[path.stem]))
+        rows.append(at_most(title, size, MAX_MB[path.stem]))
     return rows
 
 
@@ -177,7 +177,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ibid-bench-") as name:
         figures = list_figures(run(Path(name).resolve(), starts, LONG if is_long else SHORT))
     load = figure("load of the machine, last minute, to its processors", os.getloadavg()[0], os.cpu_count() or 1)
-    print_figures("coldstart", [*figures, *list_sizes(artifacts.HOST), load])
+    print_figures("coldstart", [*figures, *list_sizes(packages.HOST), load])
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""The cost of 1,000 questions and 1,000 pages in the cloud: `python -m tests.bench.bench_costs [--long]`.
+"""Estimates the cloud cost of 1,000 questions and 1,000 pages: `python -m tests.bench.bench_costs [--long]`.
 
-Prints tables and, as its last line, one JSON object; values are US cents, the baseline is the sum. A process runs the
-handlers of `documents`, `ingest` and `chat` on events as the platform sends them, warm, against a database and a model
-server on loopback, and measures processor time, waiting, tokens and logged bytes. The bill is computed from these with
-PRICES and ASSUMED, the only figures that are not measured here.
+A process runs the warm handlers of `documents`, `ingest` and `chat` on events as AWS sends them, with a database and a
+model server on loopback. It measures processor time, waiting time, tokens and log bytes. The rest of the calculation
+are PRICES and ASSUMED, which are not measured. Prints tables and, as the last line, a JSON object; values are US cents,
+and the baseline of each is the sum.
 
-A function is billed from its call to its end: the measured waiting, the processor time divided by the share of a
-processor that its memory buys (1,769 MB buy one, assumed to be as fast as one of this machine), and the time that a
-model takes to write. Cold starts and monthly costs are left out: Supabase, alarms, 0.30 $ for each metric.
+A function is billed from the start of a call to its end. That time consists of the measured waiting time, the processor
+time divided by the share of a processor that its memory buys (1,769 MB buy one, assumed to be as fast as one here), and
+the time that a model takes to write. Cold starts and monthly fees (Supabase, alarms, $0.30 a metric) are left out.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from tests.support import service
 from tests.support.fakes.model_server import FakeModelServer
 from tests.support.requirements import REPOSITORY
 
-# US dollars, list prices without taxes, free tiers and discounts, of 2026 (AWS: us-east-1, others differ). The pages
-# named could not be read from here; the figures are those that several price comparisons quote of them.
+# US dollars: list prices of 2026 without taxes, free tiers and discounts (AWS: us-east-1; other regions differ). They
+# are quoted by several price comparisons, and were not checked on the providers' own pages named here.
 PRICES: Final = {
     "function, GB-second (arm64)": 0.0000133334,  # https://aws.amazon.com/lambda/pricing/
     "function, call": 0.20e-6,
@@ -66,12 +66,12 @@ FULL_PROCESSOR_MB = 1769
 USER = "reader"
 BOOKS = 6
 PAGES_BEGIN, PAGES_END = "the pages begin", "the pages end"
-OPENING = "what is the "  # the first words of every generated question
+OPENING = "what is the "  # every drawn question begins with it
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Seconds of one call of a handler: wall-clock and processor time."""
+    """The seconds of one call of a handler: elapsed time and processor time."""
 
     clock: float
     processor: float
@@ -79,7 +79,7 @@ class Run:
 
 @dataclass(slots=True)
 class Measured:
-    """The report of the process with the handlers."""
+    """The report of the process that runs the handlers."""
 
     ingest: list[Run]
     chat: list[Run]
@@ -91,9 +91,10 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Tokens sent to the model server: read and embedded per question, embedded for all pages, and the requests.
+    """The tokens that the model server received.
 
-    Counted by the tokenizer of the local embedding model; the counts of other tokenizers differ by a few percent.
+    `read` and `asked` are the tokens of a prompt and of an embedded question, on average. `embedded` are those of all
+    pages, in `requests` requests. The tokenizer of the local embedding model counts them; others differ slightly.
     """
 
     read: int
@@ -109,11 +110,11 @@ def time_call(call: Callable[[], Any]) -> tuple[Any, Run]:
 
 
 class Installation:
-    """The handlers in this process and one user."""
+    """The handlers in this process, called by one user."""
 
     def __init__(self, log: Path) -> None:
         os.environ["AWS_LAMBDA_FUNCTION_NAME"] = "ibid-bench"
-        # Uses local storage, which no deployed function has.
+        # Deployed functions have no local files, but these handlers use them.
         Services.is_local = True  # type: ignore[method-assign, assignment]
         self._services, self._log = shared_services(), log
         self.user = models.User(auth.local_user_id(USER), False, {})
@@ -121,7 +122,7 @@ class Installation:
         self._headers = {"authorization": f"Bearer {token}"}
 
     def add(self, path: Path) -> list[Run]:
-        """Uploads a file and runs the worker until it is indexed; returns the worker's calls."""
+        """Uploads a file and indexes it; returns the calls of the worker."""
         services, store = self._services, self._services.objects
         assert isinstance(store, LocalObjectStore)
         body = {"file_name": path.name, "size": path.stat().st_size}
@@ -138,7 +139,7 @@ class Installation:
         return runs
 
     def ask(self, questions: Iterator[str], count: int) -> list[Run]:
-        """Asks until the model has answered `count` questions; the guard refuses some of the others."""
+        """Asks until the model has answered `count` questions; the guard refuses some of them."""
         runs: list[Run] = []
         while len(runs) < count:
             body = {"query": next(questions)}
@@ -148,24 +149,24 @@ class Installation:
         return runs
 
     def mark(self, text: str) -> None:
-        """Leaves a mark among the requests to the embedding server."""
+        """Sends a text to the embedding server that separates the requests before and after it."""
         services = self._services
         services.embedder_of(services.policy().servers[0]).embed([text])
 
-    def logged(self) -> int:
+    def count_log_bytes(self) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
         return self._log.stat().st_size
 
     def count_pages(self) -> int:
-        """Pages of the newest document."""
+        """Counts the pages of the newest document."""
         with self._services.database.as_user(self.user) as connection:
             row = connection.execute("select page_count from rag.documents order by created_at desc").fetchone()
         assert row is not None
         return int(row["page_count"])
 
     def count_bytes(self) -> int:
-        """The size of the library in the database, with indexes."""
+        """Measures the size of the library in the database, with its indexes."""
         with self._services.database.autocommit() as connection:
             row = connection.execute(
                 "select sum(pg_total_relation_size(oid))::bigint as n from pg_class"
@@ -175,7 +176,7 @@ class Installation:
         return int(row["n"])
 
     def draw_questions(self) -> Iterator[str]:
-        """More questions than needed, made of words of the passages."""
+        """Draws more questions than are needed, from words of the passages."""
         return iter(draw_questions(self._services.database, self.user, 4 * (QUESTIONS + WARM_UP)))
 
     def _send(self, module: str, path: str, body: Any) -> Any:
@@ -194,35 +195,35 @@ class Installation:
 
 
 def measure(pages: int, folder: Path, log: Path) -> Measured:
-    """Runs in a separate process, so that its processor time is that of the handlers alone."""
+    """Measures the handlers; runs in a process of its own, so that all its processor time is theirs."""
     installation = Installation(log)
-    for number in range(BOOKS):  # loads what is loaded once, and gives answers passages of several documents
+    for number in range(BOOKS):  # warms up, and lets an answer use several documents
         installation.add(prose.make_book(folder / f"book {number}.pdf", 3))
     installation.mark(PAGES_BEGIN)
-    bytes_before, log_before = installation.count_bytes(), installation.logged()
+    bytes_before, log_before = installation.count_bytes(), installation.count_log_bytes()
     ingest = installation.add(make_pdf(folder / "pages.pdf", pages))
-    bytes_after, log_after = installation.count_bytes(), installation.logged()
+    bytes_after, log_after = installation.count_bytes(), installation.count_log_bytes()
     pages = installation.count_pages()
     installation.mark(PAGES_END)
     questions = installation.draw_questions()
     installation.ask(questions, WARM_UP)
-    log_asked = installation.logged()
+    log_asked = installation.count_log_bytes()
     chat = installation.ask(questions, QUESTIONS)
     return Measured(
         ingest,
         chat,
         log_after - log_before,
-        installation.logged() - log_asked,
+        installation.count_log_bytes() - log_asked,
         pages,
         bytes_after - bytes_before,
     )
 
 
 def run(folder: Path, pages: int) -> tuple[Measured, Tokens]:
-    """The report of a process with the handlers, and the tokens that it sent to the model server."""
+    """Runs the handlers in a process of their own; returns its report and the tokens that it sent to the models."""
     log = folder / "log"
     with embedded_postgres.start(folder / "postgres") as server, FakeModelServer(dimensions=1536) as model:
-        migrate.migrate(server.dsn, with_functions=True)
+        migrate.migrate(server.dsn)
         environment = {
             "DATABASE_URL": server.dsn,
             "IBID_HOME": str(folder / "home"),
@@ -257,19 +258,19 @@ def count_tokens(model: FakeModelServer) -> Tokens:
     )
 
 
-def bill(runs: Sequence[Run], memory: int, more_seconds: float) -> float:
-    """Dollars for these calls of a function with this memory in MB, which wait `more_seconds` longer in all."""
-    slower = max(1.0, FULL_PROCESSOR_MB / memory)
-    seconds = sum(run.clock - run.processor + run.processor * slower for run in runs) + more_seconds
+def compute_bill(runs: Sequence[Run], memory: int, more_seconds: float) -> float:
+    """The price in dollars of these calls of a function with `memory` MB that wait `more_seconds` longer in total."""
+    slowdown = max(1.0, FULL_PROCESSOR_MB / memory)
+    seconds = sum(run.clock - run.processor + run.processor * slowdown for run in runs) + more_seconds
     return seconds * memory / 1024 * PRICES["function, GB-second (arm64)"] + len(runs) * PRICES["function, call"]
 
 
-def memory_of(function: str) -> int:
+def read_memory_size(function: str) -> int:
     return int(service.functions()[function].get("memorySize", service.read()["provider"]["memorySize"]))
 
 
-def list_questions(measured: Measured, tokens: Tokens) -> dict[str, float]:
-    """Dollars for 1,000 questions, by part of the bill."""
+def price_questions(measured: Measured, tokens: Tokens) -> dict[str, float]:
+    """The price in dollars of 1,000 questions, by part."""
     count = len(measured.chat)
     writing = ASSUMED["tokens of an answer"] / ASSUMED["tokens a model writes a second"]
     waiting = ASSUMED["seconds until a model writes"] + writing + ASSUMED["seconds an embedding takes"]
@@ -277,26 +278,26 @@ def list_questions(measured: Measured, tokens: Tokens) -> dict[str, float]:
         "tokens the model reads": 1000 * tokens.read * PRICES["gpt-4.1-mini, token read"],
         "tokens the model writes": 1000 * ASSUMED["tokens of an answer"] * PRICES["gpt-4.1-mini, token written"],
         "embedding": 1000 * tokens.asked * PRICES["text-embedding-3-small, token"],
-        "function": 1000 / count * bill(measured.chat, memory_of("chat"), count * waiting),
+        "function": 1000 / count * compute_bill(measured.chat, read_memory_size("chat"), count * waiting),
         "gateway": 1000 * PRICES["gateway, request (HTTP API)"],
         "log": 1000 / count * measured.log_bytes_chat / 1e9 * PRICES["log, GB"],
     }
 
 
-def list_pages(measured: Measured, tokens: Tokens) -> dict[str, float]:
-    """Dollars for 1,000 pages, by part of the bill, in documents of as many pages as the measured one."""
+def price_pages(measured: Measured, tokens: Tokens) -> dict[str, float]:
+    """The price in dollars of 1,000 pages, by part, in documents as long as the measured one."""
     pages = measured.pages
     waiting = tokens.requests * ASSUMED["seconds an embedding takes"]
     queue = ASSUMED["requests to the queue for a document"] * PRICES["queue, request"]
     return {
         "embedding": 1000 / pages * tokens.embedded * PRICES["text-embedding-3-small, token"],
-        "function": 1000 / pages * bill(measured.ingest, memory_of("ingest"), waiting),
+        "function": 1000 / pages * compute_bill(measured.ingest, read_memory_size("ingest"), waiting),
         "queue and gateway": 1000 / pages * (queue + 3 * PRICES["gateway, request (HTTP API)"]),
         "log": 1000 / pages * measured.log_bytes_ingest / 1e9 * PRICES["log, GB"],
     }
 
 
-def describe(name: str, parts: dict[str, float]) -> list[dict[str, Any]]:
+def list_parts(name: str, parts: dict[str, float]) -> list[dict[str, Any]]:
     total = sum(parts.values())
     rows = {f"{name}, cents": total} | {f"  {part}": dollars for part, dollars in parts.items()}
     return [figure(text, dollars * 100, total * 100) for text, dollars in rows.items()]
@@ -321,8 +322,8 @@ def main() -> None:
     print_figures(
         "costs",
         [
-            *describe("1,000 questions", list_questions(measured, tokens)),
-            *describe("1,000 pages", list_pages(measured, tokens)),
+            *list_parts("1,000 questions", price_questions(measured, tokens)),
+            *list_parts("1,000 pages", price_pages(measured, tokens)),
             figure("a question without its model, ms, of which processor", clock, processor),
             figure("tokens read a question", tokens.read, tokens.read),
             *(figure(name, value / measured.pages, value / measured.pages) for name, value in by_page.items()),

@@ -1,8 +1,8 @@
-"""The speed of the local embedder relative to the machine's matrix product: `python -m tests.bench.bench_embedding`.
+"""Compares the speed of the local embedder with matrix products in numpy: `python -m tests.bench.bench_embedding`.
 
-Prints a table and, as its last line, one JSON object. The figure that counts is the share of the machine's GEMM speed
-(numpy, same number of threads) that embedding reaches; sequences per second depend on the machine. The int8 rows say
-what dynamic quantisation would give and cost; the product runs float32.
+The goal is a share of the machine's GEMM speed (numpy, same number of threads), because sequences per second depend on
+the machine. The int8 rows show what dynamic quantisation would gain and lose; the product runs float32. Prints a table
+and, as the last line, a JSON object.
 """
 
 from __future__ import annotations
@@ -32,38 +32,38 @@ TEXT = (
 )
 
 
-def flops_of_a_sequence(tokens: int) -> float:
-    """Multiplications and additions of the dense layers and of attention; all other operations are under 1 %."""
+def count_sequence_flops(tokens: int) -> float:
+    """Counts the multiplications and additions of dense layers and attention; everything else is under 1 %."""
     dense = 2 * 384 * (4 * 384 + 2 * 1536)
     return 6 * (tokens * dense + 4 * tokens * tokens * 384)
 
 
-def best_seconds(call: Callable[[], Any]) -> float:
+def time_best(call: Callable[[], Any]) -> float:
     call()
-    return min(timed(call) for _ in range(ROUNDS))
+    return min(time_call(call) for _ in range(ROUNDS))
 
 
-def timed(call: Callable[[], Any]) -> float:
+def time_call(call: Callable[[], Any]) -> float:
     start = time.perf_counter()
     call()
     return time.perf_counter() - start
 
 
-def gemm_flops() -> float:
-    """The best speed of two shapes, the widest layer and a square; the environment sets threads and kernel."""
+def measure_gemm() -> float:
+    """Measures the best speed of three shapes, in flop/s; the environment sets threads and kernel."""
     import numpy as np
 
     rng, found = np.random.default_rng(0), []
     for rows, inner, columns in ((2048, 384, 1536), (2048, 1536, 384), (1024, 1024, 1024)):
         left, right = rng.random((rows, inner), np.float32), rng.random((inner, columns), np.float32)
         target = np.empty((rows, columns), np.float32)
-        seconds = min(timed(partial(np.matmul, left, right, out=target)) for _ in range(20))
+        seconds = min(time_call(partial(np.matmul, left, right, out=target)) for _ in range(20))
         found.append(2 * rows * inner * columns / seconds)
     return max(found)
 
 
-def texts_of_bench() -> list[str]:
-    """Texts of exactly TOKENS tokens, the two special ones included."""
+def make_texts() -> list[str]:
+    """Makes texts of exactly TOKENS tokens, including the two special ones."""
     from functions.adapters.laptop.embedder import LocalEmbedder
 
     tokenizer = LocalEmbedder()._load_once().tokenizer
@@ -74,8 +74,8 @@ def texts_of_bench() -> list[str]:
     return texts
 
 
-def quantised(threads: int) -> Any:
-    """A LocalEmbedder whose session runs the same graph with int8 weights, as onnxruntime quantises it."""
+def make_quantised_embedder(threads: int) -> Any:
+    """Makes a LocalEmbedder that runs the same graph with int8 weights, quantised by onnxruntime."""
     import tempfile
     from pathlib import Path
 
@@ -121,23 +121,23 @@ def measure(threads: int) -> dict[str, float]:
     from functions.adapters.laptop.embedder import LocalEmbedder
 
     embedder = LocalEmbedder(threads=threads)
-    load = timed(embedder.load)
-    small, texts = quantised(threads), texts_of_bench()
+    load = time_call(embedder.load)
+    small, texts = make_quantised_embedder(threads), make_texts()
     query = "How did revenue from services develop in fiscal 2019?"
     cosines = (embedder.embed(texts) * small.embed(texts)).sum(axis=1)
     return {
         "load_s": load,
-        "fp32_per_s": SEQUENCES / best_seconds(lambda: embedder.embed(texts)),
-        "int8_per_s": SEQUENCES / best_seconds(lambda: small.embed(texts)),
-        "fp32_query_ms": 1000 * statistics.median(timed(lambda: embedder.embed([query])) for _ in range(50)),
-        "int8_query_ms": 1000 * statistics.median(timed(lambda: small.embed([query])) for _ in range(50)),
+        "fp32_per_s": SEQUENCES / time_best(lambda: embedder.embed(texts)),
+        "int8_per_s": SEQUENCES / time_best(lambda: small.embed(texts)),
+        "fp32_query_ms": 1000 * statistics.median(time_call(lambda: embedder.embed([query])) for _ in range(50)),
+        "int8_query_ms": 1000 * statistics.median(time_call(lambda: small.embed([query])) for _ in range(50)),
         "int8_cosine_min": float(cosines.min()),
         "int8_cosine_mean": float(cosines.mean()),
     }
 
 
 def run_alone(what: str, threads: int, **environment: str) -> Any:
-    """The output of this module for `what` in a new process, because BLAS reads its environment at import."""
+    """Measures `what` in a new process, because BLAS reads its settings from the environment at import."""
     names = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
     environment |= dict.fromkeys(names, str(threads))
     command = [sys.executable, "-m", "tests.bench.bench_embedding", what, str(threads)]
@@ -145,15 +145,18 @@ def run_alone(what: str, threads: int, **environment: str) -> Any:
     return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
 
 
-def best_gemm_flops(threads: int) -> float:
-    """OpenBLAS uses AVX2 kernels on CPUs newer than itself; forced to use AVX-512, it crashes on CPUs without it."""
+def measure_best_gemm(threads: int) -> float:
+    """Measures GEMM with OpenBLAS's choice of kernel, which is AVX2 on CPUs that it does not know, and with AVX-512.
+
+    The second process fails on CPUs without AVX-512.
+    """
     found = [run_alone("gemm", threads), run_alone("gemm", threads, OPENBLAS_CORETYPE="SkylakeX")]
     return max(filter(None, found))
 
 
-def figures_of(threads: int) -> list[dict[str, Any]]:
+def list_figures(threads: int) -> list[dict[str, Any]]:
     found: dict[str, float] = run_alone("embedding", threads)
-    gemm = best_gemm_flops(threads) / flops_of_a_sequence(TOKENS)
+    gemm = measure_best_gemm(threads) / count_sequence_flops(TOKENS)
     name = f"{threads} thread" + "s" * (threads > 1)
     query = found["fp32_query_ms"]
     return [
@@ -170,9 +173,9 @@ def figures_of(threads: int) -> list[dict[str, Any]]:
 def main() -> None:
     if len(sys.argv) > 1:
         what, threads = sys.argv[1], int(sys.argv[2])
-        print(json.dumps(gemm_flops() if what == "gemm" else measure(threads)))
+        print(json.dumps(measure_gemm() if what == "gemm" else measure(threads)))
         return
-    figures = [row for threads in THREADS for row in figures_of(threads)]
+    figures = [row for threads in THREADS for row in list_figures(threads)]
     print_figures("embedding", figures)
 
 

@@ -1,10 +1,10 @@
-"""The speed of reading PDF pages, compared with bare PDFium and pdfplumber: `python -m tests.bench.bench_extraction`.
+"""Compares the speed of reading PDF pages with PDFium and pdfplumber: `python -m tests.bench.bench_extraction`.
 
-Prints a table and, as its last line, one JSON object. Figures are pages per second of one processor, read in turns,
-each file in the best of three rounds; the baseline is bare PDFium (pypdfium2's `get_text_range`, pages closed) or
-pdfplumber's `extract_text`, on the same pages. "Complete" is everything except OCR; "text" also leaves out reading
-tables: it is text, reading order, hidden text, whether a page needs OCR and, on pages that have no tables, the search
-for them. The memory figures are from separate processes that read 100 and 1,000 pages.
+Figures are pages per second of processor time. The readers take turns, and the best of three rounds counts for each
+file. The baseline on the same pages is bare PDFium (pypdfium2's `get_text_range`, pages closed) or pdfplumber's
+`extract_text`. "Complete" is everything except OCR. "Text" is the same without reading tables: text, reading order,
+hidden text, the decision whether a page needs OCR and, on pages without tables, the search for them. Memory is measured
+in new processes that read 100 and 1,000 pages. Prints a table and, as the last line, a JSON object.
 """
 
 from __future__ import annotations
@@ -35,38 +35,38 @@ from tests.bench.report import at_most, figure, print_figures
 from tests.support import requirements
 
 ROUNDS = 3
-PAGES_OF_A_FILE = 30
+FILE_PAGES = 30
 SAMPLE_STEP = 20
 PLUMBER_GOAL, BARE_GOAL, MEMORY_GOAL = 10.0, 0.4, 1.3
 
 Work = Sequence[tuple[Path, Sequence[int]]]
-"""Files and the numbers of the pages to read, from 1."""
+"""Files, and the numbers of the pages to read, from 1."""
 Read = Callable[[Path, Sequence[int]], None]
 
 
 def find_work(folder: Path) -> dict[str, Work]:
-    """The question sets and the corpus if they exist, otherwise a generated file."""
+    """Finds the PDF files of the question sets and the corpus; without either, generates one."""
     sets: dict[str, Work] = {}
     with suppress(pytest.skip.Exception, pytest.fail.Exception):
         root = requirements.need_eval_data()
-        sets["question sets"] = open_all(sorted(root.glob("pages_*/pdf/*.pdf")))
+        sets["question sets"] = list_work(sorted(root.glob("pages_*/pdf/*.pdf")))
     with suppress(pytest.skip.Exception, pytest.fail.Exception):
-        sets["corpus"] = open_all(sorted(requirements.need_corpus("files").glob("*/*.pdf")))
+        sets["corpus"] = list_work(sorted(requirements.need_corpus("files").glob("*/*.pdf")))
     if not sets:
         print("THE QUESTION SETS AND THE CORPUS ARE MISSING: 200 generated pages are read instead")
-        write_pdf(folder / "made.pdf", 200)
-        sets["made"] = [(folder / "made.pdf", range(1, 201))]
+        write_pdf(folder / "generated.pdf", 200)
+        sets["generated"] = [(folder / "generated.pdf", range(1, 201))]
     return sets
 
 
-def open_all(paths: Sequence[Path]) -> Work:
-    return [(path, numbers) for path in paths if (numbers := readable_pages(path))]
+def list_work(paths: Sequence[Path]) -> Work:
+    return [(path, numbers) for path in paths if (numbers := list_readable_pages(path))]
 
 
-def readable_pages(path: Path) -> range:
+def list_readable_pages(path: Path) -> range:
     try:
         with PdfPages(path, max_pages=100_000) as document:
-            return range(1, min(document.page_count, PAGES_OF_A_FILE) + 1)
+            return range(1, min(document.page_count, FILE_PAGES) + 1)
     except errors.IbidError:
         return range(0)
 
@@ -95,7 +95,7 @@ def read_text(path: Path, numbers: Sequence[int]) -> None:
     with open_pdf(path) as pdf:
         for number in numbers:
             with suppress(errors.CorruptDocumentError):
-                read_page_text(pdf, number, has_tables=number in numbers_with_tables(path))
+                read_page_text(pdf, number, has_tables=number in list_pages_with_tables(path))
 
 
 def read_page_text(pdf: pypdfium2.PdfDocument, number: int, *, has_tables: bool) -> None:
@@ -109,9 +109,9 @@ def read_page_text(pdf: pypdfium2.PdfDocument, number: int, *, has_tables: bool)
 
 
 @functools.cache
-def numbers_with_tables(path: Path) -> frozenset[int]:
+def list_pages_with_tables(path: Path) -> frozenset[int]:
     with PdfPages(path, max_pages=100_000) as document:
-        return frozenset(page.number for page in itertools.islice(document.pages(), PAGES_OF_A_FILE) if page.tables)
+        return frozenset(page.number for page in itertools.islice(document.pages(), FILE_PAGES) if page.tables)
 
 
 def read_complete(path: Path, numbers: Sequence[int]) -> None:
@@ -129,8 +129,8 @@ def read_plumber(path: Path, numbers: Sequence[int]) -> None:
             pdf.pages[number - 1].close()
 
 
-def seconds_of(read: Read, path: Path, numbers: Sequence[int]) -> float:
-    """Processor seconds: everything here runs in one thread, and other processes must not count."""
+def measure_seconds(read: Read, path: Path, numbers: Sequence[int]) -> float:
+    """Measures processor time, because other processes must not count and every reader runs in one thread."""
     start = time.process_time()
     read(path, numbers)
     return time.process_time() - start
@@ -145,7 +145,7 @@ def measure_speed(sets: dict[str, Work]) -> list[dict[str, Any]]:
     for _ in range(ROUNDS):
         for reader, read, name in [*runs, ("pdfplumber", read_plumber, "sample")]:
             for path, numbers in works[name]:
-                seconds = seconds_of(read, path, numbers)
+                seconds = measure_seconds(read, path, numbers)
                 best[reader, name, path] = min(seconds, best.get((reader, name, path), seconds))
 
     def rate(reader: str, names: Sequence[str]) -> float:
@@ -174,11 +174,11 @@ def measure_memory(folder: Path) -> dict[str, Any]:
 
 
 def print_peak(path: Path) -> None:
-    """The peak of this process's memory in MB after reading all of a file."""
+    """Prints the peak memory of this process in MB after it has read a whole file."""
     with PdfPages(path, max_pages=100_000) as document:
         for _ in document.pages():
             pass
-    # getrusage may report the peak of the process that started this one.
+    # getrusage may report the peak of the parent process.
     peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM:"))
     print(int(peak.split()[1]) / 2**10)
 
@@ -191,7 +191,7 @@ def main() -> None:
         sets = find_work(Path(folder))
         for name, work in sets.items():
             pages = sum(len(numbers) for _, numbers in work)
-            with_tables = sum(len(numbers_with_tables(path)) for path, _ in work)
+            with_tables = sum(len(list_pages_with_tables(path)) for path, _ in work)
             print(f"{name}: {pages} pages of {len(work)} files, {with_tables} with tables")
         print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
         figures = [*measure_speed(sets), measure_memory(Path(folder))]

@@ -1,9 +1,9 @@
-"""The speed of ingestion: `python -m tests.bench.bench_ingest [--long]`.
+"""Measures how fast documents are ingested: `python -m tests.bench.bench_ingest [--long]`.
 
-Prints a table and, as its last line, one JSON object. Loading is compared with a bare binary COPY of the same
-precomputed rows into the same tables with the same indexes; both run in turns. `--long` adds a thousand dense pages
-through invocations of one minute each, which takes minutes. The pages are those of the question sets in IBID_EVAL_DATA
-if they exist, otherwise generated.
+Loading is compared with a bare binary COPY of the same, already computed rows into the same tables with the same
+indexes; both take turns in one run. `--long` adds a thousand dense pages in invocations of one minute each, and takes
+minutes. The pages come from the question sets in IBID_EVAL_DATA; without these, they are generated. Prints a table and,
+as the last line, a JSON object.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Seconds = dict[str, float]
 
 
 def make_pdf(path: Path, pages: int) -> Path:
-    """A PDF of the first pages of the English and French question sets, repeated, or of generated pages."""
+    """Writes a PDF of `pages` pages, repeating the first ones of the question sets; without these, generates them."""
     import pypdfium2
 
     sources = sorted(question_sets.data_root().glob("pages_*/pdf/*.pdf"))
@@ -61,9 +61,9 @@ def make_pdf(path: Path, pages: int) -> Path:
 
 @contextmanager
 def open_place(folder: Path) -> Iterator[Workplace]:
-    """A database with the settings of a laptop, and the storage beside it."""
+    """Opens a database with the settings of a laptop, and a local storage."""
     with embedded_postgres.start(folder / "postgres") as server:
-        migrate.migrate(server.dsn, with_functions=True)
+        migrate.migrate(server.dsn)
         with open_workplace(server.dsn, folder / "home") as place:
             yield place
 
@@ -86,7 +86,7 @@ class Clock:
 
 
 class TimedStore:
-    """A job store whose calls are timed as the database's part; it also keeps the saved batches."""
+    """A job store that counts every call as database time, and keeps the batches that were saved."""
 
     def __init__(self, store: jobs.JobStore, clock: Clock) -> None:
         self._store, self._clock = store, clock
@@ -106,7 +106,7 @@ class TimedStore:
 
 
 class TimedWorker(Worker):
-    """A worker whose parts are timed by `clock`; the rest of the total is the reading of the file."""
+    """A worker whose steps are timed by `clock`; the rest of the whole time is reading the file."""
 
     clock: Clock
 
@@ -114,7 +114,7 @@ class TimedWorker(Worker):
         return TimedWorker.clock.timed("chunking", super()._chunk)(*args)
 
     def _embed(self, *args: Any) -> Any:
-        # Heartbeats between two batches of the model are counted twice, which is microseconds.
+        # Heartbeats between two answers of the model count twice, but take only microseconds.
         return TimedWorker.clock.timed("embedding", super()._embed)(*args)
 
     def _measure_self_retrieval(self, *args: Any) -> Any:
@@ -122,7 +122,7 @@ class TimedWorker(Worker):
 
 
 def ingest(place: Workplace, file: Path) -> tuple[TimedStore, Seconds]:
-    """Ingests a file with a warm worker, from first byte to score; returns the saved rows and the seconds by part."""
+    """Ingests one file with a warm worker; returns the store with the saved batches, and the seconds by step."""
     worker = place.services.make_worker()
     worker.embedder.embed(["warm"])
     terminal.add_file(place.services, make_user(), file)
@@ -135,7 +135,7 @@ def ingest(place: Workplace, file: Path) -> tuple[TimedStore, Seconds]:
     return store, clock.seconds
 
 
-def figures_of_parts(seconds: Seconds) -> list[dict[str, Any]]:
+def list_step_figures(seconds: Seconds) -> list[dict[str, Any]]:
     whole = seconds.pop("whole")
     seconds = {"reading": whole - sum(seconds.values()), **seconds}
     rows = [figure(f"pages/s, {PAGES} pages end to end", PAGES / whole, 1.0)]
@@ -146,7 +146,7 @@ def figures_of_parts(seconds: Seconds) -> list[dict[str, Any]]:
 
 
 def load(place: Workplace, saved: Sequence[tuple[jobs.Job, jobs.Batch]], facts: dict[str, Any]) -> Seconds:
-    """Saves the batches of a document again, as a new document, up to the flip."""
+    """Saves the batches of a document again for a new document, until that becomes visible."""
     user = make_user()
     with place.services.database.as_worker() as connection:
         connection.execute(
@@ -193,7 +193,7 @@ def dump_rows(connection: psycopg.Connection, generation: int) -> dict[str, byte
 
 
 def copy_rows(connection: psycopg.Connection, rows: dict[str, bytes]) -> float:
-    """Seconds of a bare COPY in one transaction as the owner of the tables."""
+    """Measures a bare COPY in one transaction, as the owner of the tables, in seconds."""
     start = time.perf_counter()
     with connection.transaction():
         for table, content in rows.items():
@@ -208,7 +208,7 @@ def delete_rows(connection: psycopg.Connection) -> None:
     connection.execute("checkpoint")
 
 
-def figures_of_loading(place: Workplace, store: TimedStore) -> list[dict[str, Any]]:
+def list_loading_figures(place: Workplace, store: TimedStore) -> list[dict[str, Any]]:
     job, _ = store.saved[0]
     chunk_count = sum(len(batch.chunks) for _, batch in store.saved)
     ours, bare = [], []
@@ -234,7 +234,7 @@ def figures_of_loading(place: Workplace, store: TimedStore) -> list[dict[str, An
 # A thousand pages in invocations of one minute
 
 
-def figures_of_long(place: Workplace, folder: Path) -> list[dict[str, Any]]:
+def list_long_figures(place: Workplace, folder: Path) -> list[dict[str, Any]]:
     files = {pages: make_pdf(folder / f"{pages}.pdf", pages) for pages in (PAGES, LONG_PAGES)}
     peaks = {pages: ingest_alone(place, file, make_user()) / 1e6 for pages, file in files.items()}
     terminal.add_file(place.services, make_user(), files[LONG_PAGES])
@@ -259,9 +259,9 @@ def main() -> None:
         folder = Path(name).resolve()
         with open_place(folder) as place:
             store, seconds = ingest(place, make_pdf(folder / "book.pdf", PAGES))
-            figures = figures_of_parts(seconds) + figures_of_loading(place, store)
+            figures = list_step_figures(seconds) + list_loading_figures(place, store)
             if "--long" in sys.argv[1:]:
-                figures += figures_of_long(place, folder)
+                figures += list_long_figures(place, folder)
     print_figures("ingest", figures)
 
 

@@ -1,10 +1,10 @@
-"""Ibid's search compared with other systems on one Postgres: `python -m tests.bench.bench_peers [--long]`.
+"""Compares Ibid's search with other Postgres searches: `python -m tests.bench.bench_peers [quality|latency] [--long]`.
 
-Prints tables and, as its last line, one JSON object. All systems have the same vectors. Quality: nDCG@10 on the
-question sets of IBID_EVAL_DATA. Latency: one tenant among many, with the same questions to every system in turn. The
-short form has 20,000 chunks and asks 200 questions of each set, `--long` has 100,000 and asks all. The argument
-`quality` or `latency` runs that part alone. The other systems are installed under .build/peers at the first run; one
-that cannot be installed is left out with a message.
+All systems use the same Postgres server and the same vectors. Quality is nDCG@10 on the question sets in
+IBID_EVAL_DATA. Latency is measured for one tenant among many, and every system is asked the same questions in turn. The
+short form has 20,000 chunks and asks 200 questions of each set; `--long` has 100,000 chunks and asks all questions. The
+first run installs the peers under .build/peers, and names those that cannot be installed and are left out. Prints
+tables and, as the last line, a JSON object.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from tests.bench.report import print_figures
 from tests.support.requirements import report_missing
 
 SHORT_QUESTIONS = 200
-# The same for every system: tables stay in memory and one process builds HNSW indexes there, because containers
-# seldom have the shared memory for more. Durability is off.
+# All systems get these settings: tables and HNSW builds fit in memory, and one process builds an index, because few
+# containers have enough shared memory for several. The data need not survive a power cut.
 SETTINGS = {
     **embedded_postgres.FAST_SETTINGS,
     "shared_buffers": "1GB",
@@ -58,11 +58,11 @@ def measure(parts: Sequence[str], *, is_long: bool) -> list[dict[str, Any]]:
 
 
 def has_sets() -> bool:
-    """Whether the question sets exist; prints a message if not."""
+    """Whether all question sets are present; reports the missing ones."""
     root = question_sets.data_root()
     missing = [name for name in quality.SETS if not (root / name).is_dir()]
     if missing:
-        report_missing(f"IBID_EVAL_DATA: {', '.join(missing)} not in {root}; nothing was measured")
+        report_missing(f"IBID_EVAL_DATA: {', '.join(missing)} not found in {root}, so nothing was measured")
     return not missing
 
 

@@ -1,10 +1,10 @@
-"""The latency and recall of searches by size of their scope: `python -m tests.bench.bench_search [--long]`.
+"""Measures speed and recall of the search by the size of its scope: `python -m tests.bench.bench_search [--long]`.
 
-Prints a table and, as its last line, one JSON object. A server is filled with libraries of very different sizes:
-50,000 passages, or 100,000 with `--long`. Times are medians at the client, measured in turns. The baseline of a search
-is the sum of its two bare arms: the same passages ranked by words and by vectors, ids only, each as a plain statement
-of the same user, with the question's terms weighted in advance. The reference of recall is an exact comparison with all
-passages in numpy.
+A server holds libraries of very different sizes, with 50,000 passages together, or 120,000 with `--long`. Times are
+medians at the client; the searches take turns. The baseline of a search is the sum of its two bare arms. Each arm is a
+plain statement of the same user that ranks the same passages by full text or by vectors and returns only ids; the
+weights of the question's terms are computed beforehand. The reference for recall compares all passages in numpy. Prints
+a table and, as the last line, a JSON object.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from rag.chunk_terms t where t.generation = any (%s) order by 2, 1 limit 50
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A question and the values that the bare arms need."""
+    """A question, and the parameters of the bare arms."""
 
     query: retriever.Query
     generations: list[int]
@@ -63,13 +63,13 @@ class Prepared:
 
 
 class Bench:
-    """Searches libraries, with one session as a user for the bare arms and the product's own for the search."""
+    """Asks libraries: the bare arms in a session of the user, the search through the product's own connection."""
 
     def __init__(self, libraries: Libraries, database: Database, dsn: str, rounds: int) -> None:
         self.libraries, self.database, self.dsn, self.rounds = libraries, database, dsn, rounds
 
     def measure_scope(self, name: str) -> dict[str, float]:
-        """Median milliseconds of the search and of each arm."""
+        """Measures the median milliseconds of the search and of each arm."""
         seconds: dict[str, list[float]] = {"hybrid": [], "dense": [], "lexical": []}
         with self._session(name) as session:
             questions = list(self._prepare(session, name, self.rounds + WARM_UP))
@@ -81,7 +81,7 @@ class Bench:
         return {arm: statistics.median(found[WARM_UP:]) * 1000 for arm, found in seconds.items()}
 
     def measure_recall(self, name: str, *, off_topic: bool) -> tuple[float, float]:
-        """Mean recall among the first 20, and the share of the requested rows that were returned."""
+        """Measures the mean recall of the first 20 hits, and the share of the requested rows that were found."""
         library, recalls, filled = self.libraries.by_name[name], [], []
         for text, vector in self.libraries.ask(name, self.rounds, off_topic=off_topic):
             query = self._query(text, vector, VECTORS_ALONE)
@@ -128,7 +128,7 @@ class Bench:
             yield session
 
 
-def figures_of_scope(bench: Bench, name: str) -> list[dict[str, Any]]:
+def list_scope_figures(bench: Bench, name: str) -> list[dict[str, Any]]:
     found = bench.measure_scope(name)
     arms = found["dense"] + found["lexical"]
     rows = [
@@ -157,7 +157,7 @@ def run(folder: Path, scopes: Mapping[str, int], *, total: int, rounds: int) -> 
         embedded_postgres.start(folder / "postgres", settings=command.FAST) as server,
         closing(Database(server.dsn)) as database,
     ):
-        migrate.migrate(server.dsn, with_functions=True)
+        migrate.migrate(server.dsn)
         libraries = Libraries(database)
         bench = Bench(libraries, database, server.dsn, rounds)
         libraries.add({GROWN: scopes[GROWN]})
@@ -167,7 +167,7 @@ def run(folder: Path, scopes: Mapping[str, int], *, total: int, rounds: int) -> 
         fill_others(libraries, "many", total - count_chunks(libraries))
         after = bench.measure_scope(GROWN)["hybrid"]
         built = vector_indexes.build_vector_indexes(database)
-        rows = [row for name in scopes for row in figures_of_scope(bench, name)]
+        rows = [row for name in scopes for row in list_scope_figures(bench, name)]
         held = count_chunks(libraries)
         name = f"search of {GROWN} among {held:,} to among {known:,}, p50 ms"
         rows.append(at_most(name, after, before, GROWTH_GOAL))

@@ -1,10 +1,10 @@
-"""The share of cells of known tables that are found, and its cost: `python -m tests.bench.bench_tables [DOCUMENTS]`.
+"""Measures how many cells of known tables are found, and how fast: `python -m tests.bench.bench_tables [DOCUMENTS]`.
 
-A cell is correct if its text, its row and the name of its column are. The found rows are aligned with the known ones in
-order and one to one, so that as many cells as possible agree. Empty cells do not count. The baseline is pdfplumber's
-`extract_tables` on the same pages, with the strategy `lines` for ruled tables and `text` for others; it is given the
-number of header rows. Prints a table and, as its last line, one JSON object: `goal` applies to the value of a share,
-and to the ratio of a time.
+A cell is correct when its text, its row and the name of its column are correct. Found rows are aligned with the known
+rows in order, each with at most one, so that as many cells as possible agree. Empty cells do not count. The baseline is
+pdfplumber's `extract_tables` on the same pages, with its line strategy for ruled tables and its text strategy for
+others; it is told the number of header rows. Prints a table and, as the last line, a JSON object. A goal applies to the
+value of a share, and to the ratio of a time.
 """
 
 from __future__ import annotations
@@ -28,39 +28,39 @@ from tests.support import prose_documents, random_tables, table_documents
 from tests.support.table_documents import KnownTable
 
 DOCUMENTS = 60
-FIRST_SEED = 10_000  # the rules were developed on documents of seeds below 1,000
+FIRST_SEED = 10_000  # the rules were written with documents of seeds below 1,000 at hand
 GOALS = {"ruled": 0.95, "unruled": 0.85}
 PROSE_SEEDS, PROSE_GOAL = 10, 0.02
-GATE_GOAL, TABLE_GOAL = 0.5, 0.5
+PREFILTER_GOAL, TABLE_GOAL = 0.5, 0.5
 
 Cells = Counter[tuple[str, str]]
-"""The non-empty cells of one row: column name and text."""
+"""The cells of one row as pairs of column name and text, without empty cells."""
 
 
 @dataclass
 class Score:
-    right: int = 0
+    correct: int = 0
     found: int = 0
     known: int = 0
 
     @property
     def f1(self) -> float:
-        return 2 * self.right / (self.found + self.known) if self.found + self.known else 1.0
+        return 2 * self.correct / (self.found + self.known) if self.found + self.known else 1.0
 
 
-def cells_of(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Cells]:
+def list_cells(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[Cells]:
     return [Counter((name, cell) for name, cell in zip(header, row, strict=True) if cell) for row in rows]
 
 
-def cells_of_table(rows: Sequence[Sequence[str]], header_rows: int) -> list[Cells]:
+def list_table_cells(rows: Sequence[Sequence[str]], header_rows: int) -> list[Cells]:
     names = [
         table_documents.name_column(cell for cell in column if cell) for column in zip(*rows[:header_rows], strict=True)
     ]
-    return cells_of(names or [""] * len(rows[0]), rows[header_rows:])
+    return list_cells(names or [""] * len(rows[0]), rows[header_rows:])
 
 
-def count_right(known: list[Cells], found: list[Cells]) -> int:
-    """The largest number of cells that agree when rows are aligned in order."""
+def count_correct(known: list[Cells], found: list[Cells]) -> int:
+    """Counts the cells that agree in the best alignment of the rows."""
     best = [0] * (len(found) + 1)
     for row in known:
         before = list(best)
@@ -70,39 +70,39 @@ def count_right(known: list[Cells], found: list[Cells]) -> int:
 
 
 def add_page(score: Score, known: Sequence[KnownTable], tables: Sequence[list[Cells]]) -> None:
-    """Pairs the tables of a page so that most cells agree; every cell of an unpaired table is wrong."""
-    rows = [cells_of(table.header, table.rows) for table in known]
+    """Adds the tables of a page, paired so that most cells agree; every cell of an unpaired table is wrong."""
+    rows = [list_cells(table.header, table.rows) for table in known]
     score.known += sum(row.total() for table in rows for row in table)
     score.found += sum(row.total() for table in tables for row in table)
-    pairs = [(count_right(one, two), i, j) for i, one in enumerate(rows) for j, two in enumerate(tables)]
+    pairs = [(count_correct(one, two), i, j) for i, one in enumerate(rows) for j, two in enumerate(tables)]
     used: set[tuple[str, int]] = set()
-    for right, i, j in sorted(pairs, reverse=True):
+    for correct, i, j in sorted(pairs, reverse=True):
         if ("known", i) not in used and ("found", j) not in used:
             used |= {("known", i), ("found", j)}
-            score.right += right
+            score.correct += correct
 
 
 @dataclass
-class Side:
-    """The result of one table finder over all documents, and the seconds it took."""
+class Reader:
+    """The score and the seconds of one way to find tables, over all documents."""
 
     score: Score = field(default_factory=Score)
     seconds: float = 0.0
 
 
-def read_ours(path: Path, side: Side) -> dict[int, list[list[Cells]]]:
+def read_ours(path: Path, reader: Reader) -> dict[int, list[list[Cells]]]:
     found = {}
     with open_pdf(path) as pdf:
         for number in range(1, len(pdf) + 1):
             start = time.perf_counter()
             tables, *_ = find_tables(pdf, number)
-            side.seconds += time.perf_counter() - start
-            found[number] = [cells_of_table([row.cells for row in table.rows], table.header_rows) for table in tables]
+            reader.seconds += time.perf_counter() - start
+            found[number] = [list_table_cells([row.cells for row in table.rows], table.header_rows) for table in tables]
     return found
 
 
 def find_tables(pdf: Any, number: int) -> tuple[tuple[models.Table, ...], float, bool]:
-    """The tables of a page, the seconds to find them, and whether the page passed the quick check for tables."""
+    """Finds the tables of a page; returns them, the seconds, and whether the page passed the first check."""
     with open_text_page(pdf, number) as (page, text_page):
         layer = text_layer.read_layer(text_page)
         asked = []
@@ -116,36 +116,39 @@ def find_tables(pdf: Any, number: int) -> tuple[tuple[models.Table, ...], float,
         return tables, time.perf_counter() - start, bool(asked)
 
 
-def read_plumber(path: Path, known: Sequence[KnownTable], strategy: str, side: Side) -> dict[int, list[list[Cells]]]:
+def read_plumber(
+    path: Path, known: Sequence[KnownTable], strategy: str, reader: Reader
+) -> dict[int, list[list[Cells]]]:
     import pdfplumber
 
     settings = {"vertical_strategy": strategy, "horizontal_strategy": strategy}
     found: dict[int, list[list[Cells]]] = {}
     with pdfplumber.open(path) as pdf:
         for page in pdf.pages:
-            heads = [table.header_rows for table in known if table.page == page.page_number]
+            header_rows = [table.header_rows for table in known if table.page == page.page_number]
             start = time.perf_counter()
             tables = page.extract_tables(settings)
-            side.seconds += time.perf_counter() - start
+            reader.seconds += time.perf_counter() - start
             found[page.page_number] = [
-                cells_of_plumber(table, heads[n] if n < len(heads) else 1) for n, table in enumerate(tables)
+                list_plumber_cells(table, header_rows[n] if n < len(header_rows) else 1)
+                for n, table in enumerate(tables)
             ]
             page.close()
     return found
 
 
-def cells_of_plumber(table: Sequence[Sequence[str | None]], header_rows: int) -> list[Cells]:
+def list_plumber_cells(table: Sequence[Sequence[str | None]], header_rows: int) -> list[Cells]:
     rows = [[" ".join((cell or "").split()) for cell in row] for row in table]
     count = min(header_rows, len(rows))
-    for row in rows[: count - 1]:  # merged header cells, which pdfplumber returns once
+    for row in rows[: count - 1]:  # pdfplumber returns a merged header cell once
         for column in range(1, len(row)):
             row[column] = row[column] or row[column - 1]
-    return cells_of_table(rows, count)
+    return list_table_cells(rows, count)
 
 
-def measure(kind: str, documents: int) -> tuple[Side, Side, int, int]:
-    """Our result, the baseline's, and the number of tables and of pages."""
-    ours, plumber, tables, pages = Side(), Side(), 0, 0
+def measure(kind: str, documents: int) -> tuple[Reader, Reader, int, int]:
+    """Reads generated documents; returns our reader, the baseline's, and the numbers of tables and of pages."""
+    ours, plumber, tables, pages = Reader(), Reader(), 0, 0
     strategy = "lines" if kind == "ruled" else "text"
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(FIRST_SEED, FIRST_SEED + documents):
@@ -153,30 +156,30 @@ def measure(kind: str, documents: int) -> tuple[Side, Side, int, int]:
             known = random_tables.make_random_pdf(path, seed, ruled=kind == "ruled")
             found = {id(ours): read_ours(path, ours), id(plumber): read_plumber(path, known, strategy, plumber)}
             tables, pages = tables + len(known), pages + len(found[id(ours)])
-            for side in (ours, plumber):
-                for number, page in found[id(side)].items():
-                    add_page(side.score, [table for table in known if table.page == number], page)
+            for reader in (ours, plumber):
+                for number, page in found[id(reader)].items():
+                    add_page(reader.score, [table for table in known if table.page == number], page)
     return ours, plumber, tables, pages
 
 
 def measure_prose() -> tuple[float, float, int]:
-    """The share of pages of prose in columns with a table, ours and pdfplumber's by its text strategy; their number."""
+    """The share of prose pages in columns where we, and pdfplumber's text strategy, find a table; and their number."""
     kinds = list(prose_documents.PROSE)
     ours = plumber = 0
     with tempfile.TemporaryDirectory() as folder:
         for kind in kinds:
             for seed in range(FIRST_SEED, FIRST_SEED + PROSE_SEEDS):
                 path = prose_documents.make_pdf(Path(folder) / "prose.pdf", kind, seed)
-                ours += any(read_ours(path, Side()).values())
-                plumber += any(read_plumber(path, [], "text", Side()).values())
+                ours += any(read_ours(path, Reader()).values())
+                plumber += any(read_plumber(path, [], "text", Reader()).values())
     count = len(kinds) * PROSE_SEEDS
     return ours / count, plumber / count, count
 
 
-def measure_gate() -> dict[str, float] | None:
-    """The cost of searching for tables on pages of the question sets without any, relative to reading their text."""
+def measure_prefilter() -> dict[str, float] | None:
+    """Measures the search for tables on pages of the question sets without tables, and the reading of their text."""
     paths = sorted(question_sets.data_root().glob("pages_*/pdf/*.pdf"))
-    text_seconds = gate_seconds = 0.0
+    text_seconds = prefilter_seconds = 0.0
     pages = close = 0
     for path in paths:
         with open_pdf(path) as pdf:
@@ -184,14 +187,19 @@ def measure_gate() -> dict[str, float] | None:
                 tables, seconds, asked = find_tables(pdf, number)
                 if not tables:
                     pages, close = pages + 1, close + asked
-                    gate_seconds += seconds
-                    text_seconds += text_time(pdf, number)
+                    prefilter_seconds += seconds
+                    text_seconds += measure_text_reading(pdf, number)
     if not pages:
         return None
-    return {"gate": 1e3 * gate_seconds / pages, "text": 1e3 * text_seconds / pages, "pages": pages, "close": close}
+    return {
+        "prefilter": 1e3 * prefilter_seconds / pages,
+        "text": 1e3 * text_seconds / pages,
+        "pages": pages,
+        "close": close,
+    }
 
 
-def text_time(pdf: Any, number: int) -> float:
+def measure_text_reading(pdf: Any, number: int) -> float:
     page = pdf[number - 1]
     start = time.perf_counter()
     page.get_textpage().get_text_range()
@@ -205,17 +213,16 @@ def measure_figures(documents: int) -> Iterator[dict[str, Any]]:
         ours, plumber, tables, pages = measure(kind, documents)
         cells, f1 = ours.score.known, ours.score.f1
         yield figure(f"cell F1, {kind}, n = {tables} tables, {cells} cells", f1, plumber.score.f1, goal, ok=f1 >= goal)
-        our_ms, plumber_ms = (1e3 * side.seconds / pages for side in (ours, plumber))
+        our_ms, plumber_ms = (1e3 * reader.seconds / pages for reader in (ours, plumber))
         yield at_most(f"ms a page with tables, {kind}, n = {pages}", our_ms, plumber_ms, TABLE_GOAL)
     ours_share, plumber_share, count = measure_prose()
     name = f"share of pages of prose in columns with a table, n = {count}"
     yield figure(name, ours_share, plumber_share, PROSE_GOAL, ok=ours_share <= PROSE_GOAL)
-    gate = measure_gate()
-    if gate:
-        name = (
-            f"ms on pages without tables beside reading text, n = {gate['pages']:.0f} ({gate['close']:.0f} looked at)"
-        )
-        yield at_most(name, gate["gate"], gate["text"], GATE_GOAL)
+    prefilter = measure_prefilter()
+    if prefilter:
+        counts = f"n = {prefilter['pages']:.0f} ({prefilter['close']:.0f} looked at)"
+        name = f"ms on pages without tables beside reading text, {counts}"
+        yield at_most(name, prefilter["prefilter"], prefilter["text"], PREFILTER_GOAL)
 
 
 def main() -> None:

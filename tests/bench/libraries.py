@@ -1,7 +1,7 @@
-"""Libraries of very different sizes on one server, as in production: generated fast, and the same in every run.
+"""Makes libraries of very different sizes on one server, quickly and the same ones every time.
 
-A pool of documents is indexed once. Each library has copies of some of them, with its own vectors around a few topics,
-so that questions can be on or off its subjects.
+A pool of documents is indexed once. Each library consists of copies of some of them, with vectors of its own near a few
+topics, so that questions can be on or off its topics.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from tests.support import library
 
 Vectors = npt.NDArray[np.float32]
 
-CHUNKS_OF_A_DOCUMENT = 50
-BETWEEN = "\n\n"
+DOCUMENT_CHUNKS = 50
+SEPARATOR = "\n\n"
 DIMENSIONS = 384
 TOPICS = 60
-TOPICS_OF_A_LIBRARY = 6
+LIBRARY_TOPICS = 6
 POOL_DOCUMENTS = 60
-WORDS_OF_A_CHUNK = 130
+CHUNK_WORDS = 130
 COMMON_WORDS = "the of and to in is was for that on as with by at from it are this be or an which were not have has"
-# The cosine between a vector and its topic.
+# The mean cosine between a vector and its topic.
 CHUNK_COSINE, QUESTION_COSINE = 0.65, 0.71
 
 _COPY_DOCUMENTS = """
@@ -73,18 +73,18 @@ select id, generation from chunks order by id
 
 
 def make_document(name: str, texts: Sequence[str], vectors: Iterable[Vectors]) -> Document:
-    """A document of one page whose chunks are exactly these texts, with one vector each."""
+    """Makes a document of one page whose chunks are these texts, with a vector each."""
     chunks, start = [], 0
     for index, text in enumerate(texts):
         end = start + len(text)
         chunks.append(models.Chunk(index, 1, 1, start, end, text, text, None, "en", len(text.split())))
-        start = end + len(BETWEEN)
-    passage = question_sets.Passage(name, None, BETWEEN.join(texts))
+        start = end + len(SEPARATOR)
+    passage = question_sets.Passage(name, None, SEPARATOR.join(texts))
     return Document(passage, chunks, list(vectors))
 
 
 def scatter(centres: Vectors, cosine: float, random: np.random.Generator) -> Vectors:
-    """A unit vector near each centre, at this cosine on average."""
+    """Draws a unit vector near each centre, at this cosine on average."""
     noise = random.standard_normal(centres.shape).astype(np.float32)
     return normalize(cosine * centres + (1 - cosine**2) ** 0.5 * normalize(noise))
 
@@ -96,7 +96,7 @@ def normalize(rows: npt.NDArray[Any]) -> Vectors:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """The library of `user`: row i of `vectors`, as stored, belongs to chunk `first_id` + i."""
+    """The library of `user`; row i of `vectors`, rounded as it is stored, belongs to chunk `first_id` + i."""
 
     user: models.User
     topics: tuple[int, ...]
@@ -109,7 +109,7 @@ class Library:
 
 
 class Libraries:
-    """Creates libraries in a migrated database; the words of their texts follow Zipf's law."""
+    """Makes libraries in a migrated database; the words of their texts follow Zipf's law."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -124,14 +124,14 @@ class Libraries:
         self._pool = self._write_pool()
 
     def add(self, sizes: Mapping[str, int]) -> None:
-        """Adds a library for each name with this number of chunks, rounded up to whole documents."""
+        """Adds a library of that many chunks for each name, rounded up to whole documents."""
         for name, size in sizes.items():
-            self.by_name[name] = self._add_library(-(-size // CHUNKS_OF_A_DOCUMENT))
+            self.by_name[name] = self._add_library(-(-size // DOCUMENT_CHUNKS))
         with self._database.autocommit() as connection:
             connection.execute("vacuum analyze")
 
     def ask(self, name: str, count: int, *, off_topic: bool = False) -> Iterator[tuple[str, Vectors]]:
-        """Questions as words and unit vector, near the passages of a library or far from all of them."""
+        """Draws questions as text and unit vector, near the passages of a library or far from all of them."""
         own = self.by_name[name].topics
         others = [topic for topic in range(TOPICS) if topic not in own]
         for _ in range(count):
@@ -141,24 +141,24 @@ class Libraries:
             yield " ".join(["what", "is", "the", *words[:5]]), vector
 
     def _draw(self, count: int) -> list[str]:
-        """Words that follow Zipf's law; the most common ones are stop words."""
+        """Draws words by Zipf's law; the most frequent ones are stop words."""
         ranks = self._random.zipf(1.15, size=count * 4) - 1
         return [self._words[rank] for rank in ranks if rank < len(self._words)][:count]
 
     def _write_pool(self) -> list[str]:
-        texts = [" ".join(self._draw(WORDS_OF_A_CHUNK)) for _ in range(POOL_DOCUMENTS * CHUNKS_OF_A_DOCUMENT)]
+        texts = [" ".join(self._draw(CHUNK_WORDS)) for _ in range(POOL_DOCUMENTS * DOCUMENT_CHUNKS)]
         vectors = scatter(np.repeat(self.topics, len(texts) // TOPICS, axis=0), CHUNK_COSINE, self._random)
         documents = [
-            make_document(str(row), texts[row : row + CHUNKS_OF_A_DOCUMENT], vectors[row : row + CHUNKS_OF_A_DOCUMENT])
-            for row in range(0, len(texts), CHUNKS_OF_A_DOCUMENT)
+            make_document(str(row), texts[row : row + DOCUMENT_CHUNKS], vectors[row : row + DOCUMENT_CHUNKS])
+            for row in range(0, len(texts), DOCUMENT_CHUNKS)
         ]
         owner = models.User.named(str(uuid.uuid4()))
         return write_documents(self._database, owner, self.server, documents)
 
     def _add_library(self, documents: int) -> Library:
         user = models.User.named(str(uuid.uuid4()))
-        topics = tuple(int(t) for t in self._random.choice(TOPICS, TOPICS_OF_A_LIBRARY, replace=False))
-        near = self.topics[self._random.choice(topics, documents * CHUNKS_OF_A_DOCUMENT)]
+        topics = tuple(int(t) for t in self._random.choice(TOPICS, LIBRARY_TOPICS, replace=False))
+        near = self.topics[self._random.choice(topics, documents * DOCUMENT_CHUNKS)]
         vectors = scatter(near, CHUNK_COSINE, self._random).astype(np.float16).astype(np.float32)
         sources = self._random.choice(self._pool, documents).tolist()
         with self._database.autocommit() as connection, connection.transaction(), connection.cursor() as cursor:

@@ -1,4 +1,4 @@
-"""The figures of benchmarks, printed as a table and, in the last line, as one JSON object."""
+"""Prints the figures of a benchmark as a table and, as the last line, a JSON object."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 def figure(
     name: str, value: float, baseline: float, goal: float | None = None, *, ok: bool | None = None
 ) -> dict[str, Any]:
-    """`goal` is the least ratio of value to baseline, unless `ok` is given; None if the figure is only reported."""
-    # Its import loads the database client, which processes that measure their own memory must not load.
+    """A figure whose ratio to its baseline must be at least `goal`, unless `ok` is given; None: it is only reported."""
+    # Imported late, because it imports the database client, and some processes measure their own memory.
     from functions.local.evaluation import scores
 
     row = scores.figure(name, value, baseline, goal)

@@ -1,7 +1,7 @@
-"""`make corpus`: the files of IBID_CORPUS_DATA through a server and worker as `make run` starts them.
+"""Ingests the files in IBID_CORPUS_DATA with a server and worker as `make run` starts them: `make corpus`.
 
-Prints each outcome, their counts by expectation, each deviation, and as its last line one JSON object with the figures.
-Ends with 1 when a goal is missed. Arguments are parts of file names: only those files are run.
+Prints each outcome, the number of outcomes by expectation, each deviation and, as the last line, a JSON object with the
+figures. Exits with 1 when a goal is missed. Arguments are parts of file names, and select the files.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tests.corpus.manifest import Entry, Outcome, data_root, read_manifest
 from tests.corpus.run import Result, run_corpus
 
 
-def choose(entries: list[Entry], parts: list[str]) -> list[Entry]:
+def select_entries(entries: list[Entry], parts: list[str]) -> list[Entry]:
     return [entry for entry in entries if not parts or any(part in str(entry.path) for part in parts)]
 
 
@@ -26,7 +26,7 @@ def print_outcome(entry: Entry, outcome: Outcome) -> None:
 
 def print_summary(result: Result) -> None:
     rows = Counter(
-        (e.expect, f"{o.status}{' ' + o.code if o.code else ''}{' (duplicate)' if o.duplicate else ''}")
+        (e.expect, f"{o.status}{' ' + o.code if o.code else ''}{' (duplicate)' if o.is_duplicate else ''}")
         for e, o in result.outcomes
     )
     print(f"\n{'expected':12} {'outcome':40} files")
@@ -42,13 +42,13 @@ def print_summary(result: Result) -> None:
 def main() -> int:
     root = data_root()
     if not (root / "manifest.jsonl").exists():
-        print(f"MISSING: IBID_CORPUS_DATA: no manifest.jsonl in {root}", file=sys.stderr)
+        print(f"MISSING: IBID_CORPUS_DATA: there is no manifest.jsonl in {root}", file=sys.stderr)
         return 2
-    entries = choose(read_manifest(root), sys.argv[1:])
+    entries = select_entries(read_manifest(root), sys.argv[1:])
     if not entries:
-        print(f"ibid: no file of the corpus has {' or '.join(sys.argv[1:])} in its name", file=sys.stderr)
+        print(f"ibid: no file name in the corpus contains {' or '.join(sys.argv[1:])}", file=sys.stderr)
         return 2
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # so that what was started is stopped
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))  # an exit stops the server
     result = run_corpus(entries, print_outcome)
     print_summary(result)
     return 0 if all(row["ok"] for row in result.figures) else 1

@@ -1,4 +1,4 @@
-"""Ibid as `make run` starts it, in separate processes, and the memory that its worker uses."""
+"""Runs Ibid in processes of its own, as `make run` does, and measures the memory of its worker."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import psutil
 from tests.conftest import OUTSIDE, OUTSIDE_NAMES
 from tests.support.requirements import REPOSITORY
 
-SAMPLE_SECONDS = 0.2  # OCR takes a second or more per page, and sampling takes processor time from the worker
+SAMPLE_SECONDS = 0.2  # OCR of a page takes a second or more; sampling slows the worker down
 START_SECONDS = 120.0
 
 
@@ -69,10 +69,10 @@ def _wait_until_ready(client: httpx.Client, process: subprocess.Popen[bytes]) ->
 
 
 class WorkerWatch:
-    """Samples the worker of a server.
+    """Samples the memory of a server's worker.
 
-    `peak_bytes` is the most memory of the worker with the programs it runs (Tesseract) in any sample, or the kernel's
-    high-water mark of the worker alone. `starts` counts worker processes: more than one means a crash.
+    `peak_bytes` is the largest memory of the worker and its programs (Tesseract) together in any sample, or the
+    kernel's peak of the worker alone if that is larger. `starts` counts worker processes; more than one means a crash.
     """
 
     def __init__(self, server_pid: int) -> None:
@@ -88,7 +88,7 @@ class WorkerWatch:
         return len(self._workers)
 
     def take_peak(self) -> int:
-        """The peak in bytes since the last call."""
+        """Returns the largest sample, in bytes, since the last call."""
         recent, self._recent_peak = self._recent_peak, 0
         return recent
 
@@ -108,27 +108,27 @@ class WorkerWatch:
                     worker = next((p for p in self._server.children() if "work" in p.cmdline()), None)
                 if worker is not None:
                     self._workers.add(worker.pid)
-                    together = measure_memory(worker)
-                    self._recent_peak = max(self._recent_peak, together)
-                    self.peak_bytes = max(self.peak_bytes, together, read_memory(worker.pid, "VmHWM"))
+                    size = measure_memory(worker)
+                    self._recent_peak = max(self._recent_peak, size)
+                    self.peak_bytes = max(self.peak_bytes, size, read_memory(worker.pid, "VmHWM"))
 
 
 def measure_memory(process: psutil.Process) -> int:
-    """Memory in bytes of a process and of the programs that it has started.
+    """Measures the memory of a process and of the programs that it has started, in bytes.
 
-    A child that has not started its program still shares all pages with its parent (vfork(2)) and is not counted again.
-    On a busy machine it stays in that state as long as it waits for a processor.
+    A child that has not started its program yet shares its parent's memory (vfork(2)) and is not counted again. On a
+    busy machine that can last as long as the child waits for a processor.
     """
-    together, own = read_memory(process.pid, "VmRSS"), process.cmdline()
+    size, own = read_memory(process.pid, "VmRSS"), process.cmdline()
     for child in process.children(recursive=True):
         with suppress(psutil.Error, OSError):
             if child.cmdline() != own:
-                together += read_memory(child.pid, "VmRSS")
-    return together
+                size += read_memory(child.pid, "VmRSS")
+    return size
 
 
 def read_memory(pid: int, name: str) -> int:
-    """Bytes, as the kernel counts them: VmRSS now, VmHWM at most so far. 0 where a process has ended."""
+    """Reads a figure of the kernel in bytes: VmRSS is the memory now, VmHWM its peak. 0 when the process has ended."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(f"{name}:"):
             return int(line.split()[1]) * 1024

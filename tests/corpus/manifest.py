@@ -1,4 +1,4 @@
-"""The robustness corpus as its manifest describes it, and whether the outcome of a file is the expected one."""
+"""Reads the manifest of the robustness corpus, and compares the outcome of each file with its expectation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.support.requirements import REPOSITORY
 
 Expectation = Literal["ok", "ocr", "no_text", "other_type", "damaged", "wrong_type", "password", "too_big"]
 
-# The error codes that name the fault of a file correctly; `indexed` where reading the file is also right.
-PLAIN_CODES: dict[Expectation, frozenset[str]] = {
+# The error codes that are correct for each expectation; MAY_BE_INDEXED holds those where indexing is correct too.
+CORRECT_CODES: dict[Expectation, frozenset[str]] = {
     "ok": frozenset(),
     "ocr": frozenset({"no_text", "empty"}),
     "no_text": frozenset({"no_text", "empty"}),
@@ -28,14 +28,15 @@ MAY_BE_INDEXED: frozenset[Expectation] = frozenset({"ok", "ocr", "other_type", "
 
 
 # The only text of this file is outside its pages, where no reader sees it.
-ALSO_RIGHT = {"imagemagick-images.pdf": "no_text"}
+ALSO_CORRECT = {"imagemagick-images.pdf": "no_text"}
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file of the corpus; `pages` is given for PDF files, `words` (what a person reads) for scans.
+    """One file of the corpus; `pages` is given for PDF files.
 
-    `characters` is the length of the text that the corpus' reference reader found, if it was counted.
+    `words` are words that a person reads on a scan. `characters` is the length of the text that the reference reader of
+    the corpus found, where it is given.
     """
 
     path: Path
@@ -48,9 +49,9 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of a file, and the peak memory of worker and OCR meanwhile.
+    """The result of ingesting a file, with its duration and the peak memory of worker and OCR.
 
-    `read_words` is None if there are no words to look for.
+    `has_words` says whether the words of a scan were read; None when the entry has no words.
     """
 
     status: Literal["indexed", "failed", "refused", "unfinished"]
@@ -60,12 +61,12 @@ class Outcome:
     chunk_count: int = 0
     seconds: float = 0.0
     peak_bytes: int = 0
-    duplicate: bool = False
-    read_words: bool | None = None
+    is_duplicate: bool = False
+    has_words: bool | None = None
 
 
 def data_root() -> Path:
-    """The folder of the corpus: IBID_CORPUS_DATA, or the folder beside the repository."""
+    """The folder of the corpus: IBID_CORPUS_DATA or its default."""
     return Path(os.environ.get("IBID_CORPUS_DATA") or REPOSITORY / "../shared/corpus").resolve()
 
 
@@ -81,7 +82,7 @@ def _read_entry(folder: Path, row: dict[str, Any]) -> Entry:
 
 
 def choose_some(entries: Sequence[Entry], count: int) -> list[Entry]:
-    """At most `count` files per pair of expectation and kind, in order, so that every pair occurs."""
+    """Chooses about `count` files for each pair of expectation and kind, in their order, so that no pair is missing."""
     taken: dict[tuple[str, str], int] = {}
     chosen = []
     for entry in entries:
@@ -94,27 +95,27 @@ def choose_some(entries: Sequence[Entry], count: int) -> list[Entry]:
 
 
 def find_deviation(entry: Entry, outcome: Outcome, *, has_ocr: bool) -> str | None:
-    """How the outcome differs from what the corpus expects, in words; None if it does not."""
+    """Describes how the outcome differs from the expectation; None when it does not."""
     if outcome.status == "unfinished":
         return "not finished in time"
     if outcome.status == "indexed":
-        return _find_fault_of_indexed(entry, outcome, has_ocr)
+        return _find_indexing_fault(entry, outcome, has_ocr)
     if outcome.chunk_count:
         return f"{outcome.status} with {outcome.chunk_count} chunks"
     if not outcome.message.endswith("."):
         return f"{outcome.code} without a sentence: {outcome.message!r}"
-    if outcome.code not in PLAIN_CODES[entry.expect] | {ALSO_RIGHT.get(entry.path.name, "")}:
+    if outcome.code not in CORRECT_CODES[entry.expect] | {ALSO_CORRECT.get(entry.path.name, "")}:
         return f"{outcome.status} as {outcome.code}: {outcome.message}"
     return None
 
 
-def _find_fault_of_indexed(entry: Entry, outcome: Outcome, has_ocr: bool) -> str | None:
-    if entry.expect not in MAY_BE_INDEXED and not entry.characters:  # one or two words count as text
+def _find_indexing_fault(entry: Entry, outcome: Outcome, has_ocr: bool) -> str | None:
+    if entry.expect not in MAY_BE_INDEXED and not entry.characters:  # files with a word or two may be indexed
         return f"indexed with {outcome.chunk_count} chunks"
     if outcome.chunk_count < 1:
         return "indexed without a chunk"
     if entry.pages is not None and entry.expect in ("ok", "ocr") and outcome.page_count != entry.pages:
         return f"{outcome.page_count} pages instead of {entry.pages}"
-    if entry.expect == "ocr" and has_ocr and outcome.read_words is False:
+    if entry.expect == "ocr" and has_ocr and outcome.has_words is False:
         return f"indexed, but {entry.words!r} was not read"
     return None

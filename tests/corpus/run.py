@@ -1,4 +1,4 @@
-"""Runs every file of the corpus through an installation, and computes the figures."""
+"""Uploads every file of the corpus to a running installation, and computes the figures."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from tests.corpus.manifest import Entry, Outcome, find_deviation
 FILE_SECONDS = 60.0
 PATIENCE_SECONDS = 180.0
 PEAK_MB = 600.0
-AHEAD = 3
-POLL_SECONDS = 0.05, 0.5  # at first, and for slow files: polling takes processor time from the worker
+SENT_AHEAD = 3
+POLL_SECONDS = 0.05, 0.5  # at first and for slow files: polling slows the worker down
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The outcome of each file, in order, and the state of the worker."""
+    """The outcome of each file, in order, and figures of the worker."""
 
     outcomes: tuple[tuple[Entry, Outcome], ...]
     peak_bytes: int
@@ -38,28 +38,28 @@ class Result:
 
     @property
     def deviations(self) -> dict[str, str]:
-        """File → what is wrong with its outcome."""
+        """What is wrong with the outcome of a file, by its path."""
         found = ((e, find_deviation(e, outcome, has_ocr=self.has_ocr)) for e, outcome in self.outcomes)
         return {str(entry.path): fault for entry, fault in found if fault is not None}
 
     @property
     def figures(self) -> list[dict[str, Any]]:
-        files, right = len(self.outcomes), len(self.outcomes) - len(self.deviations)
+        files, correct = len(self.outcomes), len(self.outcomes) - len(self.deviations)
         slowest = max(outcome.seconds for _, outcome in self.outcomes)
-        looked = [outcome.read_words for _, outcome in self.outcomes if outcome.read_words is not None]
+        scans = [outcome.has_words for _, outcome in self.outcomes if outcome.has_words is not None]
         peak = self.peak_bytes / 1e6
         return [
-            figure("files with the expected outcome", right, files, 1.0),
+            figure("files with the expected outcome", correct, files, 1.0),
             at_most("slowest file, s", slowest, FILE_SECONDS),
             at_most("peak of worker and OCR, MB", peak, PEAK_MB),
             figure("worker processes", self.worker_starts, 1, 1.0, ok=self.worker_starts == 1),
-            figure("scans whose words were read", sum(looked), max(len(looked), 1)),
+            figure("scans whose words were read", sum(scans), max(len(scans), 1)),
             figure("all files, s", self.seconds, files),
         ]
 
 
 def run_corpus(entries: Sequence[Entry], on_outcome: Callable[[Entry, Outcome], object] = lambda *_: None) -> Result:
-    """Calls `on_outcome` with each file as soon as it is finished."""
+    """Ingests the files one after the other; calls `on_outcome` for each as soon as it is done."""
     with tempfile.TemporaryDirectory(prefix="ibid-corpus-") as folder:
         (home := Path(folder).resolve() / "home").mkdir()
         with run_installation(home) as (client, watch):
@@ -77,41 +77,41 @@ def run_corpus(entries: Sequence[Entry], on_outcome: Callable[[Entry, Outcome], 
 class _Sent:
     entry: Entry
     document: str | None
-    at: float
+    sent_at: float
     refusal: Outcome | None = None
 
 
 def _ingest_all(client: httpx.Client, entries: Sequence[Entry]) -> Iterator[Outcome]:
-    """Sends a few files ahead, so that the worker, which takes one at a time, is never idle."""
+    """Sends a few files ahead, so that the worker is never idle; yields the outcomes in order."""
     waiting: deque[_Sent] = deque()
     free_at = 0.0
-    for entry in [*entries, *[None] * AHEAD]:
+    for entry in [*entries, *[None] * SENT_AHEAD]:
         if entry is not None:
             waiting.append(_send(client, entry))
-        if waiting and (len(waiting) > AHEAD or entry is None):
+        if waiting and (len(waiting) > SENT_AHEAD or entry is None):
             sent = waiting.popleft()
             outcome = sent.refusal or _follow(client, sent)
             now = time.monotonic()
-            yield replace(outcome, seconds=now - max(sent.at, free_at))
+            yield replace(outcome, seconds=now - max(sent.sent_at, free_at))
             free_at = now
 
 
 def _send(client: httpx.Client, entry: Entry) -> _Sent:
-    """Uploads a file in the two steps, with the type that a browser would declare."""
+    """Announces and uploads a file, with the type that a browser would declare."""
     content = entry.path.read_bytes()
     body = {"file_name": entry.path.name, "size": len(content), "mime_type": mimetypes.guess_type(entry.path.name)[0]}
     announced = client.post("/api/rag/documents", json=body)
     if not announced.is_success:
-        return _Sent(entry, None, time.monotonic(), _refused(announced))
+        return _Sent(entry, None, time.monotonic(), _describe_refusal(announced))
     document, upload = announced.json()["document"]["id"], announced.json()["upload"]
     stored = client.request(upload["method"], upload["url"], content=content, headers=upload["headers"])
     if not stored.is_success:
-        return _Sent(entry, None, time.monotonic(), _refused(stored))
+        return _Sent(entry, None, time.monotonic(), _describe_refusal(stored))
     client.post(f"/api/rag/documents/{document}/finalize").raise_for_status()
     return _Sent(entry, document, time.monotonic())
 
 
-def _refused(answer: httpx.Response) -> Outcome:
+def _describe_refusal(answer: httpx.Response) -> Outcome:
     problem = answer.json()
     return Outcome("refused" if answer.is_client_error else "unfinished", problem["code"], problem["detail"])
 
@@ -134,16 +134,16 @@ def _describe(client: httpx.Client, sent: _Sent, found: dict[str, Any]) -> Outco
         found["error"] or "",
         found["page_count"],
         found["chunk_count"],
-        duplicate=found["id"] != sent.document,
-        read_words=None if words is None else _holds(client, found["id"], words),
+        is_duplicate=found["id"] != sent.document,
+        has_words=None if words is None else _has_words(client, found["id"], words),
     )
 
 
-def _holds(client: httpx.Client, document_id: str, words: str) -> bool:
-    """Whether the text has at least three quarters of the words, because OCR may misread letters."""
+def _has_words(client: httpx.Client, document_id: str, words: str) -> bool:
+    """Whether the text has at least three quarters of the words: OCR may misread a letter."""
     pages = client.get(f"/api/rag/documents/{document_id}/text").raise_for_status().json()["pages"]
     read = _split_words(" ".join(page["text"] for page in pages))
-    found = [_is_among(word, read) for word in _split_words(words)]
+    found = [_was_read(word, read) for word in _split_words(words)]
     return sum(found) >= 0.75 * len(found)
 
 
@@ -151,6 +151,6 @@ def _split_words(text: str) -> set[str]:
     return set(re.findall(r"\w[\w-]*", text.casefold()))
 
 
-def _is_among(word: str, read: set[str]) -> bool:
-    """Longer words may have an ending in the text: "tip-toe" is found in "tip-toeing"."""
+def _was_read(word: str, read: set[str]) -> bool:
+    """Whether the word was read; a longer word may be the beginning of another, as "tip-toe" of "tip-toeing"."""
     return word in read or (len(word) > 3 and any(other.startswith(word) for other in read))

@@ -1,4 +1,4 @@
-"""Measures every question set of IBID_EVAL_DATA, or those named as arguments: `make eval`."""
+"""Measures every question set in IBID_EVAL_DATA, or the sets named as arguments: `make eval`."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import sys
 
 from functions.local.evaluation import command, question_sets
 from tests.eval import bm25
+from tests.eval.goals import GOALS
 
 
 def main() -> int:
@@ -16,7 +17,7 @@ def main() -> int:
             print(f"MISSING: IBID_EVAL_DATA: no question sets in {question_sets.data_root()}", file=sys.stderr)
             return 2
         arguments = [*names, *arguments]
-    return command.main(arguments, {"bm25s": bm25.measure_ndcg})
+    return command.main(arguments, {"bm25s": bm25.measure_ndcg}, GOALS)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""How much quality scans lose: `python -m tests.eval.scans [pages_en pages_fr]`.
+"""Measures how much worse scanned documents are found: `python -m tests.eval.scans [pages_en pages_fr]`.
 
-The product's worker indexes a page set twice: as it is, and with files replaced by their scanned twins, where there
-are any, which OCR reads. Both are asked the questions that these files answer. Prints a table and, as its last line,
-one JSON object; exits with 1 if a set loses more than the goal allows.
+The worker indexes a page set twice: as it is, and with scans, which OCR reads, in place of the files that have one. The
+questions that these files answer are asked of both. Prints a table and, as the last line, a JSON object; returns 1 when
+a set loses more than MAX_LOSS.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tests.support import library
 
 SETS = ("pages_en", "pages_fr")
 PROCESSES = 2
-MOST_LOST = 0.05  # points of hit@5
+MAX_LOSS = 0.05  # of hit@5, as a difference of shares
 HITS = ("hit_1", "hit_5", "hit_10")
 
 ScannedPage = tuple[str, int]
@@ -45,9 +45,10 @@ ScannedPage = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A set before and after scanning; `words_found` is the share of the original words that OCR finds.
+    """The scores of a set with text and with scans.
 
-    `seconds` are processor seconds of one core per page.
+    `words_found` is the share of the words in the text that OCR reads on the scanned pages. `seconds` is the processor
+    time that reading a scanned page takes.
     """
 
     name: str
@@ -63,8 +64,8 @@ class Comparison:
         return self.text.hit_5 - self.scans.hit_5
 
 
-class RememberingRecognizer:
-    """Remembers the result for every image, so that pages can be read in parallel before the worker needs them."""
+class CachingRecognizer:
+    """Reads every picture once, so that pages can be read in parallel before the worker asks for them one by one."""
 
     def __init__(self, inner: ports.TextRecognizer) -> None:
         self._inner = inner
@@ -78,7 +79,7 @@ class RememberingRecognizer:
 
 
 class OneFile:
-    """An object store with one file; it has the only method that a worker calls."""
+    """The part of an object store that a worker uses, over one file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -96,32 +97,32 @@ def compare(
     documents: Collection[str] = (),
     scanned: Collection[str] = (),
 ) -> Comparison:
-    """Measures a set or these `documents` of it; only those in `scanned` are replaced and asked about."""
+    """Measures a set or some `documents` of it; only the documents in `scanned` are replaced and asked about."""
     found = tesseract.find_tesseract()
     assert found is not None, "Tesseract is not installed"
-    recognizer = RememberingRecognizer(found)
+    recognizer = CachingRecognizer(found)
     questions = question_sets.read_set(name, root=root)
     files = {file.doc_id: file.path for file in questions.files if not documents or file.doc_id in documents}
-    twins = {doc_id: path for doc_id, path in find_twins(root / name).items() if doc_id in (scanned or files)}
-    asked = [one for one in questions.questions if one.gold and all(unit[0] in twins for unit in one.gold)]
-    before = _used_seconds()
-    pages = read_pages(twins, recognizer)
-    seconds = (_used_seconds() - before) / len(pages)
-    words_found = share_of_words(read_pages({doc_id: files[doc_id] for doc_id in twins}, recognizer), pages)
+    scan_files = {doc_id: path for doc_id, path in find_scans(root / name).items() if doc_id in (scanned or files)}
+    asked = [one for one in questions.questions if one.gold and all(unit[0] in scan_files for unit in one.gold)]
+    before = _measure_processor_seconds()
+    pages = read_pages(scan_files, recognizer)
+    seconds = (_measure_processor_seconds() - before) / len(pages)
+    words_found = measure_word_overlap(read_pages({doc_id: files[doc_id] for doc_id in scan_files}, recognizer), pages)
     text, scans = (
-        mean_scores(_ask(database, indexed, asked, embedder, recognizer)) for indexed in (files, files | twins)
+        mean_scores(_ask(database, indexed, asked, embedder, recognizer)) for indexed in (files, files | scan_files)
     )
     return Comparison(name, len(pages), len(asked), words_found, seconds, text, scans)
 
 
-def find_twins(folder: Path) -> dict[str, Path]:
-    """The scanned twin of each document that has one."""
+def find_scans(folder: Path) -> dict[str, Path]:
+    """Finds the scan of each document that has one."""
     rows = map(json.loads, (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines())
     return {row["doc_id"]: folder / row["scan_path"] for row in rows if "scan_path" in row}
 
 
 def read_pages(files: Mapping[str, Path], recognizer: ports.TextRecognizer) -> dict[ScannedPage, str]:
-    """The text of every page of these PDF files."""
+    """Reads the text of every page of these PDF files."""
 
     def read(page: ScannedPage) -> str:
         with _open(files[page[0]], recognizer) as document:
@@ -131,12 +132,12 @@ def read_pages(files: Mapping[str, Path], recognizer: ports.TextRecognizer) -> d
     for doc_id, path in files.items():
         with _open(path, recognizer) as document:
             pages += ((doc_id, number) for number in range(1, document.page_count + 1))
-    with ThreadPoolExecutor(PROCESSES) as pool:  # the work is done by processes of Tesseract
+    with ThreadPoolExecutor(PROCESSES) as pool:  # Tesseract works in processes of its own
         return dict(zip(pages, pool.map(read, pages), strict=True))
 
 
-def share_of_words(text: Mapping[ScannedPage, str], scanned: Mapping[ScannedPage, str]) -> float:
-    """The share of the words of the pages that the scanned pages also have, letter for letter."""
+def measure_word_overlap(text: Mapping[ScannedPage, str], scanned: Mapping[ScannedPage, str]) -> float:
+    """Measures which share of the words of the pages OCR reads on the scanned pages, letter for letter."""
     words = {page: Counter(found.replace("\u00ad", "-\n").split()) for page, found in text.items()}
     common = sum((counted & Counter(scanned[page].split())).total() for page, counted in words.items())
     return common / sum(counted.total() for counted in words.values())
@@ -171,7 +172,7 @@ def _ask(
     return asking.ask_all(database, indexed, questions, embedder, Settings(), "hybrid")
 
 
-def _used_seconds() -> float:
+def _measure_processor_seconds() -> float:
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(each.ru_utime + each.ru_stime for each in used)
 
@@ -180,29 +181,29 @@ def print_table(found: Comparison) -> None:
     print(f"\n{found.name}: {found.pages} scanned pages, {found.questions} questions")
     print(f"{found.words_found:.3f} of the words of the text, {found.seconds:.2f} s a page and core")
     print(f"{'':8}{'hit@1':>8}{'hit@5':>8}{'hit@10':>8}")
-    rows = {kind: [getattr(scores, hit) for hit in HITS] for kind, scores in _sides(found).items()}
+    rows = {kind: [getattr(scores, hit) for hit in HITS] for kind, scores in _group_scores(found).items()}
     rows["lost"] = [text - scan for text, scan in zip(rows["text"], rows["scans"], strict=True)]
     for kind, values in rows.items():
         print(f"{kind:8}" + "".join(f"{value:8.4f}" for value in values))
 
 
-def _sides(found: Comparison) -> dict[str, ranking_scores.RankingScores]:
+def _group_scores(found: Comparison) -> dict[str, ranking_scores.RankingScores]:
     return {"text": found.text, "scans": found.scans}
 
 
 def list_figures(found: Comparison) -> list[dict[str, Any]]:
     rows = [(f"points of {hit} lost", getattr(found.text, hit) - getattr(found.scans, hit)) for hit in HITS]
-    return [_figure(f"{found.name}: {name}", lost, promised=name == "points of hit_5 lost") for name, lost in rows]
+    return [_figure(f"{found.name}: {name}", lost, has_goal=name == "points of hit_5 lost") for name, lost in rows]
 
 
-def _figure(name: str, lost: float, *, promised: bool) -> dict[str, Any]:
+def _figure(name: str, lost: float, *, has_goal: bool) -> dict[str, Any]:
     return {
         "figure": name,
         "value": round(lost, 4),
-        "baseline": MOST_LOST,
-        "ratio": round(lost / MOST_LOST, 4),
-        "goal": 1.0 if promised else None,
-        "ok": not promised or lost <= MOST_LOST,
+        "baseline": MAX_LOSS,
+        "ratio": round(lost / MAX_LOSS, 4),
+        "goal": 1.0 if has_goal else None,
+        "ok": not has_goal or lost <= MAX_LOSS,
     }
 
 

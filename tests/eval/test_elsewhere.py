@@ -1,4 +1,4 @@
-"""A question set in another folder, measured in every way."""
+"""A user's own question set, measured with every mode of the evaluation."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ QUESTIONS = {
 
 @pytest.fixture
 def asked(tmp_path: Path) -> question_sets.QuestionSet:
-    """EVAL-3: a set in the documented format, in any folder."""
+    """EVAL-3: a set in the documented format, outside IBID_EVAL_DATA."""
     corpus = [
         {"passage_id": name, "doc_id": f"{name}.txt", "title": title, "text": text}
         for name, (title, text) in PASSAGES.items()
@@ -72,7 +72,7 @@ def test_a_set_is_read_with_the_documents_of_its_questions(asked: question_sets.
     ]
 
 
-def test_a_set_is_measured_in_each_language(
+def test_a_set_is_measured_by_language(
     store: Database, asked: question_sets.QuestionSet, embedder: ports.Embedder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """EVAL-1, EVAL-3"""
@@ -93,7 +93,7 @@ def test_a_set_is_measured_in_each_language(
 def test_the_guard_is_calibrated_on_the_set(
     store: Database, asked: question_sets.QuestionSet, embedder: ports.Embedder
 ) -> None:
-    """RET-8: without its document, every question has less evidence than with it."""
+    """RET-8: every question has less evidence without its document than with it."""
     found = calibration.collect_evidence(store, asked, embedder, Settings())
     assert [len(kind) for kind in (found.answerable, found.left_out, found.unanswerable)] == [4, 4, 0]
     pairs = zip(found.answerable, found.left_out, strict=True)
@@ -120,7 +120,7 @@ def test_a_saved_threshold_is_used_by_the_installation(
     assert thresholds == [pytest.approx(found, abs=1e-3)]
 
 
-def test_the_ablation_leaves_out_every_part_of_the_search_once(
+def test_the_ablation_reports_every_variant(
     store: Database, asked: question_sets.QuestionSet, embedder: ports.Embedder
 ) -> None:
     """EVAL-1"""

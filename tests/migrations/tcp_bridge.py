@@ -1,4 +1,4 @@
-"""A TCP port in front of a Unix socket, for programs that reach Postgres in no other way."""
+"""A TCP port in front of a Unix socket, for programs that cannot connect to a Unix socket."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hosted project's `postgres` is no superuser and owns neither `auth` nor `storage`: migrations do without."""
+"""A hosted project's role `postgres` is no superuser and owns neither `auth` nor `storage`, and can still migrate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from functions.local.database import migrate
 from tests.support import library
 from tests.support.library import ADA, BOB
 
-# That role as https://supabase.com/docs/guides/database/postgres/roles describes it, in the order of taking effect.
+# The rights of that role, as https://supabase.com/docs/guides/database/postgres/roles describes them, in this order.
 RIGHTS = (
     "create role {role} login nosuperuser createdb createrole bypassrls",
     "grant anon, authenticated, service_role to {role} with admin option",
@@ -50,7 +50,7 @@ def hosted(empty_database: str) -> Iterator[str]:
         superuser.execute(sql.SQL("drop role {role}").format(**names))
 
 
-def test_the_role_of_a_hosted_project_migrates_and_works(hosted: str) -> None:
+def test_the_role_of_a_hosted_project_can_migrate_and_use_the_database(hosted: str) -> None:
     """FIX-7: a document is stored, indexed and found, and by nobody else."""
     migrate.migrate(hosted)
     database = Database(hosted)

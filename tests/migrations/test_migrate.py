@@ -1,4 +1,4 @@
-"""The migrator: same order, same books and same refusals as the Supabase CLI."""
+"""The migrator: it applies, records and refuses migrations as the Supabase CLI does, and refuses changed ones."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def rows(dsn: str, query: str) -> list[Any]:
 BOOKS = "select version, name, statements from supabase_migrations.schema_migrations order by version"
 
 
-def test_applies_in_order_and_keeps_the_books_of_the_cli(empty_database: str, tmp_path: Path) -> None:
+def test_applies_in_order_and_records_migrations_as_the_cli_does(empty_database: str, tmp_path: Path) -> None:
     write(tmp_path, _2_second="insert into t values (2);", _1_first="create table t (n int);")
     (tmp_path / "notes.sql").write_text("this is no migration")
     assert migrate.migrate(empty_database, migrations_dir=tmp_path) == ["1_first.sql", "2_second.sql"]
@@ -40,17 +40,17 @@ def test_applies_in_order_and_keeps_the_books_of_the_cli(empty_database: str, tm
     ]
 
 
-def test_the_books_have_the_columns_of_the_cli(empty_database: str, tmp_path: Path) -> None:
+def test_the_table_of_migrations_has_the_columns_of_the_cli(empty_database: str, tmp_path: Path) -> None:
     migrate.migrate(empty_database, migrations_dir=tmp_path)
     columns = rows(
         empty_database,
         "select column_name, udt_name, is_nullable from information_schema.columns"
-        " where table_schema = 'supabase_migrations' order by ordinal_position",
+        " where table_schema = 'supabase_migrations' and table_name = 'schema_migrations' order by ordinal_position",
     )
     assert columns == [("version", "text", "NO"), ("statements", "_text", "YES"), ("name", "text", "YES")]
 
 
-def test_goes_on_where_the_cli_stopped(empty_database: str, tmp_path: Path) -> None:
+def test_continues_where_the_cli_stopped(empty_database: str, tmp_path: Path) -> None:
     write(tmp_path, _1_first="this was applied by the CLI", _2_second="create table t (n int);")
     rows(empty_database, migrate.BOOKKEEPING)
     rows(
@@ -59,6 +59,28 @@ def test_goes_on_where_the_cli_stopped(empty_database: str, tmp_path: Path) -> N
     )
     assert migrate.migrate(empty_database, migrations_dir=tmp_path) == ["2_second.sql"]
     assert migrate.migrate(empty_database, migrations_dir=tmp_path) == []
+
+
+def test_refuses_a_migration_that_changed_after_it_was_applied(empty_database: str, tmp_path: Path) -> None:
+    migrate.migrate(empty_database, migrations_dir=write(tmp_path, _1_first="create table t (n int);"))
+    write(tmp_path, _1_first="create table t (n bigint);", _2_second="create table u ();")
+    for dry_run in (False, True):
+        with pytest.raises(errors.ConflictError) as refusal:
+            migrate.migrate(empty_database, migrations_dir=tmp_path, dry_run=dry_run)
+        assert refusal.value.message == (
+            "These migrations were changed after they were applied to this database: 1_first.sql."
+            " Restore the files and put the change into a new migration (for a change in sql/: make sql-stamp)."
+        )
+    assert rows(empty_database, "select to_regclass('u')") == [(None,)]
+
+
+def test_refuses_a_change_of_what_the_cli_has_applied(empty_database: str, tmp_path: Path) -> None:
+    """The CLI records no hashes; the migrator records them when it first finds the migrations of the CLI."""
+    rows(empty_database, migrate.BOOKKEEPING)
+    rows(empty_database, "insert into supabase_migrations.schema_migrations values ('1', array['select 1'], 'first')")
+    migrate.migrate(empty_database, migrations_dir=write(tmp_path, _1_first="select 1;"))
+    with pytest.raises(errors.ConflictError, match=r"changed after they were applied to this database: 1_first\.sql"):
+        migrate.migrate(empty_database, migrations_dir=write(tmp_path, _1_first="select 2;"))
 
 
 def test_refuses_a_file_older_than_the_last_applied_one(empty_database: str, tmp_path: Path) -> None:
@@ -75,7 +97,19 @@ def test_refuses_a_database_that_is_ahead_of_the_files(empty_database: str, tmp_
         migrate.migrate(empty_database, migrations_dir=tmp_path)
 
 
-def test_a_failing_file_leaves_nothing_of_itself(empty_database: str, tmp_path: Path) -> None:
+def test_refuses_a_database_from_before_the_first_release_and_changes_nothing(empty_database: str) -> None:
+    rows(empty_database, migrate.BOOKKEEPING)
+    rows(empty_database, "insert into supabase_migrations.schema_migrations values ('20261121000001', null, 'schema')")
+    for dry_run in (True, False):
+        with pytest.raises(
+            errors.ConflictError, match=r"from before its first release.*move the folder IBID_HOME aside"
+        ):
+            migrate.migrate(empty_database, dry_run=dry_run)
+    assert [row[0] for row in rows(empty_database, BOOKS)] == ["20261121000001"]
+    assert rows(empty_database, "select to_regnamespace('auth'), to_regnamespace('rag')") == [(None, None)]
+
+
+def test_a_failing_file_is_rolled_back_as_a_whole(empty_database: str, tmp_path: Path) -> None:
     write(tmp_path, _1_good="create table good ();", _2_bad="create table bad ();\nselect\n  nonsense;")
     with pytest.raises(psycopg.errors.UndefinedColumn) as failure:
         migrate.migrate(empty_database, migrations_dir=tmp_path)
@@ -99,7 +133,7 @@ def test_processes_that_migrate_at_once_take_turns(empty_database: str, tmp_path
     assert sorted(name for names in done for name in names) == ["1_a.sql", "2_b.sql", "3_c.sql"]
 
 
-def test_settings_of_one_file_do_not_reach_the_next(empty_database: str, tmp_path: Path) -> None:
+def test_settings_of_one_file_do_not_affect_the_next(empty_database: str, tmp_path: Path) -> None:
     write(tmp_path, _1_a="create schema s; set search_path = s;", _2_b="create table t ();")
     migrate.migrate(empty_database, migrations_dir=tmp_path)
     assert rows(empty_database, "select to_regclass('public.t')::text") == [("t",)]
@@ -108,12 +142,12 @@ def test_settings_of_one_file_do_not_reach_the_next(empty_database: str, tmp_pat
 @pytest.mark.parametrize("control", ["begin;", "COMMIT;", "start transaction read write;"])
 def test_refuses_files_that_end_the_transaction(empty_database: str, tmp_path: Path, control: str) -> None:
     write(tmp_path, _1_a=f"create table t ();\n{control}")
-    with pytest.raises(errors.ConflictError, match="leave transactions to the migrator"):
+    with pytest.raises(errors.ConflictError, match="the migrator runs each file in a transaction"):
         migrate.migrate(empty_database, migrations_dir=tmp_path)
     assert rows(empty_database, "select to_regclass('t')") == [(None,)]
 
 
-def test_the_command_says_what_it_did(
+def test_the_command_lists_what_it_applied(
     empty_database: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("DATABASE_URL", empty_database)
@@ -125,6 +159,6 @@ def test_the_command_says_what_it_did(
     assert said == [*(f"would apply {n}" for n in names), *(f"applied {n}" for n in names), "nothing to apply"]
 
 
-def test_the_command_fails_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_a_connection_error_and_fails(capsys: pytest.CaptureFixture[str]) -> None:
     assert migrate.main(["--dsn", "postgresql:///x?host=/nowhere"]) == 1
     assert "/nowhere" in capsys.readouterr().err

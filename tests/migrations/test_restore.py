@@ -1,4 +1,4 @@
-"""What functions/RUNBOOK.md says of backups: a dump restored with pg_dump's own tools is an installation that works."""
+"""What functions/RUNBOOK.md says about backups: a dump restored with pg_restore is an installation that works."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_restored_database_answers_its_owner_and_nobody_else(restored: Databas
     assert (find(restored, "zeppelin"), find(restored, "zeppelin", BOB)) == (["a.pdf"], [])
 
 
-def test_a_restored_database_takes_new_documents_and_counts(restored: Database, empty_database: str) -> None:
+def test_a_restored_database_accepts_documents_and_counts_quotas(restored: Database, empty_database: str) -> None:
     server = library.add_server(restored)
     library.index_document(restored, empty_database, ["A submarine."], server=server, file_name="b.pdf")
     assert find(restored, "submarine") == ["b.pdf"]
@@ -59,5 +59,5 @@ def test_a_restored_database_takes_new_documents_and_counts(restored: Database, 
         users.take_request(restored, ADA, limit)
 
 
-def test_a_restored_database_knows_its_migrations(restored: Database, empty_database: str) -> None:
+def test_a_restored_database_has_no_pending_migrations(restored: Database, empty_database: str) -> None:
     assert migrate.migrate(empty_database, dry_run=True) == []

@@ -1,4 +1,4 @@
-"""A bare Postgres behaves as a Supabase project where we rely on it."""
+"""With the shim, a bare Postgres behaves like a Supabase project in what Ibid relies on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def value(connection: psycopg.Connection, query: str) -> Any:
     return row and row[0]
 
 
-def test_a_real_project_is_left_alone(bare: psycopg.Connection) -> None:
+def test_a_real_project_is_left_unchanged(bare: psycopg.Connection) -> None:
     bare.execute("create schema auth")
     bare.execute("create function auth.uid() returns uuid language sql return null::uuid")
     assert migrate.apply_shim(bare) is False
@@ -32,25 +32,25 @@ def test_a_real_project_is_left_alone(bare: psycopg.Connection) -> None:
 
 def test_a_foreign_auth_schema_is_refused(bare: psycopg.Connection) -> None:
     bare.execute("create schema auth")
-    with pytest.raises(errors.ConflictError, match="neither Supabase's nor ours"):
+    with pytest.raises(errors.ConflictError, match="neither Supabase nor Ibid created"):
         migrate.apply_shim(bare)
 
 
-def test_a_vector_extension_elsewhere_is_refused_in_words(bare: psycopg.Connection) -> None:
+def test_a_vector_extension_in_another_schema_is_refused_with_a_sentence(bare: psycopg.Connection) -> None:
     bare.execute("create extension vector")
     with pytest.raises(errors.ConflictError, match="alter extension vector set schema extensions"):
         migrate.apply_shim(bare)
     assert value(bare, "select to_regnamespace('auth')::text") is None
 
 
-def test_may_be_applied_again_and_keeps_what_is_there(bare: psycopg.Connection) -> None:
+def test_may_be_applied_again_and_keeps_existing_rows(bare: psycopg.Connection) -> None:
     assert migrate.apply_shim(bare) is True
     user_id = add_user(bare)
     assert migrate.apply_shim(bare) is True
     assert value(bare, "select id::text from auth.users") == user_id
 
 
-def test_the_claims_say_who_asks(connection: psycopg.Connection) -> None:
+def test_the_claims_name_the_user(connection: psycopg.Connection) -> None:
     user_id = add_user(connection)
     with as_user(connection, user_id, admin=True):
         row = connection.execute(
@@ -59,10 +59,10 @@ def test_the_claims_say_who_asks(connection: psycopg.Connection) -> None:
     assert row == (user_id, "authenticated", "admin", "authenticated")
 
 
-def test_without_claims_nobody_asks(connection: psycopg.Connection) -> None:
+def test_without_claims_there_is_no_user(connection: psycopg.Connection) -> None:
     with as_user(connection, None, role="anon"):
         pass
-    # Not NULL but '' now: what every later transaction of a pooled connection finds.
+    # It is '' now, not NULL, as every later transaction of a pooled connection finds it.
     assert value(connection, "select current_setting('request.jwt.claims', true)") == ""
     assert connection.execute("select auth.uid(), auth.role(), auth.jwt()").fetchone() == (None, None, None)
 

@@ -1,12 +1,18 @@
-"""Stamping on folders of its own; the repository's own stamps are checked in test_stamped.py."""
+"""Stamping in temporary folders; test_stamped.py checks the repository's own stamps."""
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from functions.local.database import stamp
+
+CHANGED_AND_REMOVED = [
+    "20200101000000_tables.sql is frozen and was changed: restore it, add a new migration",
+    "20200102000000_more.sql is frozen and was removed: restore it, add a new migration",
+]
 
 
 @pytest.fixture
@@ -20,12 +26,14 @@ def folders(tmp_path: Path) -> stamp.Folders:
     return found
 
 
-def stamped(folders: stamp.Folders) -> list[dict[str, str]]:
-    """What each stamped migration holds, oldest first."""
-    return [stamp.read_blocks(path.read_text()) for path in sorted(folders.migrations.glob("*_sql_*.sql"))]
+def commit(folders: stamp.Folders) -> None:
+    """Makes the folders a clone, where they are none yet, with everything in a commit."""
+    author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
+    for command in (["init", "-q"], ["add", "--all"], [*author, "commit", "-q", "--message", "a change"]):
+        subprocess.run(["git", *command], cwd=folders.frozen.parent, check=True)
 
 
-def test_holds_the_files_under_their_hashes(folders: stamp.Folders) -> None:
+def test_a_stamp_contains_the_files_under_their_hashes(folders: stamp.Folders) -> None:
     target = stamp.write_stamp("First, and best!", folders)
     assert target is not None
     assert target.name[14:] == "_sql_first_and_best.sql"
@@ -45,36 +53,24 @@ def test_an_edit_is_noticed_until_it_is_stamped(folders: stamp.Folders) -> None:
     assert stamp.check(folders) == ["sql/10_a.sql is not stamped: run make sql-stamp"]
 
 
-def test_an_unreleased_stamp_is_rewritten_under_its_number(folders: stamp.Folders) -> None:
+def test_a_stamp_is_always_a_new_file_with_the_changes_alone(folders: stamp.Folders) -> None:
     first = stamp.write_stamp("one", folders)
-    (folders.functions / "10_a.sql").write_text("select 'A';\n")
-    second = stamp.write_stamp("two", folders)
     assert first is not None
-    assert second is not None
-    assert second.name == first.name.replace("one", "two")
-    assert stamped(folders) == [{"10_a.sql": "select 'A';\n", "20_b.sql": "select 'b';\n"}]
-
-
-def test_a_rewritten_stamp_moves_behind_newer_migrations(folders: stamp.Folders) -> None:
-    stamp.write_stamp("one", folders)
-    (folders.migrations / "29990101000000_later.sql").write_text("create table u ();\n")
+    before = first.read_text()
     (folders.functions / "10_a.sql").write_text("select 'A';\n")
     second = stamp.write_stamp("two", folders)
     assert second is not None
-    assert second.name == "29990101000001_sql_two.sql"
-    assert len(stamped(folders)) == 1
-
-
-def test_a_released_stamp_is_followed_by_the_changes_only(folders: stamp.Folders) -> None:
-    stamp.write_stamp("one", folders)
-    assert stamp.freeze(folders) == []
-    (folders.functions / "10_a.sql").write_text("select 'A';\n")
-    stamp.write_stamp("two", folders)
-    assert stamped(folders) == [
-        {"10_a.sql": "select 'a';\n", "20_b.sql": "select 'b';\n"},
-        {"10_a.sql": "select 'A';\n"},
-    ]
+    assert second.name > first.name
+    assert first.read_text() == before
+    assert stamp.read_blocks(second.read_text()) == {"10_a.sql": "select 'A';\n"}
     assert stamp.check(folders) == []
+
+
+def test_a_stamp_comes_after_migrations_of_a_later_date(folders: stamp.Folders) -> None:
+    (folders.migrations / "29990101000000_later.sql").write_text("create table u ();\n")
+    target = stamp.write_stamp("two", folders)
+    assert target is not None
+    assert target.name == "29990101000001_sql_two.sql"
 
 
 def test_a_copy_that_was_edited_is_noticed(folders: stamp.Folders) -> None:
@@ -84,21 +80,47 @@ def test_a_copy_that_was_edited_is_noticed(folders: stamp.Folders) -> None:
     assert f"{target.name}: its copy of sql/20_b.sql was edited; edit the source instead" in stamp.check(folders)
 
 
-def test_released_migrations_stay_as_they_are(folders: stamp.Folders) -> None:
+def test_stamping_freezes_every_migration(folders: stamp.Folders) -> None:
+    target = stamp.write_stamp("one", folders)
+    assert target is not None
+    assert list(stamp.read_frozen(folders)) == ["20200101000000_tables.sql", target.name]
+
+
+def test_freezing_leaves_existing_lines_as_they_are(folders: stamp.Folders) -> None:
+    stamp.freeze(folders)
+    before = folders.frozen.read_text()
+    (folders.migrations / "20200101000000_tables.sql").write_text("create table other ();\n")
+    (folders.migrations / "20200102000000_more.sql").write_text("select 1;\n")
+    assert stamp.freeze(folders) == ["20200102000000_more.sql"]
+    assert folders.frozen.read_text().startswith(before)
+
+
+def test_a_migration_that_is_not_frozen_is_noticed(folders: stamp.Folders) -> None:
+    stamp.write_stamp("one", folders)
+    (folders.migrations / "20200102000000_more.sql").write_text("select 1;\n")
+    assert stamp.check(folders) == [
+        "20200102000000_more.sql is not frozen: run python -m functions.local stamp --freeze"
+    ]
+
+
+def test_frozen_migrations_stay_as_they_are(folders: stamp.Folders) -> None:
     stamp.write_stamp("one", folders)
     (folders.migrations / "20200102000000_more.sql").write_text("select 1;\n")
     stamp.freeze(folders)
     (folders.migrations / "20200101000000_tables.sql").write_text("create table other ();\n")
     (folders.migrations / "20200102000000_more.sql").unlink()
-    assert stamp.check_frozen(folders) == [
-        "20200101000000_tables.sql is released and was changed: restore it, add a new migration",
-        "20200102000000_more.sql is released and was removed: restore it, add a new migration",
-    ]
+    assert stamp.check_frozen(folders) == CHANGED_AND_REMOVED
 
 
-def test_a_release_with_unstamped_edits_is_refused(folders: stamp.Folders) -> None:
-    assert stamp.freeze(folders) == [
-        "sql/10_a.sql is not stamped: run make sql-stamp",
-        "sql/20_b.sql is not stamped: run make sql-stamp",
-    ]
-    assert not folders.frozen.exists()
+def test_a_frozen_migration_may_not_change_together_with_its_line(folders: stamp.Folders) -> None:
+    """Also not in a later commit: every line that the list has had in this branch must still be there."""
+    (folders.migrations / "20200102000000_more.sql").write_text("select 1;\n")
+    stamp.write_stamp("one", folders)
+    commit(folders)
+    (folders.migrations / "20200101000000_tables.sql").write_text("create table other ();\n")
+    (folders.migrations / "20200102000000_more.sql").unlink()
+    folders.frozen.unlink()
+    stamp.freeze(folders)
+    assert stamp.check(folders) == CHANGED_AND_REMOVED
+    commit(folders)
+    assert stamp.check(folders) == CHANGED_AND_REMOVED

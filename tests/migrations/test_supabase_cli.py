@@ -1,4 +1,4 @@
-"""`supabase db push` and our migrator: each finds what the other has done, and the CLI takes our configuration."""
+"""`supabase db push` and our migrator recognize what the other has applied, and the CLI accepts our configuration."""
 
 from __future__ import annotations
 
@@ -60,20 +60,20 @@ def cli(tmp_path: Path) -> Run:
 
 @pytest.fixture
 def cluster(clusters: database_servers.Clusters) -> database_servers.TestCluster:
-    """One version: the CLI is a client like any other, and takes its seconds."""
+    """One version of Postgres is enough: the CLI is a client like any other, and slow."""
     return clusters.get(database_servers.MAJORS[0])
 
 
 @pytest.fixture
 def project(empty_database: str) -> str:
-    """A database that has what a Supabase project has, and nothing of ours."""
+    """A database with the schemas of a Supabase project, and none of ours."""
     with psycopg.connect(empty_database, autocommit=True) as connection:
         migrate.apply_shim(connection)
     return empty_database
 
 
 def describe(dsn: str) -> list[Any]:
-    """Functions with their bodies and rights, columns, policies and triggers of what the migrations make."""
+    """The functions with their bodies and rights, the columns, policies and triggers of a database."""
     with psycopg.connect(dsn) as connection:
         return connection.execute(
             "select 'function', oid::regprocedure::text, concat(md5(prosrc), proacl::text, proconfig::text)"
@@ -106,7 +106,7 @@ def test_the_cli_finds_nothing_to_push_after_our_migrator(cli: Run, empty_databa
     assert ROWS.findall(cli("migration", "list", dsn=empty_database)) == [(v, v) for v in versions]
 
 
-def test_each_goes_on_where_the_other_stopped(cli: Run, project: str, tmp_path: Path) -> None:
+def test_each_continues_where_the_other_stopped(cli: Run, project: str, tmp_path: Path) -> None:
     """The first half by our migrator, the rest by the CLI."""
     half = tmp_path / "half"
     half.mkdir()
@@ -119,7 +119,7 @@ def test_each_goes_on_where_the_other_stopped(cli: Run, project: str, tmp_path: 
     assert migrate.migrate(project) == []
 
 
-def test_the_cli_sets_the_nudge_up_and_leaves_it_alone(cli: Run, project: str) -> None:
+def test_the_cli_sets_the_storage_event_up_once(cli: Run, project: str) -> None:
     """ING-10: two variables, once; later pushes without them change nothing."""
     with psycopg.connect(project, autocommit=True) as connection:
         connection.execute((pg_net.NET + pg_net.VAULT).encode())
@@ -134,8 +134,8 @@ def test_the_cli_sets_the_nudge_up_and_leaves_it_alone(cli: Run, project: str) -
     assert sent == [(url, "s3cret")]
 
 
-def test_the_configuration_is_that_of_the_product() -> None:
-    """What a project is told once here must not disagree with what the migrations and the settings say."""
+def test_the_configuration_agrees_with_the_migrations_and_the_settings() -> None:
+    """The configuration of a project must not contradict the migrations and the settings."""
     config = tomllib.loads((REPOSITORY / "supabase" / "config.toml").read_text(encoding="utf-8"))
     bucket = config["storage"]["buckets"]["documents"]
     assert (bucket["public"], bucket["file_size_limit"], config["storage"]["file_size_limit"]) == (

@@ -34,10 +34,10 @@ def requirements(copy: Path) -> None:
 
 @pytest.fixture(scope="module")
 def environment(copy: Path) -> None:
-    """The environment of the copy, created by an interpreter without pip."""
+    """The environment of the copy, created from one that has no pip."""
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(copy / ".venv")], check=True)
     assert not install.is_usable()
-    install.make_environment()
+    install.create_environment()
     assert install.is_usable()
 
 
@@ -51,23 +51,23 @@ def fake_python(folder: Path, script: str) -> str:
 @pytest.mark.usefixtures("environment")
 def test_a_second_start_installs_nothing() -> None:
     """FIX-5"""
-    install.stamp_file("run").write_text(install.stamp("run"))
+    install.stamp_file("run").write_text(install.compute_stamp("run"))
     assert install.main("run") == 0
 
 
 @pytest.mark.usefixtures("environment")
 def test_a_changed_requirement_is_installed(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    install.stamp_file("run").write_text(install.stamp("run"))
+    install.stamp_file("run").write_text(install.compute_stamp("run"))
     (copy / "requirements.txt").write_text("another-package==0\n")
     assert install.main("run") == 1
     assert "could not be installed" in capsys.readouterr().err
 
 
-def test_a_changed_test_requirement_does_not_reinstall_for_serving(copy: Path) -> None:
-    run, test = install.stamp("run"), install.stamp("test")
+def test_what_only_tests_need_does_not_reinstall_what_serves(copy: Path) -> None:
+    run, test = install.compute_stamp("run"), install.compute_stamp("test")
     (copy / "tests" / "requirements.txt").write_text("another-package==0\n")
-    assert install.stamp("run") == run
-    assert install.stamp("test") != test
+    assert install.compute_stamp("run") == run
+    assert install.compute_stamp("test") != test
 
 
 def test_a_python_without_venv_is_reported_with_the_missing_package(

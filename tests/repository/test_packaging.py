@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 from packaging.utils import canonicalize_name
 
-from functions.local.packaging import artifacts, ocr_layer
+from functions.local.packaging import artifacts, ocr_layer, packages
+from functions.local.packaging.packages import HOST, LAMBDA, PackagingError
 from functions.runtime.config import Config
-from tests.bench.bench_coldstart import MOST_MB
+from tests.bench.bench_coldstart import MAX_MB
 from tests.support import service
 from tests.support.requirements import REPOSITORY, need_osls, need_tesseract
 
@@ -34,7 +35,7 @@ Resource = dict[str, Any]
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("package")
     command = [need_osls(), "package", "--package", str(folder)]
-    built = str(artifacts.build(artifacts.HOST))
+    built = str(artifacts.build(HOST))
     environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "IBID_ARTIFACTS": built}
     done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -104,7 +105,7 @@ def test_every_function_is_deployed_with_an_artifact_that_is_built() -> None:
 
 @pytest.fixture(scope="module", params=sorted(artifacts.SETS))
 def artifact(request: pytest.FixtureRequest) -> Iterator[zipfile.ZipFile]:
-    with zipfile.ZipFile(artifacts.build(artifacts.HOST) / f"{request.param}.zip") as opened:
+    with zipfile.ZipFile(artifacts.build(HOST) / f"{request.param}.zip") as opened:
         yield opened
 
 
@@ -131,24 +132,24 @@ def test_an_artifact_has_pinned_packages_only(artifact: zipfile.ZipFile) -> None
     folders = {re.match(r"(.+)-(.+)\.dist-info/", name) for name in artifact.namelist()} - {None}
     held = {canonicalize_name(found[1]): found[2] for found in folders if found}
     assert {"psycopg", "psycopg-binary", "pydantic-settings"} <= held.keys()
-    assert held.items() <= artifacts.read_pins().items()
+    assert held.items() <= packages.read_pins().items()
 
 
 def test_an_artifact_is_small_enough_to_start_quickly(artifact: zipfile.ZipFile) -> None:
-    """FIX-4: Lambda unpacks it before the first request."""
-    limit = MOST_MB[Path(str(artifact.filename)).stem]
+    """FIX-4: what Lambda unpacks before the first request."""
+    limit = MAX_MB[Path(str(artifact.filename)).stem]
     assert sum(entry.file_size for entry in artifact.infolist()) <= limit * 1_000_000
 
 
-def test_a_missing_package_is_named(tmp_path: Path) -> None:
-    with pytest.raises(artifacts.ArtifactError, match="fastapi is not among the packages"):
-        artifacts.select_packages(["fastapi"], tmp_path, {})
+def test_a_package_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PackagingError, match="fastapi is not among the packages"):
+        packages.select_packages(["fastapi"], tmp_path, {})
 
 
 def test_an_artifact_is_built_again_when_its_bytecode_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled = artifacts.HOST.stamp
-    monkeypatch.setattr(artifacts, "find_python", lambda version: None)
-    assert artifacts.HOST.stamp != compiled
+    compiled = HOST.stamp
+    monkeypatch.setattr(packages, "find_python", lambda version: None)
+    assert HOST.stamp != compiled
 
 
 def test_markers_of_a_requirement_are_evaluated_for_the_target_machine(tmp_path: Path) -> None:
@@ -159,7 +160,7 @@ def test_markers_of_a_requirement_are_evaluated_for_the_target_machine(tmp_path:
     }.items():
         make_package(tmp_path, name, needs)
     make_package(tmp_path, "c", ['d; extra == "x"', 'b; extra == "y"'])
-    chosen = artifacts.select_packages(["a"], tmp_path, artifacts.LAMBDA.markers)
+    chosen = packages.select_packages(["a"], tmp_path, LAMBDA.markers)
     assert [package.name for package in chosen] == ["a", "c", "d"]
 
 
@@ -172,7 +173,7 @@ def make_package(folder: Path, name: str, needs: list[str]) -> None:
 
 def test_the_ocr_layer_names_a_missing_language() -> None:
     need_tesseract()
-    with pytest.raises(artifacts.ArtifactError, match=r"without xyz$"):
+    with pytest.raises(PackagingError, match=r"without xyz$"):
         ocr_layer.find_languages("eng+xyz")
 
 

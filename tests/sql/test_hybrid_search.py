@@ -95,7 +95,7 @@ def test_a_question_of_stop_words_alone_is_still_searched(
         ('the war "they" have "ended"', "At war long ago, they were ended"),
     ],
 )
-def test_what_holds_a_quoted_phrase_comes_first(
+def test_passages_with_a_quoted_phrase_come_first(
     db: Database, database: str, server: models.EmbeddingServer, question: str, first: str
 ) -> None:
     """RET-2"""
@@ -110,7 +110,7 @@ def test_what_holds_a_quoted_phrase_comes_first(
 
 
 @pytest.mark.parametrize("question", ['"unknown phrase" war', '"', '""', '" "', 'the 5" pipe of war', "«»"])
-def test_quotation_marks_that_help_nothing_are_ignored(
+def test_quotation_marks_without_a_phrase_are_ignored(
     db: Database, database: str, server: models.EmbeddingServer, question: str
 ) -> None:
     index_document(db, database, ["The war", "The peace"], server=server)
@@ -118,7 +118,7 @@ def test_quotation_marks_that_help_nothing_are_ignored(
 
 
 def reference_bm25(texts: list[list[str]], query: list[str]) -> list[float]:
-    """Lucene's BM25 with the length held against 100 terms, written from the formula."""
+    """Lucene's BM25 with an average length of 100 terms, written from the formula."""
     scores = []
     for words in texts:
         score = 0.0
@@ -144,7 +144,7 @@ def test_the_lexical_score_is_bm25(db: Database, database: str, server: models.E
     )
 
 
-def test_rare_words_are_rare_in_the_scope_that_is_searched(
+def test_how_rare_a_word_is_depends_on_the_scope_of_the_search(
     db: Database, database: str, server: models.EmbeddingServer
 ) -> None:
     first = index_document(db, database, ["alpha beta", "alpha gamma"], server=server)
@@ -172,7 +172,7 @@ def test_the_vector_ranking_is_exact(db: Database, database: str, server: models
     assert [hit.chunk_index for hit in found.hits] == np.argsort(-half)[:20].tolist()
 
 
-def test_a_small_library_among_large_ones_loses_nothing(
+def test_a_small_library_among_large_ones_finds_as_much_as_alone(
     db: Database, database: str, server: models.EmbeddingServer
 ) -> None:
     """RET-3"""
@@ -201,7 +201,7 @@ def test_the_score_is_the_weighted_sum_of_reciprocal_ranks(
     assert [h.score for h in hits] == sorted(expected.values(), reverse=True) == pytest.approx([h.score for h in hits])
 
 
-def test_coverage_is_the_share_of_the_question_that_one_passage_holds(
+def test_coverage_is_the_share_of_the_question_that_one_passage_contains(
     db: Database, database: str, server: models.EmbeddingServer
 ) -> None:
     """RET-8"""
@@ -224,7 +224,9 @@ def test_documents_of_different_embedding_models_are_found_together(
 
 
 @pytest.mark.parametrize("kind", ["documents", "notebook", "note"])
-def test_a_scope_holds_the_search_in(db: Database, database: str, server: models.EmbeddingServer, kind: str) -> None:
+def test_a_search_stays_within_its_scope(
+    db: Database, database: str, server: models.EmbeddingServer, kind: str
+) -> None:
     """RET-1"""
     notebook, note = library.add_notebook(db), library.add_note(db)
     document = index_document(db, database, ["alpha inside"], server=server, notebook_id=notebook, note_id=note)
@@ -248,7 +250,7 @@ def test_the_attachments_of_a_trashed_note_are_not_found(
     assert find_texts(db, "alpha") == []
 
 
-def test_nobody_finds_what_belongs_to_another(db: Database, database: str, server: models.EmbeddingServer) -> None:
+def test_nobody_finds_the_passages_of_another_user(db: Database, database: str, server: models.EmbeddingServer) -> None:
     """SEC-2"""
     document = index_document(db, database, ["alpha secret"], server=server, user=BOB)
     vector = QueryVector(server.id, (1.0, 0.0, 0.0, 0.0), 1.0)
@@ -290,7 +292,9 @@ def test_a_search_is_one_round_trip(
     assert len(re.findall(r"^.*\tF\t\d+\tSync", trace.read_text(), re.M)) == 1
 
 
-def test_a_search_leaves_no_role_behind(db: Database, database: str, server: models.EmbeddingServer) -> None:
+def test_a_search_resets_the_role_of_its_connection(
+    db: Database, database: str, server: models.EmbeddingServer
+) -> None:
     """SEC-4"""
     search.hybrid_search(db, ADA, make_query("Luther"))
     with db.autocommit() as connection:

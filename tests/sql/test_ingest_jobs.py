@@ -56,7 +56,7 @@ def claim(store: JobStore) -> jobs.Job:
     return job
 
 
-def test_a_stored_object_has_one_job_however_often_it_is_announced(
+def test_a_stored_object_has_one_job_however_many_events_report_it(
     db: Database, database: str, store: JobStore, run: Run
 ) -> None:
     """ING-10"""
@@ -88,9 +88,7 @@ def test_a_newer_version_supersedes_the_job_before_it(
     ]
 
 
-def test_a_larger_file_than_was_announced_ends_the_job_before_it_and_gets_none(
-    db: Database, database: str, run: Run
-) -> None:
+def test_a_file_larger_than_announced_ends_the_earlier_job_and_gets_none(db: Database, database: str, run: Run) -> None:
     """LIB-4"""
     document = add_document(db)
     store_object(database, ADA, document, "1")
@@ -102,7 +100,7 @@ def test_a_larger_file_than_was_announced_ends_the_job_before_it_and_gets_none(
     assert JobStore(db).sweep_ingest_jobs(3)["objects"] == [object_path(ADA, document)]
 
 
-def test_an_object_that_no_document_waits_for_makes_no_job(database: str, run: Run, db: Database) -> None:
+def test_an_object_without_a_document_gets_no_job(database: str, run: Run, db: Database) -> None:
     """LIB-8"""
     store_object(database, ADA, "00000000-0000-4000-8000-000000000000")
     assert run("select count(*) from rag.ingest_jobs") == [(0,)]
@@ -117,8 +115,8 @@ def test_two_workers_never_hold_the_same_job(db: Database, database: str, store:
     assert claimed[2] is None
 
 
-def test_a_claim_waits_for_nobody(db: Database, database: str, store: JobStore) -> None:
-    """Everybody locks the document first, then its job; who finds it locked goes on without it."""
+def test_a_claim_skips_locked_documents(db: Database, database: str, store: JobStore) -> None:
+    """Every function locks the document before its job, and a claim passes over a locked document."""
     document = add_document(db)
     store_object(database, ADA, document)
     with db.as_user(ADA) as connection:
@@ -127,7 +125,9 @@ def test_a_claim_waits_for_nobody(db: Database, database: str, store: JobStore) 
     assert claim(store).source_id == document
 
 
-def test_a_job_handed_on_keeps_count_of_runs_without_progress(db: Database, database: str, store: JobStore) -> None:
+def test_a_released_job_keeps_its_count_of_attempts_without_progress(
+    db: Database, database: str, store: JobStore
+) -> None:
     """ING-10"""
     store_object(database, ADA, add_document(db))
     for _ in range(2):
@@ -135,7 +135,7 @@ def test_a_job_handed_on_keeps_count_of_runs_without_progress(db: Database, data
     assert claim(store).attempts == 3
 
 
-def test_an_expired_lease_is_taken_over_and_its_holder_can_save_nothing(
+def test_an_expired_lease_can_be_claimed_and_its_old_holder_can_save_nothing(
     db: Database, database: str, store: JobStore, server: models.EmbeddingServer
 ) -> None:
     """ING-10"""
@@ -151,7 +151,7 @@ def test_an_expired_lease_is_taken_over_and_its_holder_can_save_nothing(
     assert store.fail_ingest_job(first, errors.CorruptDocumentError(), 5) is None
 
 
-def test_the_next_claim_goes_on_from_the_checkpoint(
+def test_the_next_claim_continues_from_the_checkpoint(
     db: Database, database: str, store: JobStore, server: models.EmbeddingServer
 ) -> None:
     """ING-10"""
@@ -273,7 +273,7 @@ def test_deleting_removes_every_row_also_in_the_middle_of_ingestion(
     assert [run(f"select count(*) from rag.{name}") for name in made] == [[(0,)]] * len(made)
 
 
-def test_the_sweeper_buries_what_no_worker_brings_to_an_end(
+def test_the_sweeper_gives_up_jobs_that_no_worker_finishes(
     db: Database, database: str, store: JobStore, run: Run
 ) -> None:
     """OPS-2"""
@@ -295,7 +295,7 @@ def test_the_sweeper_finds_objects_that_have_no_job(db: Database, database: str,
     assert (report["enqueued"], len(report["due"]), status_of(db, document)) == (1, 1, "uploaded")
 
 
-def test_an_upload_that_never_came_is_given_up_when_its_url_is_long_over(
+def test_an_upload_that_never_arrived_fails_long_after_its_url_has_expired(
     db: Database, database: str, store: JobStore, run: Run
 ) -> None:
     """OPS-2"""
@@ -305,7 +305,7 @@ def test_an_upload_that_never_came_is_given_up_when_its_url_is_long_over(
     assert (status_of(db, old), status_of(db, new)) == ("failed", "awaiting_upload")
 
 
-def test_the_sweeper_names_objects_that_belong_to_no_document(
+def test_the_sweeper_lists_objects_that_belong_to_no_document(
     db: Database, database: str, store: JobStore, run: Run
 ) -> None:
     """LIB-8"""
@@ -316,7 +316,7 @@ def test_the_sweeper_names_objects_that_belong_to_no_document(
     assert store.sweep_ingest_jobs(5)["objects"] == [library.object_path(ADA, document)]
 
 
-def test_the_lease_of_a_dead_process_of_this_host_is_taken_from_it(db: Database, database: str) -> None:
+def test_the_lease_of_a_dead_process_on_this_host_ends_at_once(db: Database, database: str) -> None:
     for holder in ("laptop:1", "laptop:2", "other:1"):
         store_object(database, ADA, add_document(db))
         claim(JobStore(db, holder))

@@ -29,7 +29,7 @@ def make_vectors(count: int, seed: int) -> npt.NDArray[np.float32]:
 
 
 def make_neighbours(count: int, seed: int) -> npt.NDArray[np.float32]:
-    """Vectors on one side of the space; in a corner of it, the random graph of some builds would lead nowhere else."""
+    """Vectors on one side of the space, but not in a corner, where the graph of some builds is a dead end."""
     rows = make_vectors(count, seed) + np.eye(1, DIMENSIONS)
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16).astype(np.float32)
 
@@ -70,7 +70,7 @@ def large(clusters: Clusters, postgres_major: int) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def indexed(large: str) -> Iterator[str]:
-    """The same, with the index that the large library has come to need."""
+    """The same, with the index that the large library needs."""
     with closing(Database(large)) as store:
         (name,) = vector_indexes.build_vector_indexes(store)
     yield f"rag.{name}"
@@ -131,7 +131,7 @@ def test_without_an_index_a_large_scope_is_searched_exactly(session: psycopg.Con
     assert ask(session, ADA, make_vectors(3, 5)) == ({(EXACT,)}, [1.0] * 3)
 
 
-def test_an_index_is_built_once_it_pays(large: str, indexed: str) -> None:
+def test_an_index_is_built_when_a_library_is_large_enough(large: str, indexed: str) -> None:
     """RET-3"""
     with closing(Database(large)) as store:
         assert vector_indexes.build_vector_indexes(store) == []
@@ -159,17 +159,17 @@ def test_a_small_scope_is_exact_beside_a_large_one(session: psycopg.Connection[A
 
 
 @pytest.mark.parametrize("plan_state", PLAN_STATES)
-def test_an_index_full_of_neighbours_is_not_believed(
+def test_an_index_that_finds_mostly_other_users_chunks_is_not_trusted(
     session: psycopg.Connection[Any], indexed: str, plan_state: str
 ) -> None:
-    """RET-3: what is nearest in the index is Carol's, what is nearest of Ada's is far."""
+    """RET-3: the nearest chunks in the index are Carol's, and the nearest of Ada's chunks are far."""
     session.execute(f"set plan_cache_mode = {plan_state}")
     used, recalls = ask(session, ADA, make_neighbours(12, 10))
     assert ({name for names in used for name in names}, recalls) == ({indexed, EXACT}, [1.0] * 12)
 
 
 @pytest.mark.usefixtures("indexed")
-def test_a_large_scope_is_filled(session: psycopg.Connection[Any]) -> None:
+def test_a_large_scope_returns_as_many_rows_as_asked_for(session: psycopg.Connection[Any]) -> None:
     """RET-3"""
     found, _ = find_nearest(session, ADA, make_vectors(1, 9)[0], count=200)
     assert len(set(found)) == 200

@@ -1,4 +1,4 @@
-"""Notes go through the queue of documents: what saving, trashing and deleting them does there."""
+"""Notes use the ingestion queue of documents: what saving, trashing and deleting them does there."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_an_edited_note_answers_with_its_old_text_until_the_new_one_is_there(
     assert texts_found(db) == [("note", "alpha three")]
 
 
-def test_a_worker_on_an_older_text_can_save_nothing(db: Database, server: models.EmbeddingServer) -> None:
+def test_a_worker_that_indexes_an_older_text_can_save_nothing(db: Database, server: models.EmbeddingServer) -> None:
     """ING-10"""
     note, store = add_note(db), JobStore(db)
     change(db, note, content="alpha one")
@@ -98,7 +98,7 @@ def test_trashing_hides_a_note_and_its_attachments_and_restoring_brings_them_bac
     assert JobStore(db).claim_ingest_job(None, 60) is None
 
 
-def test_a_note_that_fails_says_why_and_keeps_its_old_passages(db: Database, server: models.EmbeddingServer) -> None:
+def test_a_note_that_fails_records_why_and_keeps_its_old_passages(db: Database, server: models.EmbeddingServer) -> None:
     """ING-11"""
     note, store = add_note(db), JobStore(db)
     index_note(db, server, note, "alpha one")
@@ -110,7 +110,7 @@ def test_a_note_that_fails_says_why_and_keeps_its_old_passages(db: Database, ser
     assert texts_found(db) == [("note", "alpha one")]
 
 
-def test_deleting_a_note_deletes_what_was_made_of_it(
+def test_deleting_a_note_deletes_its_passages_and_jobs(
     db: Database, database: str, server: models.EmbeddingServer
 ) -> None:
     """LIB-8"""

@@ -1,4 +1,4 @@
-"""Notes in the database: what saving queues, what deleting takes along, and whose they are."""
+"""Notes in the database: what saving queues, what deleting removes, and who may do either."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_users_cannot_write_what_only_indexing_writes(db: Database, column: str)
         connection.execute(statement, (note_id,))
 
 
-# Asking for it again
+# Requesting the job again
 
 
 def test_a_waiting_job_is_made_due_and_not_doubled(db: Database) -> None:
@@ -156,12 +156,14 @@ NOTHING: dict[str, Any] = dict.fromkeys(("notes", "documents", "pages", "chunks"
 }
 
 
-def test_what_is_not_there_counts_for_nothing(db: Database) -> None:
+def test_ids_that_do_not_exist_are_ignored(db: Database) -> None:
     assert delete(db, ADA, [], []) == NOTHING
     assert delete(db, ADA, [str(UUID(int=1))], [str(UUID(int=2))]) == NOTHING
 
 
-def test_nobody_deletes_what_is_somebody_elses(db: Database, database: str, server: models.EmbeddingServer) -> None:
+def test_nobody_deletes_the_sources_of_another_user(
+    db: Database, database: str, server: models.EmbeddingServer
+) -> None:
     """SEC-2"""
     note_id = save(db)
     index(db, "wood burns", server)
@@ -187,7 +189,7 @@ def test_the_receipt_adds_up_notes_and_documents(db: Database, database: str, se
             assert connection.execute(f"select from rag.{table}").fetchall() == []
 
 
-def test_an_older_version_that_is_named_too_goes_once(
+def test_an_older_version_that_is_also_named_is_counted_once(
     db: Database, database: str, server: models.EmbeddingServer
 ) -> None:
     """LIB-5, LIB-8"""

@@ -1,4 +1,4 @@
-"""SEC-2, read from the catalog, so that a new table or function is held to the rules without anybody thinking of it."""
+"""SEC-2, checked in the catalog, so that the rules apply to a new table or function without a new test."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import psycopg
 
-# A function that runs with its owner's rights is a door in the wall: each has a reason.
+# A function that runs with its owner's rights bypasses row level security, so each has a reason.
 SECURITY_DEFINER = {
     "audit_setting": "the audit is written for everybody and writable by nobody",
     "enqueue_stored_object": "the queue is written through this door only",
@@ -62,8 +62,8 @@ def test_every_table_has_a_policy_for_workers_and_none_is_open_to_all(connection
     assert sorted({name for name, role in policies if role == "rag_worker"}) == sorted(tables)
 
 
-def test_a_user_policy_looks_at_the_user(connection: psycopg.Connection) -> None:
-    """Policies for users name auth.uid() or auth.jwt(); what everybody may read is listed."""
+def test_a_policy_for_users_reads_the_user(connection: psycopg.Connection) -> None:
+    """Policies for users call auth.uid() or auth.jwt(); tables that every user may read are listed."""
     blind = names(
         connection,
         "select tablename || ' ' || cmd from pg_policies where schemaname = 'rag' and 'authenticated' = any(roles)"
@@ -72,7 +72,7 @@ def test_a_user_policy_looks_at_the_user(connection: psycopg.Connection) -> None
     assert sorted(blind) == ["embedding_servers SELECT", "settings SELECT"]
 
 
-def test_policies_ask_who_it_is_once_a_query(connection: psycopg.Connection) -> None:
+def test_policies_read_the_user_once_a_query(connection: psycopg.Connection) -> None:
     """`(select auth.uid())` is evaluated once, `auth.uid()` for every row."""
     each_row = names(
         connection,
@@ -87,7 +87,7 @@ def test_anon_and_the_public_have_nothing(connection: psycopg.Connection) -> Non
 
 
 def test_anon_reaches_nothing(connection: psycopg.Connection) -> None:
-    """Also through roles it may be a member of."""
+    """Also not through roles that it is a member of."""
     assert table(connection, "select has_schema_privilege('anon', 'rag', 'usage, create')") == [(False,)]
     every = "select, insert, update, delete, truncate"
     tables = f"select c.relname from {RELATIONS} and c.relkind in ('r', 'p', 'v', 'm')"
@@ -114,7 +114,7 @@ def test_functions_run_with_the_rights_of_the_caller(connection: psycopg.Connect
 
 
 def test_functions_pin_their_search_path(connection: psycopg.Connection) -> None:
-    """All but small ones without tables: a pinned path keeps Postgres from inlining them."""
+    """Except small ones without tables: Postgres does not inline functions with a pinned path."""
     paths = ('search_path=""', "search_path=pg_catalog, pg_temp", "search_path=pg_catalog, extensions, pg_temp")
     loose = f"""
         select p.oid::regprocedure::text from {FUNCTIONS} and p.prokind in ('f', 'p')
@@ -128,7 +128,7 @@ def test_functions_pin_their_search_path(connection: psycopg.Connection) -> None
 
 
 def test_foreign_keys_that_cascade_are_indexed(connection: psycopg.Connection) -> None:
-    """Else deleting the row they point to reads the whole table."""
+    """Otherwise deleting a referenced row reads the whole table."""
     slow = """
         select f.conrelid::regclass || ': ' || f.conname
         from pg_constraint f

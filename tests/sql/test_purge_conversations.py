@@ -44,7 +44,7 @@ def test_purging_twice_deletes_nothing_more(aged: Database) -> None:
     assert [conversations.purge_conversations(aged, 30), conversations.purge_conversations(aged, 30)] == [2, 0]
 
 
-def test_a_purge_skips_what_another_one_holds(aged: Database, database: str) -> None:
+def test_a_purge_skips_rows_that_another_purge_has_locked(aged: Database, database: str) -> None:
     """OPS-1"""
     with psycopg.connect(database) as other:
         other.execute("select from rag.conversations where title = 'old' for update")

@@ -1,4 +1,4 @@
-"""OPS-5 in the database: what happens at the same time counts, and nobody counts for, or resets, anybody."""
+"""OPS-5 in the database: concurrent uses all count, and nobody can count for another user or reset a counter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ THREADS = 8
 
 @pytest.fixture(autouse=True)
 def one_minute() -> None:
-    """A test that began as a minute ends would have two."""
+    """A test that begins at the end of a minute would count in two."""
     left = 60 - time.time() % 60
     time.sleep(left if left < 2 else 0)
 
@@ -77,7 +77,7 @@ def test_uploads_at_the_same_time_cannot_share_the_last_place(db: Database) -> N
         assert sum(pool.map(announce, range(24))) == 5
 
 
-def test_a_refusal_says_what_is_used_up_and_when_it_begins_anew(db: Database) -> None:
+def test_a_refusal_says_which_quota_is_used_up_and_when_the_next_window_begins(db: Database) -> None:
     settings = replace(LIMITS, questions_per_day=1)
     assert take(db, lambda connection: ask(connection, settings))
     said = pytest.raises(errors.QuotaExceededError, match=r"asked 1 questions today.* after midnight UTC")
@@ -86,7 +86,7 @@ def test_a_refusal_says_what_is_used_up_and_when_it_begins_anew(db: Database) ->
     assert 0 < refused.value.details["retry_after"] <= 24 * 3600
 
 
-def test_a_minute_begins_anew_after_a_minute(db: Database, database: str) -> None:
+def test_the_quota_of_a_minute_is_renewed_after_a_minute(db: Database, database: str) -> None:
     settings = replace(LIMITS, requests_per_minute=1)
     assert take(db, lambda connection: ask(connection, settings))
     with pytest.raises(errors.RateLimitedError) as refused:
@@ -102,27 +102,27 @@ def test_everybody_has_a_quota_of_their_own(db: Database) -> None:
     assert [take(db, lambda c: ask(c, settings), user) for user in (ADA, BOB, ADA)] == [True, True, False]
 
 
-def test_a_question_that_comes_to_nothing_is_not_counted(db: Database, database: str) -> None:
+def test_a_question_that_is_rolled_back_is_not_counted(db: Database, database: str) -> None:
     with suppress(errors.NotFoundError), db.as_user(ADA) as connection:
         ask(connection)
         raise errors.NotFoundError
     assert used(database) == {}
 
 
-def test_one_quota_that_is_used_up_leaves_the_other_alone(db: Database, database: str) -> None:
+def test_a_used_up_quota_does_not_affect_the_other(db: Database, database: str) -> None:
     settings = replace(LIMITS, requests_per_minute=5, questions_per_day=1)
     assert [take(db, lambda c: ask(c, settings)) for _ in range(3)] == [True, False, False]
     assert used(database) == {"question": 1, "request": 1}
 
 
-def test_a_quota_of_nought_is_none_and_writes_nothing(db: Database, database: str) -> None:
+def test_a_quota_of_zero_is_no_limit_and_writes_nothing(db: Database, database: str) -> None:
     settings = replace(LIMITS, questions_per_day=0, max_library_megabytes=0)
     assert take(db, lambda c: ask(c, settings))
     assert take(db, lambda c: users.take_upload(c, settings, 10**15))
     assert used(database) == {}
 
 
-def test_bytes_that_are_announced_count_as_stored(db: Database) -> None:
+def test_announced_bytes_count_as_stored(db: Database) -> None:
     settings = replace(LIMITS, max_library_megabytes=1)
     add_document(db)  # 10 bytes
     assert take(db, lambda c: users.take_upload(c, settings, MEGABYTE - 10))
@@ -130,7 +130,7 @@ def test_bytes_that_are_announced_count_as_stored(db: Database) -> None:
         users.take_upload(connection, settings, MEGABYTE - 9)
 
 
-def test_an_upload_that_was_given_up_takes_no_place(db: Database, database: str) -> None:
+def test_an_expired_upload_does_not_count(db: Database, database: str) -> None:
     settings = replace(LIMITS, max_documents=1)
     add_document(db)
     assert not take(db, lambda c: users.take_upload(c, settings, 10))
@@ -156,14 +156,14 @@ def test_users_can_neither_read_nor_write_the_counters(db: Database) -> None:
 
 
 def test_a_caller_can_only_count_up(db: Database, database: str) -> None:
-    """Whatever quota is claimed: the window is the database's."""
+    """Whatever quota the caller passes: the database chooses the window."""
     take(db, ask)
     for claimed in (1, 5, 1_000_000):
         take(db, partial(ask, settings=replace(LIMITS, questions_per_day=claimed)))
     assert used(database)["question"] == 3
 
 
-def test_counters_of_windows_long_over_are_purged(db: Database, database: str) -> None:
+def test_counters_of_old_windows_are_purged(db: Database, database: str) -> None:
     take(db, ask)
     assert users.purge_counters(db) == 0
     set_back(database, "3 days")

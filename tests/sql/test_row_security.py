@@ -1,4 +1,4 @@
-"""SEC-2, tried out on every table there is: a new one fails these tests until somebody has thought of it."""
+"""SEC-2, tried on every table: a new table fails these tests until it has rows and rules here."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from functions.core import errors, models
 from tests.support import database as database_servers
 from tests.support.library import ADA, BOB, add_note, add_notebook, index_document
 
-# What everybody who is signed in may read.
+# Tables that every signed-in user may read.
 SHARED = {"embedding_servers", "settings"}
-# What a person may write of their own.
+# Tables in which users may write their own rows.
 OWN = ("conversation_documents", "conversations", "documents", "messages", "notebooks", "notes")
 
 
@@ -31,7 +31,7 @@ def tables(database: str) -> list[str]:
 
 @pytest.fixture
 def furnished(db: Database, database: str, server: models.EmbeddingServer) -> dict[str, int]:
-    """Rows of Ada's in every table; how many there are."""
+    """Adds rows of Ada's to every table; the number of rows by table."""
     notebook = add_notebook(db)
     document = index_document(db, database, ["alpha one", "alpha two"], server=server, notebook_id=notebook)
     add_note(db)
@@ -55,7 +55,7 @@ def furnished(db: Database, database: str, server: models.EmbeddingServer) -> di
 
 
 def count_rows(dsn: str) -> dict[str, int]:
-    """As the superuser, whom no policy holds."""
+    """As the superuser, to whom no policy applies."""
     with psycopg.connect(dsn) as connection:
         names = [row[0] for row in connection.execute("select tablename from pg_tables where schemaname = 'rag'")]
         return {name: run(connection, "select from {}", name) for name in names}
@@ -67,7 +67,7 @@ def run(connection: psycopg.Connection[Any], statement: str, name: str) -> int:
 
 
 def try_as(dsn: str, user_id: str | None, role: str, statement: str, name: str) -> int | str:
-    """The rows of a statement, or that it is not allowed; nothing of it is kept."""
+    """The rows of a statement, or the error that forbids it; rolled back in either case."""
     with psycopg.connect(dsn) as connection:
         try:
             with database_servers.as_user(connection, user_id, role=role):
@@ -79,11 +79,11 @@ def try_as(dsn: str, user_id: str | None, role: str, statement: str, name: str) 
 
 
 def test_there_is_a_row_in_every_table(furnished: dict[str, int], tables: list[str]) -> None:
-    """Else the tests below would find nothing in a table because nothing is there."""
+    """Otherwise the tests below would pass for an empty table."""
     assert [name for name in tables if not furnished[name]] == []
 
 
-def test_nobody_sees_rows_of_somebody_else(database: str, furnished: dict[str, int], tables: list[str]) -> None:
+def test_nobody_sees_rows_of_another_user(database: str, furnished: dict[str, int], tables: list[str]) -> None:
     seen = {name: try_as(database, BOB.id, "authenticated", "select from {}", name) for name in tables}
     assert {name for name, rows in seen.items() if rows not in (0, "denied")} == SHARED
 
@@ -93,7 +93,7 @@ def test_an_owner_sees_their_own_rows(database: str, furnished: dict[str, int]) 
     assert seen == {name: furnished[name] for name in OWN}
 
 
-def test_nobody_changes_or_deletes_rows_of_somebody_else(
+def test_nobody_changes_or_deletes_rows_of_another_user(
     database: str, furnished: dict[str, int], tables: list[str]
 ) -> None:
     for statement in ("delete from {}", "update {} set owner_id = owner_id", "truncate {} cascade"):
@@ -106,12 +106,12 @@ def test_nobody_changes_or_deletes_rows_of_somebody_else(
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_a_row_is_not_given_to_somebody_else(database: str, furnished: dict[str, int], name: str) -> None:
+def test_a_row_cannot_be_given_to_another_user(database: str, furnished: dict[str, int], name: str) -> None:
     statement = f"update {{}} set owner_id = '{BOB.id}'"
     assert try_as(database, ADA.id, "authenticated", statement, name) == "denied"
 
 
-def test_a_row_is_not_written_in_the_name_of_somebody_else(db: Database, furnished: dict[str, int]) -> None:
+def test_a_row_cannot_be_inserted_for_another_user(db: Database, furnished: dict[str, int]) -> None:
     with pytest.raises(errors.NotAllowedError), db.as_user(BOB) as connection:
         connection.execute("insert into rag.notebooks (owner_id, title) values (%s, 'x')", (ADA.id,))
     with pytest.raises(errors.NotAllowedError), db.as_user(BOB) as connection:
@@ -126,7 +126,7 @@ def test_anon_can_do_nothing(database: str, furnished: dict[str, int], tables: l
 def test_without_claims_a_signed_in_role_sees_nothing(
     database: str, furnished: dict[str, int], tables: list[str]
 ) -> None:
-    """What a statement would get that ran outside the transaction that says who is asking."""
+    """A statement outside of the transaction that sets the claims sees nothing."""
     seen = {name: try_as(database, None, "authenticated", "select from {}", name) for name in tables}
     assert {name for name, rows in seen.items() if rows not in (0, "denied")} == SHARED
 
@@ -145,7 +145,7 @@ def test_an_administrator_sees_no_rows_of_others_but_the_audit(
     assert seen == SHARED | {"settings_audit"}
 
 
-def test_the_role_of_workers_is_no_other_and_passes_no_policy(connection: psycopg.Connection) -> None:
+def test_the_worker_role_has_no_other_role_and_does_not_bypass_policies(connection: psycopg.Connection) -> None:
     row = connection.execute(
         "select rolsuper, rolbypassrls, rolcanlogin, rolcreaterole, rolcreatedb, rolreplication,"
         " (select count(*) from pg_auth_members where member = r.oid) from pg_roles r where rolname = 'rag_worker'"
@@ -154,7 +154,7 @@ def test_the_role_of_workers_is_no_other_and_passes_no_policy(connection: psycop
 
 
 def test_claims_are_data(db: Database) -> None:
-    """Whatever a token says, role and subject are those that we have checked."""
+    """Whatever else a token contains, role and subject are the verified ones."""
     liar = models.User(BOB.id, False, {"sub": ADA.id, "role": "service_role", "x": "'; reset role; --"})
     with db.as_user(liar) as connection:
         row = connection.execute(
@@ -167,7 +167,7 @@ def test_claims_are_data(db: Database) -> None:
     "path", ["{bob}/{id}/original.txt", "{ada}/{other}/original.txt", "{ada}/{id}/../{other}/original.txt"]
 )
 def test_a_document_cannot_name_the_file_of_another(db: Database, path: str) -> None:
-    """SEC-2: its download is signed for the object it names."""
+    """SEC-2: downloads are signed for the object path of the document."""
     ids = {"ada": ADA.id, "bob": BOB.id, "id": str(uuid4()), "other": str(uuid4())}
     with pytest.raises(errors.NotAllowedError), db.as_user(ADA) as connection:
         connection.execute(

@@ -1,4 +1,4 @@
-"""Which documents a search looks at when it is asked for those of an author, a journal, a DOI, a time."""
+"""Which documents a search with filters by author, journal, DOI or date looks at."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Log = dict[str, str | None]
 
 @pytest.fixture
 def add(db: Database, database: str, server: models.EmbeddingServer) -> Any:
-    """Adds a document whose text is its name, with what was extracted of it."""
+    """Adds a document whose text is its name, with the given extracted metadata."""
 
     def add(name: str, user: models.User = ADA, **extracted: str | None) -> str:
         document_id = index_document(db, database, [f"alpha {name}"], server=server, user=user)
@@ -96,7 +96,7 @@ def test_a_journal_is_found_by_its_words(db: Database, add: Any) -> None:
         " DOI: 10.1234/abc.(5)_x ",
     ],
 )
-def test_a_doi_is_exact_but_for_its_case_and_what_stands_before_it(db: Database, add: Any, doi: str) -> None:
+def test_a_doi_matches_exactly_except_for_its_case_and_prefix(db: Database, add: Any, doi: str) -> None:
     """RET-10"""
     add("one", doi="10.1234/aBc.(5)_x")
     add("two", doi="10.1234/abc.(5)_xy")
@@ -120,7 +120,7 @@ def test_a_doi_is_exact_but_for_its_case_and_what_stands_before_it(db: Database,
         ("2022", "2023", []),
     ],
 )
-def test_a_year_or_a_month_stands_for_all_of_its_days(
+def test_a_year_or_a_month_includes_all_of_its_days(
     db: Database, add: Any, first: str | None, last: str | None, names: list[str]
 ) -> None:
     """RET-10"""
@@ -139,7 +139,7 @@ def test_filters_are_joined_by_and(db: Database, add: Any) -> None:
     assert found(db, author="ada", file_type="docx") == found(db, author="ada", lang="fr") == []
 
 
-def test_filters_hold_within_a_scope_and_within_ones_own_rows(db: Database, add: Any) -> None:
+def test_filters_apply_within_the_scope_and_the_users_own_rows(db: Database, add: Any) -> None:
     """RET-10, SEC-2"""
     mine = add("mine", authors="Ada")
     add("another", authors="Ada")
@@ -149,7 +149,7 @@ def test_filters_hold_within_a_scope_and_within_ones_own_rows(db: Database, add:
     assert found(db, author="ada") == ["another", "mine"]
 
 
-def test_notes_are_told_from_documents_and_have_a_language_and_nothing_else(
+def test_notes_match_filters_by_source_and_language_only(
     db: Database, add: Any, server: models.EmbeddingServer
 ) -> None:
     """RET-10, RET-7"""
@@ -165,7 +165,7 @@ def test_notes_are_told_from_documents_and_have_a_language_and_nothing_else(
 
 
 @pytest.mark.parametrize("filters", ["{}", None])
-def test_no_filters_leave_everything_in(db: Database, add: Any, filters: str | None) -> None:
+def test_without_filters_every_source_is_searched(db: Database, add: Any, filters: str | None) -> None:
     add("one")
     with db.as_user(ADA) as connection:
         row = connection.execute("select * from rag.search_scope(null, null, null, %s)", (filters,)).fetchone()

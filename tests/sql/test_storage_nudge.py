@@ -1,4 +1,4 @@
-"""ING-10: a stored object's job is announced to the webhook's function, and no trouble with that costs anything."""
+"""ING-10: a stored object sends an event to the storage function, and a failure to send loses nothing."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_stored_object_is_announced_as_the_webhook_would(
     }
 
 
-def test_the_function_behind_the_address_takes_what_is_sent(
+def test_the_storage_event_function_accepts_the_sent_event(
     db: Database, database: str, run: Run, installed: None
 ) -> None:
     """The body and the secret as `functions/storage_event.py` reads them, and the job it then finds."""
@@ -127,7 +127,7 @@ def test_an_upload_that_is_rolled_back_is_not_announced(db: Database, database: 
     ],
     ids=["pg_net", "http_post", "vault", "secrets", "url", "secret", "empty-secret"],
 )
-def test_without_what_it_takes_nothing_is_sent_and_the_job_is_there(
+def test_without_the_extensions_or_secrets_nothing_is_sent_and_the_job_is_kept(
     db: Database, database: str, run: Run, installed: None, lost: str
 ) -> None:
     run(lost)
@@ -149,21 +149,19 @@ def test_without_what_it_takes_nothing_is_sent_and_the_job_is_there(
     ],
     ids=["http_post-raises", "queue-gone", "undecryptable", "other-columns"],
 )
-def test_a_nudge_that_fails_costs_neither_the_upload_nor_the_job(
+def test_an_event_that_fails_loses_neither_the_upload_nor_the_job(
     db: Database, database: str, run: Run, installed: None, broken: str
 ) -> None:
     run(broken)
     document = add_document(db)
     (warning,) = warnings_of(database, document)
-    assert warning.startswith(f"nobody was told of the upload of {library.object_path(ADA, document)}: ")
+    assert warning.startswith(f"no storage event was sent for {library.object_path(ADA, document)}: ")
     assert SECRET not in warning
     assert jobs_of(run, document) == ["v1"]
     assert run("select count(*) from storage.objects") == [(1,)]
 
 
-def test_a_job_whose_nudge_was_lost_is_found_by_the_sweeper(
-    db: Database, database: str, run: Run, installed: None
-) -> None:
+def test_the_sweeper_finds_a_job_whose_event_was_lost(db: Database, database: str, run: Run, installed: None) -> None:
     """OPS-2: the queue of pg_net is an unlogged table, empty after a crash."""
     store_object(database, ADA, add_document(db), "v1")
     run("truncate net.http_request_queue")
@@ -172,8 +170,8 @@ def test_a_job_whose_nudge_was_lost_is_found_by_the_sweeper(
 
 
 @pytest.mark.parametrize("role", ["anon", "authenticated", "service_role", "rag_worker"])
-def test_nobody_sends_or_reads_the_secret_by_hand(run: Run, installed: None, database: str, role: str) -> None:
-    """SEC-2: the address and the secret go where the trigger sends them, and nowhere else."""
+def test_nobody_can_read_the_secret_or_send_it_elsewhere(run: Run, installed: None, database: str, role: str) -> None:
+    """SEC-2: the secret is sent to the configured address only."""
     with psycopg.connect(database) as connection:
         connection.execute(f"set role {role}".encode())
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
@@ -181,7 +179,7 @@ def test_nobody_sends_or_reads_the_secret_by_hand(run: Run, installed: None, dat
 
 
 def warnings_of(dsn: str, document_id: str) -> list[str]:
-    """Stores the bytes of a document as the storage does; what the database warned of."""
+    """Stores the bytes of a document as the storage does; returns the warnings of the database."""
     heard: list[str] = []
     with psycopg.connect(dsn) as connection:
         connection.add_notice_handler(lambda notice: heard.append(notice.message_primary or ""))

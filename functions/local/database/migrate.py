@@ -1,12 +1,17 @@
-"""Applies `supabase/migrations` to any Postgres and keeps book as the Supabase CLI does: each can follow the other."""
+"""Applies `supabase/migrations` to any Postgres and records them as the Supabase CLI does, so that either can continue.
+
+A migration never changes once it has been applied. Beside the CLI's table the migrator keeps the sha256 of every file
+that it applied, and refuses a database whose files have changed since.
+"""
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,20 +26,23 @@ SHIM = Path(__file__).with_name("supabase_shim.sql")
 SHIM_MARK = "ibid: stand-in for Supabase Auth"
 LOCK = 0x1B1D_0001
 NAME = re.compile(r"(\d+)_(.*)\.sql")
+# The first migration of the development databases that preceded the first release.
+FIRST_BEFORE_RELEASE = "20261121000001"
 TRANSACTION_CONTROL = re.compile(r"^(begin|commit|rollback|start\s+transaction)\b[^;\n]*;", re.I | re.M)
 
-# The CLI's own statements, so that it finds its table as it would have made it.
+# The CLI's own statements, so that it finds its table as it would have created it; then our own table.
 BOOKKEEPING = """
 create schema if not exists supabase_migrations;
 create table if not exists supabase_migrations.schema_migrations (version text not null primary key);
 alter table supabase_migrations.schema_migrations add column if not exists statements text[];
 alter table supabase_migrations.schema_migrations add column if not exists name text;
+create table if not exists supabase_migrations.ibid_hashes (version text primary key, sha256 text not null);
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A file `<version>_<name>.sql`; other files are no migrations, to the CLI as to us."""
+    """A file `<version>_<name>.sql`; the CLI and this module ignore files with other names."""
 
     version: str
     name: str
@@ -44,6 +52,15 @@ class Migration:
     def text(self) -> str:
         return self.path.read_text(encoding="utf-8")
 
+    @property
+    def sha256(self) -> str:
+        return hash_text(self.text)
+
+
+def hash_text(text: str) -> str:
+    """The sha256 of a file with Unix line ends, as `sha256sum` prints it."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
 
 def list_migrations(folder: Path = MIGRATIONS) -> list[Migration]:
     """The migrations of a folder in the order they are applied."""
@@ -51,54 +68,72 @@ def list_migrations(folder: Path = MIGRATIONS) -> list[Migration]:
     return [Migration(match[1], match[2], path) for match, path in matches if match]
 
 
-def migrate(
-    dsn: str, *, migrations_dir: Path = MIGRATIONS, dry_run: bool = False, with_functions: bool = False
-) -> list[str]:
-    """Applies what is missing, each file in its own transaction, and returns the names of those files.
+def migrate(dsn: str, *, migrations_dir: Path = MIGRATIONS, dry_run: bool = False) -> list[str]:
+    """Applies the missing migrations, each file in its own transaction, and returns the names of those files.
 
-    Processes that migrate at once take turns. `with_functions` applies `sql/` afterwards, without stamping it: for
-    development. Raises ConflictError when history and files do not fit, psycopg.Error when a statement fails (with a
-    note of the place).
+    Processes that migrate at once take turns. Raises ConflictError, before anything is written, when the database's
+    history does not fit the files, and psycopg.Error when a statement fails (with a note of its file and line).
     """
     migrations = list_migrations(migrations_dir)
+    # A connection of its own: its catalog cache may miss what another process creates before the lock is ours.
     with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as connection:
-        if dry_run:
-            pending = _pending(migrations, _applied(connection))
-            return [migration.path.name for migration in pending]
+        pending = _list_pending(migrations, _read_history(connection))
+    if dry_run:
+        return [migration.path.name for migration in pending]
+    with psycopg.connect(dsn, autocommit=True, prepare_threshold=None) as connection:
         apply_shim(connection)
         with connection.transaction():
             _lock(connection)
-            _run(connection, BOOKKEEPING, "the table of migrations")
+            _run(connection, BOOKKEEPING, "the tables that record migrations")
+            _record_hashes(connection, migrations)
         done = []
         while (migration := _apply_next(connection, migrations)) is not None:
             done.append(migration.path.name)
-        if with_functions:
-            apply_functions(connection)
         return done
 
 
+def _record_hashes(connection: psycopg.Connection, migrations: Sequence[Migration]) -> None:
+    """Takes the files as they are now for migrations that the CLI applied, since it records no hashes."""
+    history = _read_history(connection)
+    for migration in migrations:
+        if history.get(migration.version, "") is None:
+            _record_hash(connection, migration)
+
+
+def _record_hash(connection: psycopg.Connection, migration: Migration) -> None:
+    connection.execute(
+        "insert into supabase_migrations.ibid_hashes (version, sha256) values (%s, %s)"
+        " on conflict (version) do update set sha256 = excluded.sha256",  # after `supabase migration repair`
+        (migration.version, migration.sha256),
+    )
+
+
 def _apply_next(connection: psycopg.Connection, migrations: Sequence[Migration]) -> Migration | None:
-    """Applies the first missing migration; asks anew what is missing, since another process may be at it too."""
+    """Applies the first missing migration; reads the history again, because another process may be migrating too."""
     connection.execute("reset all")
     with connection.transaction():
         _lock(connection)
-        pending = _pending(migrations, _applied(connection))
+        pending = _list_pending(migrations, _read_history(connection))
         if not pending:
             return None
         migration = pending[0]
         text = migration.text
         if control := TRANSACTION_CONTROL.search(text):
-            raise errors.ConflictError(f"{migration.path.name} says {control[0]!r}: leave transactions to the migrator")
+            raise errors.ConflictError(
+                f"{migration.path.name} contains {control[0]!r}: remove it,"
+                " the migrator runs each file in a transaction."
+            )
         _run(connection, text, migration.path.name)
         connection.execute(
             "insert into supabase_migrations.schema_migrations (version, name, statements) values (%s, %s, %s)",
             (migration.version, migration.name, [text]),
         )
+        _record_hash(connection, migration)
         return migration
 
 
 def apply_shim(connection: psycopg.Connection) -> bool:
-    """Makes a bare Postgres look like a Supabase project; does nothing to a real one."""
+    """Adds to a bare Postgres what a Supabase project has; returns False for a real project, which stays as it is."""
     with connection.transaction():
         _lock(connection)
         row = connection.execute(
@@ -108,7 +143,7 @@ def apply_shim(connection: psycopg.Connection) -> bool:
         if row is not None and row[0] != SHIM_MARK:
             if row[1] is None:
                 raise errors.ConflictError(
-                    "The database has a schema `auth` that is neither Supabase's nor ours. Use another database."
+                    "The database has a schema `auth` that neither Supabase nor Ibid created. Use another database."
                 )
             return False
         _run(connection, SHIM.read_text(encoding="utf-8"), SHIM.name)
@@ -117,14 +152,14 @@ def apply_shim(connection: psycopg.Connection) -> bool:
         ).fetchone()
         if place != ("extensions",):
             raise errors.ConflictError(
-                f"The extension vector is in the schema {place[0] if place else '?'}; it must be in extensions:"
-                " alter extension vector set schema extensions"
+                f"The extension vector is in the schema {place[0] if place else '?'}, but Ibid needs it in extensions."
+                " Run: alter extension vector set schema extensions"
             )
         return True
 
 
 def apply_functions(connection: psycopg.Connection, folder: Path = FUNCTIONS) -> list[str]:
-    """Runs every file of `sql/` in one transaction and in the order of their names."""
+    """Runs every file of `sql/`, stamped or not, in one transaction and in the order of their names."""
     paths = sorted(folder.glob("*.sql"))
     with connection.transaction():
         _lock(connection)
@@ -133,22 +168,45 @@ def apply_functions(connection: psycopg.Connection, folder: Path = FUNCTIONS) ->
     return [path.name for path in paths]
 
 
-def _applied(connection: psycopg.Connection) -> set[str]:
-    found = connection.execute("select to_regclass('supabase_migrations.schema_migrations')").fetchone()
-    if found == (None,):
-        return set()
-    return {row[0] for row in connection.execute("select version from supabase_migrations.schema_migrations")}
+def _read_history(connection: psycopg.Connection) -> dict[str, str | None]:
+    """The applied versions, each with the sha256 of its file, or None where only the CLI has recorded it."""
+    hashes: dict[str, str] = {}
+    if _table_exists(connection, "supabase_migrations.ibid_hashes"):
+        hashes = dict(connection.execute("select version, sha256 from supabase_migrations.ibid_hashes").fetchall())
+    if not _table_exists(connection, "supabase_migrations.schema_migrations"):
+        return {}
+    versions = connection.execute("select version from supabase_migrations.schema_migrations").fetchall()
+    return {version: hashes.get(version) for (version,) in versions}
 
 
-def _pending(migrations: Sequence[Migration], applied: set[str]) -> list[Migration]:
-    """The migrations to apply; refuses what would apply them in an order nobody has tested."""
-    if unknown := sorted(applied - {migration.version for migration in migrations}):
+def _table_exists(connection: psycopg.Connection, name: str) -> bool:
+    return connection.execute("select to_regclass(%s)", (name,)).fetchone() != (None,)
+
+
+def _list_pending(migrations: Sequence[Migration], history: Mapping[str, str | None]) -> list[Migration]:
+    """The migrations to apply. Refuses unknown, changed and late files, so that all databases have one history."""
+    if FIRST_BEFORE_RELEASE in history:
         raise errors.ConflictError(
-            f"The database has migrations that are not in supabase/migrations: {', '.join(unknown)}. Update the files;"
-            " if those migrations were withdrawn, run `supabase migration repair --status reverted` with their numbers."
+            "This database was made by a version of Ibid from before its first release. This version cannot upgrade it,"
+            " and has changed nothing in it. The uploaded files are kept outside of it (on a laptop in the folder"
+            " storage/documents of IBID_HOME, by default .ibid); notes and conversations can be read with the version"
+            " that made it. To go on, move the folder IBID_HOME aside, or set DATABASE_URL to another database, and"
+            " ingest the files again."
         )
-    pending = [migration for migration in migrations if migration.version not in applied]
-    newest = max(applied, default="")
+    if unknown := sorted(history.keys() - {migration.version for migration in migrations}):
+        raise errors.ConflictError(
+            f"The database has migrations that are not in supabase/migrations: {', '.join(unknown)}."
+            " Update your copy of Ibid; if those migrations were withdrawn, run `supabase migration repair --status"
+            " reverted` with their numbers."
+        )
+    applied = [migration for migration in migrations if migration.version in history]
+    if changed := [m.path.name for m in applied if history[m.version] not in (None, m.sha256)]:
+        raise errors.ConflictError(
+            f"These migrations were changed after they were applied to this database: {', '.join(changed)}."
+            " Restore the files and put the change into a new migration (for a change in sql/: make sql-stamp)."
+        )
+    pending = [migration for migration in migrations if migration.version not in history]
+    newest = max(history, default="")
     if late := [migration.path.name for migration in pending if migration.version < newest]:
         raise errors.ConflictError(
             f"These migrations are older than the last applied one ({newest}): {', '.join(late)}."
@@ -162,7 +220,7 @@ def _lock(connection: psycopg.Connection) -> None:
 
 
 def _run(connection: psycopg.Connection, text: str, name: str) -> None:
-    """Runs a whole file; an error gets a note of where in it."""
+    """Runs a whole file; an error gets a note of the file and the line."""
     try:
         connection.execute(text.encode())
     except psycopg.Error as exc:
@@ -172,16 +230,21 @@ def _run(connection: psycopg.Connection, text: str, name: str) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """`migrate [--dsn DSN] [--dry-run] [--with-functions]`; DATABASE_URL is the default DSN."""
+    """`migrate [--dsn DSN] [--dry-run] [--with-functions]`; the default DSN is DATABASE_URL."""
     parser = argparse.ArgumentParser(prog="migrate", description="Applies supabase/migrations to a database.")
     parser.add_argument("--dsn", default=os.environ.get("DATABASE_URL"), help="default: $DATABASE_URL")
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be applied")
-    parser.add_argument("--with-functions", action="store_true", help="then run sql/*.sql as they are, unstamped")
+    parser.add_argument("--dry-run", action="store_true", help="only list what would be applied")
+    parser.add_argument(
+        "--with-functions", action="store_true", help="then run sql/*.sql, to try changes before they are stamped"
+    )
     options = parser.parse_args(argv)
     if not options.dsn:
         parser.error("give --dsn or set DATABASE_URL")
     try:
-        names = migrate(options.dsn, dry_run=options.dry_run, with_functions=options.with_functions)
+        names = migrate(options.dsn, dry_run=options.dry_run)
+        if options.with_functions and not options.dry_run:
+            with psycopg.connect(options.dsn, autocommit=True) as connection:
+                apply_functions(connection)
     except (errors.IbidError, psycopg.Error) as exc:
         print(exc, *getattr(exc, "__notes__", ()), file=sys.stderr)
         return 1

@@ -1,15 +1,15 @@
-"""Turns edits of `sql/` into ordinary migrations, because the Supabase CLI has no migrations that repeat.
+"""Copies edits of `sql/` into ordinary migrations, because the Supabase CLI has no migrations that run again.
 
-`sql/` is the source of the functions; a stamped migration is a copy of the changed files, each under a line with its
-hash. A stamped migration that is not yet released (not in `supabase/migrations.sha256`) is rewritten, not followed by
-another.
+`sql/` is the source of the functions and views. A stamped migration holds a copy of every file that has changed since
+the last stamp, each under a line with its hash. `supabase/migrations.sha256` freezes migrations: a file in that list
+never changes, so every change is a new migration, and every database receives it.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import re
+import subprocess
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -20,20 +20,18 @@ from functions.local.database import migrate
 
 FROZEN = migrate.REPOSITORY / "supabase" / "migrations.sha256"
 HEADER = re.compile(r"^-- from sql/(?P<name>\S+\.sql) sha256:(?P<hash>[0-9a-f]{64})\n", re.MULTILINE)
-HAND = "Stamped from sql/ by `make sql-stamp`. Edit the files there, not here."
+# The first set replaced the migrations from the first of these versions up to the second, before the first release.
+REPLACED = (migrate.FIRST_BEFORE_RELEASE, "20261122220001")
+NOTICE = "Stamped from sql/ by `make sql-stamp`. Edit the files there, not here."
 
 
 @dataclass(frozen=True, slots=True)
 class Folders:
-    """Where the sources, the migrations and the list of released ones are."""
+    """Where the sources, the migrations and the list of frozen migrations are."""
 
     functions: Path = migrate.FUNCTIONS
     migrations: Path = migrate.MIGRATIONS
     frozen: Path = FROZEN
-
-
-def hash_text(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def is_stamped(migration: migrate.Migration) -> bool:
@@ -41,94 +39,103 @@ def is_stamped(migration: migrate.Migration) -> bool:
 
 
 def read_blocks(text: str) -> dict[str, str]:
-    """The copies in a stamped migration, by file name, as they stand there."""
+    """The copies in a stamped migration, by file name."""
     matches = list(HEADER.finditer(text))
     ends = [match.start() for match in matches[1:]] + [len(text)]
     return {match["name"]: _normal(text[match.end() : end]) for match, end in zip(matches, ends, strict=True)}
 
 
 def read_frozen(folders: Folders) -> dict[str, str]:
-    """File name to hash of the released migrations; the file is in the format of `sha256sum`."""
+    """File name to hash; the list has the format of `sha256sum`."""
     if not folders.frozen.exists():
         return {}
-    lines = folders.frozen.read_text(encoding="utf-8").split("\n")
-    return {name: digest for digest, name in (line.split("  ", 1) for line in lines if line)}
+    return _read_hashes(folders.frozen.read_text(encoding="utf-8").splitlines())
 
 
-def find_changes(folders: Folders, stamps: Iterable[migrate.Migration]) -> dict[str, str]:
-    """The files of `sql/` that are not in `stamps` as they are now."""
+def find_changes(folders: Folders | None = None) -> dict[str, str]:
+    """The files of `sql/` whose present text is not in their newest stamp."""
+    folders = folders or Folders()
     newest: dict[str, str] = {}
-    for stamp in stamps:
+    for stamp in filter(is_stamped, migrate.list_migrations(folders.migrations)):
         newest |= read_blocks(stamp.text)
     sources = {path.name: _normal(path.read_text(encoding="utf-8")) for path in sorted(folders.functions.glob("*.sql"))}
     return {name: text for name, text in sources.items() if newest.get(name) != text}
 
 
 def write_stamp(message: str, folders: Folders | None = None) -> Path | None:
-    """Writes the changed files into a migration; returns it, or None when every change is stamped already."""
+    """Writes the changed files into a new, frozen migration; returns it, or None when every change is stamped."""
     folders = folders or Folders()
-    migrations = migrate.list_migrations(folders.migrations)
-    stamps = [migration for migration in migrations if is_stamped(migration)]
-    if not find_changes(folders, stamps):
+    changes = find_changes(folders)
+    if not changes:
         return None
-    frozen = read_frozen(folders)
-    unreleased = [stamp for stamp in stamps if stamp.path.name not in frozen]
-    changes = find_changes(folders, [stamp for stamp in stamps if stamp not in unreleased])
-    others = [migration for migration in migrations if migration not in unreleased]
-    version = _choose_version(unreleased, others)
-    target = folders.migrations / f"{version}_sql_{_slug(message)}.sql"
-    blocks = [f"-- from sql/{name} sha256:{hash_text(text)}\n{text}" for name, text in changes.items()]
-    for stamp in unreleased:
-        stamp.path.unlink()
-    target.write_text(f"-- {HAND}\n\n" + "\n".join(blocks), encoding="utf-8")
+    target = folders.migrations / f"{_choose_version(folders)}_sql_{_slug(message)}.sql"
+    blocks = [f"-- from sql/{name} sha256:{migrate.hash_text(text)}\n{text}" for name, text in changes.items()]
+    target.write_text(f"-- {NOTICE}\n\n" + "\n".join(blocks), encoding="utf-8")
+    freeze(folders)
     return target
 
 
-def _choose_version(unreleased: Sequence[migrate.Migration], others: Sequence[migrate.Migration]) -> str:
-    """The old number while it is still the last, so that databases that have it are not confused; else a new one."""
-    last = max((migration.version for migration in others), default="")
-    if unreleased and unreleased[-1].version > last:
-        return unreleased[-1].version
+def _choose_version(folders: Folders) -> str:
+    """The present time, or the number after the last migration where that one is later."""
+    last = max((migration.version for migration in migrate.list_migrations(folders.migrations)), default="")
     now = datetime.now(UTC).strftime("%Y%m%d%H%M%S")
     return now if now > last else str(int(last) + 1)
 
 
-def check(folders: Folders | None = None) -> list[str]:
-    """What is wrong with the stamps, in words; nothing when all is well."""
+def freeze(folders: Folders | None = None) -> list[str]:
+    """Adds every migration that is not frozen yet to the list, and returns their names; existing lines stay."""
     folders = folders or Folders()
-    stamps = [migration for migration in migrate.list_migrations(folders.migrations) if is_stamped(migration)]
-    faults = [f"sql/{name} is not stamped: run make sql-stamp" for name in find_changes(folders, stamps)]
-    for stamp in stamps:
+    frozen = read_frozen(folders)
+    added = {name: digest for name, digest in _hash_migrations(folders).items() if name not in frozen}
+    lines = [f"{digest}  {name}\n" for name, digest in sorted((frozen | added).items())]
+    folders.frozen.write_text("".join(lines), encoding="utf-8")
+    return list(added)
+
+
+def check(folders: Folders | None = None) -> list[str]:
+    """What is wrong with the migrations, one sentence each; empty when all is well."""
+    folders = folders or Folders()
+    faults = [f"sql/{name} is not stamped: run make sql-stamp" for name in find_changes(folders)]
+    for stamp in filter(is_stamped, migrate.list_migrations(folders.migrations)):
         blocks = read_blocks(stamp.text)
         for match in HEADER.finditer(stamp.text):
-            if hash_text(blocks[match["name"]]) != match["hash"]:
+            if migrate.hash_text(blocks[match["name"]]) != match["hash"]:
                 faults.append(f"{stamp.path.name}: its copy of sql/{match['name']} was edited; edit the source instead")
     return faults + check_frozen(folders)
 
 
 def check_frozen(folders: Folders | None = None) -> list[str]:
-    """Which released migrations were changed or removed."""
+    """Which migrations are not frozen, and which frozen ones were changed or removed, with their line or without."""
     folders = folders or Folders()
-    present = _hash_migrations(folders)
-    return [
-        f"{name} is released and was {'changed' if name in present else 'removed'}: restore it, add a new migration"
-        for name, digest in read_frozen(folders).items()
-        if present.get(name) != digest
+    listed, present = read_frozen(folders), _hash_migrations(folders)
+    frozen = listed | _read_committed(folders)  # a line that was edited together with its file is found in the history
+    faults = [
+        f"{name} is frozen and was {'changed' if name in present else 'removed'}: restore it, add a new migration"
+        for name, digest in sorted(frozen.items())
+        if not present.get(name) == listed.get(name) == digest
     ]
+    unlisted = sorted(present.keys() - frozen.keys())
+    return faults + [f"{name} is not frozen: run python -m functions.local stamp --freeze" for name in unlisted]
 
 
-def freeze(folders: Folders | None = None) -> list[str]:
-    """Notes every migration as released: part of making a release. Refuses by returning faults."""
-    folders = folders or Folders()
-    if faults := check(folders):
-        return faults
-    lines = [f"{digest}  {name}\n" for name, digest in _hash_migrations(folders).items()]
-    folders.frozen.write_text("".join(lines), encoding="utf-8")
-    return []
+def _read_committed(folders: Folders) -> dict[str, str]:
+    """Every line that the list has had in the first-parent history of this clone; empty outside of a clone."""
+    command = ["git", "log", "--first-parent", "-m", "-p", "--reverse", "--format=", "--", folders.frozen.name]
+    try:
+        done = subprocess.run(command, cwd=folders.frozen.parent, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return {}
+    added = re.findall(r"^\+([0-9a-f]{64}  \S+)$", done.stdout, re.MULTILINE)
+    hashes = _read_hashes(reversed(added))  # of two lines for one name the first counts
+    return {name: digest for name, digest in hashes.items() if not REPLACED[0] <= name < REPLACED[1]}
+
+
+def _read_hashes(lines: Iterable[str]) -> dict[str, str]:
+    return {name: digest for digest, name in (line.split("  ", 1) for line in lines if line)}
 
 
 def _hash_migrations(folders: Folders) -> dict[str, str]:
-    return {migration.path.name: hash_text(migration.text) for migration in migrate.list_migrations(folders.migrations)}
+    return {migration.path.name: migration.sha256 for migration in migrate.list_migrations(folders.migrations)}
 
 
 def _normal(text: str) -> str:
@@ -141,16 +148,19 @@ def _slug(message: str) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """`stamp -m MESSAGE | --check | --freeze`."""
-    parser = argparse.ArgumentParser(prog="stamp", description="Copies changed files of sql/ into a migration.")
+    parser = argparse.ArgumentParser(prog="stamp", description="Copies changed files of sql/ into a new migration.")
     action = parser.add_mutually_exclusive_group(required=True)
     action.add_argument("-m", "--message", help="what changed; becomes the name of the migration")
     action.add_argument("--check", action="store_true", help="only say what is wrong")
-    action.add_argument("--freeze", action="store_true", help="note all migrations as released")
+    action.add_argument("--freeze", action="store_true", help="add new migrations to supabase/migrations.sha256")
     options = parser.parse_args(argv)
     if options.message is not None:
         target = write_stamp(options.message)
         print(f"wrote {target.name}" if target else "nothing to stamp")
         return 0
-    faults = freeze() if options.freeze else check()
+    if options.freeze:
+        print("\n".join(f"froze {name}" for name in freeze()) or "nothing to freeze")
+        return 0
+    faults = check()
     print("\n".join(faults), file=sys.stderr, end="\n" if faults else "")
     return 1 if faults else 0

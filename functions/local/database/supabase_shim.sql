@@ -1,6 +1,5 @@
--- What a bare Postgres lacks to look like a Supabase project: its roles, and its schemas `auth`, `storage` and `extensions`.
--- Applied by functions/local/database/migrate.py, only where there is no `auth` schema yet or where this file made it. Every statement may
--- run again.
+-- Adds to a bare Postgres what Ibid uses of a Supabase project: the roles, and the schemas `auth`, `storage` and `extensions`. The
+-- migrator applies it only where there is no schema `auth`, or where this file created it. Every statement may run again.
 
 do $$
 declare
@@ -16,7 +15,7 @@ begin
                 ('supabase_storage_admin', 'nologin noinherit')
         ) as roles (name, options)
     loop
-        -- Roles belong to the whole server: another database's migration may create them at this moment.
+        -- Roles belong to the whole server: the migration of another database may be creating them right now.
         begin
             if not exists (select from pg_roles where rolname = wanted.name) then
                 execute format('create role %I %s', wanted.name, wanted.options);
@@ -43,8 +42,8 @@ create schema if not exists auth;
 comment on schema auth is 'ibid: stand-in for Supabase Auth';
 grant usage on schema auth to anon, authenticated, service_role;
 
--- The three functions are Supabase's own: both settings are read, because older PostgREST versions set one for each claim, and ''
--- is what a setting holds after the transaction that set it.
+-- Supabase's own three functions. They read both settings, because older PostgREST versions set one for each claim; a setting is ''
+-- after the transaction that set it.
 create or replace function auth.uid() returns uuid
 language sql stable
 as $$
@@ -136,7 +135,7 @@ $$;
 
 alter table storage.buckets enable row level security;
 alter table storage.objects enable row level security;
--- As on Supabase, everybody has the privileges and row level security, without a policy, lets nobody but service_role through.
+-- As on Supabase, all roles have the privileges, but row level security without a policy admits only service_role.
 grant all on storage.buckets, storage.objects to anon, authenticated, service_role, supabase_storage_admin;
 
 -- realtime ------------------------------------------------------------------------------------------------------------------
@@ -144,7 +143,7 @@ grant all on storage.buckets, storage.objects to anon, authenticated, service_ro
 do $$
 begin
     if not exists (select from pg_publication where pubname = 'supabase_realtime') then
-        set local client_min_messages = error; -- the server need not replicate for the publication to exist
+        set local client_min_messages = error; -- hides the warning that the server's wal_level does not allow replication
         create publication supabase_realtime;
     end if;
 end

@@ -1,4 +1,8 @@
-"""The system user the embedded server runs as: we ourselves, or an ordinary user when we are root."""
+"""Finds the system user that runs the embedded server, because Postgres refuses to run as root.
+
+For root it is the user `pgserver`. The folders above the data and the programs are then made accessible to it, where
+they are not, with a permission that does not allow listing them (o+x).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ NAME_UNDER_ROOT = "pgserver"
 
 @dataclass(frozen=True, slots=True)
 class SystemAccount:
-    """Who runs the server; `is_other` when that is not the user of this process."""
+    """The user that runs the server; `is_other` when it is not the user of this process."""
 
     uid: int
     gid: int
@@ -25,16 +29,16 @@ class SystemAccount:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What makes `subprocess.run` run as this account."""
+        """The arguments with which `subprocess.run` runs a command as this account."""
         return {"user": self.uid, "group": self.gid, "extra_groups": []} if self.is_other else {}
 
-    def give(self, path: Path) -> None:
-        """Makes `path`, which we have just created, the account's own."""
+    def take_ownership(self, path: Path) -> None:
+        """Makes the account the owner of `path`, which this process has just created."""
         if self.is_other:
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
 
-    def open_way(self, path: Path) -> None:
-        """Lets the account pass through the folders above `path`, and changes those only that it cannot pass."""
+    def allow_entry(self, path: Path) -> None:
+        """Lets the account enter the folders above `path`; changes only those that it cannot enter."""
         if not self.is_other:
             return
         for folder in path.parents:
@@ -42,11 +46,11 @@ class SystemAccount:
             if not mode & 0o001 and folder.stat().st_uid != self.uid:
                 folder.chmod(mode | 0o001)
 
-    def open_programs(self, folder: Path) -> None:
-        """Lets the account run what is in `folder`; installed under a strict umask it is closed to others."""
+    def allow_execution(self, folder: Path) -> None:
+        """Lets the account run the programs in `folder`, which only their owner may run after a strict umask."""
         if not self.is_other:
             return
-        self.open_way(folder)
+        self.allow_entry(folder)
         if (folder / "bin" / "postgres").stat().st_mode & 0o005 == 0o005 and folder.stat().st_mode & 0o005 == 0o005:
             return
         for path in (folder, *folder.rglob("*")):
@@ -54,8 +58,11 @@ class SystemAccount:
             path.chmod(mode | (0o005 if mode & 0o100 else 0o004))
 
 
-def for_servers() -> SystemAccount:
-    """Ourselves; as root the user `pgserver`, created when missing. Raises DatabaseUnavailableError if that fails."""
+def find_account() -> SystemAccount:
+    """Finds the account: the current user, or for root the user `pgserver`, which is created when it is missing.
+
+    Raises DatabaseUnavailableError when it cannot be created.
+    """
     if os.geteuid() != 0:
         return SystemAccount(os.geteuid(), os.getegid(), is_other=False)
     try:
@@ -75,7 +82,7 @@ def _create() -> pwd.struct_passwd:
         raise errors.DatabaseUnavailableError(
             f"Postgres does not run as root, and no user {NAME_UNDER_ROOT!r} could be created. Run as an ordinary user."
         )
-    subprocess.run(command, capture_output=True, check=False)  # a second process may have been quicker
+    subprocess.run(command, capture_output=True, check=False)  # another process may have created it first
     try:
         return pwd.getpwnam(NAME_UNDER_ROOT)
     except KeyError as exc:

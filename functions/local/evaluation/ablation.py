@@ -1,4 +1,4 @@
-"""What each part of the search is worth: `python -m functions.local eval SET… --ablation`."""
+"""Measures what each part of the search contributes: `python -m functions.local eval SET… --ablation`."""
 
 from __future__ import annotations
 
@@ -17,13 +17,16 @@ from functions.local.evaluation.scores import figure
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A search that differs from the default in one thing; `reads` scores what a model reads, not the whole ranking."""
+    """A search that differs from the default in one respect.
+
+    `scores_context` scores the passages that a model reads instead of the whole ranking.
+    """
 
     name: str
     changes: Mapping[str, Any] = field(default_factory=dict)
     arm: str = "hybrid"
-    titled: bool = True
-    reads: bool = False
+    has_titles: bool = True
+    scores_context: bool = False
 
 
 DEFAULT = Variant("the default")
@@ -37,37 +40,40 @@ VARIANTS = (
     Variant("passages of 120 tokens, overlap 20", {"chunk_tokens": 120, "chunk_overlap": 20}),
     Variant("passages of 180 tokens, overlap 30", {"chunk_tokens": 180, "chunk_overlap": 30}),
     Variant("passages of 240 tokens, overlap 40", {"chunk_tokens": 240, "chunk_overlap": 40}),
-    Variant("no title above passages", titled=False),
-    Variant("read by the model", reads=True),
-    Variant("read by the model, any number of a source", {"passages_per_source": 50}, reads=True),
+    Variant("no title above passages", has_titles=False),
+    Variant("read by the model", scores_context=True),
+    Variant("read by the model, any number of a source", {"passages_per_source": 50}, scores_context=True),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The scores of each question that the set answers, and how many passages were searched."""
+    """The scores of each question that the set answers, and the number of passages that were searched."""
 
     scores: list[ranking_scores.RankingScores]
     chunk_count: int
 
 
 def list_variants(asked: question_sets.QuestionSet, settings: Settings) -> list[Variant]:
-    """Those that differ from the default on this set. A worker takes the titles of files from the files."""
+    """Lists the default and the variants whose search can differ from it on this set.
+
+    Leaving out titles changes only sets of passages, because a worker reads the titles of files from the files.
+    """
     return [
         variant
         for variant in VARIANTS
         if variant is DEFAULT
         or variant.arm != DEFAULT.arm
-        or variant.reads
-        or (not variant.titled and any(passage.title for passage in asked.passages))
-        or (variant.titled and replace(settings, **variant.changes) != settings)
+        or variant.scores_context
+        or (not variant.has_titles and any(passage.title for passage in asked.passages))
+        or (variant.has_titles and replace(settings, **variant.changes) != settings)
     ]
 
 
 def run(
     database: Database, asked: question_sets.QuestionSet, embedder: ports.Embedder, settings: Settings
 ) -> list[dict[str, Any]]:
-    """Prints a table of the variants of one set; returns the figures: each variant against the default."""
+    """Prints a table of the variants on one set; returns a figure for each, with the default as its baseline."""
     libraries: dict[tuple[Any, ...], Library] = {}
     embedder.embed([question.text for question in asked.questions])
     print(f"\n{asked.name:44}{'passages':>9}{'nDCG@10':>9}{'hit@5':>8}  nDCG@10 less the default's")
@@ -93,13 +99,13 @@ def _measure(
     variant: Variant,
     libraries: dict[tuple[Any, ...], Library],
 ) -> Measured:
-    index = (settings.chunk_tokens, settings.chunk_overlap, variant.titled)
+    index = (settings.chunk_tokens, settings.chunk_overlap, variant.has_titles)
     if index not in libraries:
-        indexed = asked if variant.titled else _remove_titles(asked)
+        indexed = asked if variant.has_titles else _remove_titles(asked)
         libraries[index] = load_library(database, indexed, embedder, settings)
     library = libraries[index]
     found = asking.ask_all(database, library, asked.questions, embedder, settings, variant.arm)
-    scores = [one.context if variant.reads else one.scores for one in found]
+    scores = [one.context if variant.scores_context else one.scores for one in found]
     return Measured([one for one in scores if one], library.chunk_count)
 
 

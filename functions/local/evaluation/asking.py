@@ -1,4 +1,4 @@
-"""Asks the questions of a set as a user would and scores what is found."""
+"""Asks the questions of a set as a user would, and scores the passages that the search finds."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from functions.core.text import languages
 from functions.local.evaluation import question_sets, ranking_scores
 from functions.local.evaluation.library import Library
 
-# Deep enough for ten distinct pages; the order of the first hits does not depend on it.
+# Enough hits for ten distinct pages; a larger number does not change the order of the first ones.
 HITS = 60
 LEXICAL = {"vector_weight": 0.0, "blend_weight": 0.0}
 DENSE = {"fts_weight": 0.0, "blend_weight": 0.0}
 ARMS: Mapping[str, Mapping[str, Any]] = {"hybrid": {}, "lexical": LEXICAL, "dense": DENSE}
 
-# Looks at the text itself, not at the index. Letters alone are no words: « à » and « a » are one when folded.
-_STANDS_SOMEWHERE = r"""
+# Searches the text of the chunks and not the index. Single letters are dropped: folding makes « à » and « a » equal.
+_FIND_ANY_WORD = r"""
 with question as (
     select regexp_replace(rag.content_words(rag.fold(%s), %s), '\m\w\M', ' ', 'g') as words
 )
@@ -39,11 +39,11 @@ limit 1
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question and what came of it; `scores` is None when nothing that was searched answers it.
+    """One question and the scores of its search; `scores` is None when nothing that was searched answers it.
 
-    `context` are the scores of the passages that a model would read; `evidence` is that of the best passage, and
-    `threshold` what the question takes. `cited` is what the answer without a model cites, and `says_answer` whether the
-    words of the gold answer stand in it, where the whole search was asked and found enough.
+    `context` scores only the passages that a model would read. `evidence` is the guard's value of the best passage, and
+    `threshold` the value below which the guard refuses. `cited` holds the units that the answer without a model cites,
+    and `contains_answer` says whether it contains the gold answer; both stay empty for refusals and for single arms.
     """
 
     question: question_sets.Question
@@ -54,7 +54,7 @@ class Asked:
     evidence: float
     threshold: float
     cited: frozenset[question_sets.Unit] = frozenset()
-    says_answer: bool = False
+    contains_answer: bool = False
 
     @property
     def is_refused(self) -> bool:
@@ -69,7 +69,7 @@ def ask_all(
     settings: Settings,
     arm: str,
 ) -> list[Asked]:
-    """Asks every question of one arm of the search, or of all of them together ("hybrid")."""
+    """Asks every question with one arm of the search, or with the whole search ("hybrid")."""
     asker = _Asker(database, library, embedder, replace(settings, **ARMS[arm]), arm)
     return [asker.ask(question, models.Scope("library"), question.gold) for question in questions]
 
@@ -81,7 +81,7 @@ def ask_without_sources(
     embedder: ports.Embedder,
     settings: Settings,
 ) -> list[Asked]:
-    """Asks every question that the set answers of all documents but those that do."""
+    """Asks every answerable question in the scope of all documents except those that answer it."""
     asker = _Asker(database, library, embedder, settings, "hybrid")
     documents = {passage.id: passage.doc_id or passage.id for passage in asked.passages}
     sources = {id_: documents.get(name, name) for id_, name in library.names.items()}
@@ -130,32 +130,35 @@ class _Asker:
         extracts = extractive.extract_answer(question.text, context)
         return replace(
             asked,
-            cited=frozenset(_unit(self.library, extract.hit) for extract in extracts),
-            says_answer=any(_says(extract.text, answer) for extract in extracts for answer in question.answers),
+            cited=frozenset(_find_unit(self.library, extract.hit) for extract in extracts),
+            contains_answer=any(_contains(extract.text, answer) for extract in extracts for answer in question.answers),
         )
 
     def _score(
         self, hits: Sequence[models.SearchHit], gold: Collection[Hashable]
     ) -> ranking_scores.RankingScores | None:
-        return ranking_scores.score_ranking([_unit(self.library, hit) for hit in hits], gold) if gold else None
+        return ranking_scores.score_ranking([_find_unit(self.library, hit) for hit in hits], gold) if gold else None
 
 
-def _unit(library: Library, hit: models.SearchHit) -> question_sets.Unit:
+def _find_unit(library: Library, hit: models.SearchHit) -> question_sets.Unit:
     name = library.names[hit.source_id]
     return (name, hit.page_start) if hit.file_type == "pdf" else name
 
 
-def _says(text: str, answer: str) -> bool:
-    said, wanted = (" ".join(unicodedata.normalize("NFKC", one).casefold().split()) for one in (text, answer))
-    return wanted in said
+def _contains(text: str, answer: str) -> bool:
+    return _normalize(answer) in _normalize(text)
+
+
+def _normalize(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def list_missed(database: Database, library: Library, asked: Sequence[Asked]) -> list[str]:
-    """The questions for which nothing was found although a word of theirs, not a stop word, stands in a passage."""
+    """Lists the questions without a hit of which some word, other than a stop word, occurs in a passage."""
     missed = []
     with database.as_user(library.user) as connection:
         for text in (one.question.text for one in asked if one.is_empty):
-            row = connection.execute(_STANDS_SOMEWHERE, (text, languages.detect_language(text))).fetchone()
+            row = connection.execute(_FIND_ANY_WORD, (text, languages.detect_language(text))).fetchone()
             if row is not None:
                 missed.append(text)
     return missed

@@ -1,8 +1,6 @@
-"""Where the guard's threshold should lie: `python -m functions.local eval SET… --calibrate`.
+"""Chooses the guard's threshold for a model: `python -m functions.local eval SET… --calibrate`.
 
-Each question that a set answers is asked twice: of the whole set, and of the set without the documents that answer it.
-The threshold is chosen on the questions of one half of the documents and measured on those of the other, and the other
-way round.
+The threshold is chosen on the questions of one half of a set's documents, and measured on those of the other half.
 """
 
 from __future__ import annotations
@@ -20,14 +18,15 @@ from functions.local.evaluation.library import load_library
 from functions.runtime import policy
 
 HALVES = (0, 1)
-TOGETHER = "all sets"
+ALL_SETS = "all sets"
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """The evidence of a question, as the setting `similarity_threshold` counts it: for a language the model speaks.
+    """The evidence found for a question, converted to the scale of the setting `similarity_threshold`.
 
-    Questions of a document are in its half; what has no document is measured in both.
+    The setting applies to languages that the model knows. `halves` are those of the documents that answer the question;
+    a question that no document answers is measured in both.
     """
 
     evidence: float
@@ -36,7 +35,11 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The evidence of questions that can be answered, that could be but for their documents, and that cannot."""
+    """The evidence found for three kinds of questions.
+
+    `answerable` were asked of the whole set, `left_out` are the same questions asked without the documents that answer
+    them, and `unanswerable` have no answer in the set.
+    """
 
     answerable: tuple[Judged, ...]
     left_out: tuple[Judged, ...]
@@ -53,7 +56,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Refusals:
-    """The share refused of each kind, NaN where there are none, at the threshold (the mean of both halves')."""
+    """The refused share of each kind of question, NaN without any; `threshold` is the mean of both halves."""
 
     threshold: float
     answerable: float
@@ -64,13 +67,14 @@ class Refusals:
 def collect_evidence(
     database: Database, asked: question_sets.QuestionSet, embedder: ports.Embedder, settings: Settings
 ) -> Evidence:
-    """Indexes the set and asks its questions, with and without the documents that answer them.
+    """Indexes the set and asks its questions with and without the documents that answer them.
 
-    Raises ConflictError when these are fewer than two.
+    An answerable question is asked in the scope of the whole set, and again in the scope of the other documents.
+    Raises ConflictError when fewer than two documents answer questions.
     """
     halves = split_documents(asked.questions)
     if len(halves) < len(HALVES):
-        raise errors.ConflictError(f"{asked.name} has no questions of two documents to compare.")
+        raise errors.ConflictError(f"Calibration needs answers in two or more documents, and {asked.name} has fewer.")
     library = load_library(database, asked, embedder, settings)
     embedder.embed([question.text for question in asked.questions])
     whole = asking.ask_all(database, library, asked.questions, embedder, settings, "hybrid")
@@ -79,7 +83,7 @@ def collect_evidence(
     def judge(one: asking.Asked) -> Judged:
         evidence = one.evidence / one.threshold * settings.similarity_threshold
         documents = one.question.documents
-        # A question of documents in both halves is in that of the first.
+        # When documents of both halves answer a question, the document that is first by name decides.
         return Judged(evidence, (halves[min(documents)],) if documents else HALVES)
 
     return Evidence(
@@ -90,23 +94,25 @@ def collect_evidence(
 
 
 def split_documents(questions: Sequence[question_sets.Question]) -> dict[str, int]:
-    """The half that each document is in: every other one, in the order of their names."""
+    """Assigns the documents to the halves alternately, in the order of their names."""
     names = sorted({name for question in questions for name in question.documents})
     return {name: place % len(HALVES) for place, name in enumerate(names)}
 
 
 def choose_threshold(answerable: Sequence[float], most_refused: float) -> float:
-    """The highest threshold that refuses at most that share of the questions; refused is what lies below it.
+    """The highest threshold that refuses at most the share `most_refused`; the guard refuses evidence below it.
 
-    Raises ConflictError where there are none.
+    Raises ConflictError without any questions.
     """
     if not answerable:
-        raise errors.ConflictError("No question of one half of the documents can be answered: ask more of the set.")
+        raise errors.ConflictError(
+            "One half of the documents answers no question of this sample. Use a larger --limit."
+        )
     return sorted(answerable)[math.floor(most_refused * len(answerable))]
 
 
 def cross_validate(evidence: Evidence, most_refused: float = scores.FALSE_REFUSALS) -> Refusals:
-    """Each half at the threshold of the other, on average."""
+    """Measures each half at the threshold chosen on the other half, and returns the means."""
     found = []
     for half in HALVES:
         others = [one.evidence for one in evidence.answerable if half not in one.halves]
@@ -115,7 +121,7 @@ def cross_validate(evidence: Evidence, most_refused: float = scores.FALSE_REFUSA
 
 
 def measure_refusals(evidence: Evidence, threshold: float, halves: Sequence[int] = HALVES) -> Refusals:
-    """What a threshold refuses of the questions in these halves."""
+    """Measures which shares of the questions in these halves a threshold refuses."""
 
     def share(judged: Sequence[Judged]) -> float:
         wanted = [one.evidence for one in judged if not set(halves).isdisjoint(one.halves)]
@@ -130,13 +136,15 @@ def run(
     embedder: ports.Embedder,
     settings: Settings,
     model: str = policy.LOCAL_SERVER.model,
+    goals: scores.Goals = scores.NO_GOALS,
 ) -> tuple[list[dict[str, Any]], float]:
-    """Prints a table, a line for each set and, where there are several, for all; returns the figures and its last
-    threshold.
+    """Calibrates each set, and all sets together when there are several; prints a table.
+
+    Returns the figures and the threshold of the last line.
     """
     found = {asked.name: collect_evidence(database, asked, embedder, settings) for asked in sets}
     if len(found) > 1:
-        found[TOGETHER] = Evidence.join(list(found.values()))
+        found[ALL_SETS] = Evidence.join(list(found.values()))
     print(f"\nevidence with {model}, passages of {settings.chunk_tokens} tokens")
     print(f"{'':24}{'questions':>10}{'threshold':>10}{'answerable':>11}{'left out':>10}{'unanswerable':>13}")
     figures: list[dict[str, Any]] = []
@@ -146,7 +154,7 @@ def run(
         threshold = chosen.threshold
         _print_row(name, evidence, chosen)
         _print_row("  at the setting", evidence, measure_refusals(evidence, settings.similarity_threshold))
-        figures += _list_figures(name, chosen)
+        figures += _list_figures(name, chosen, goals)
     return figures, threshold
 
 
@@ -157,16 +165,14 @@ def _print_row(name: str, evidence: Evidence, refused: Refusals) -> None:
     print(f"{head}{cells[0]:>11}{cells[1]:>10}{cells[2]:>13}")
 
 
-def _list_figures(name: str, refused: Refusals) -> list[dict[str, Any]]:
+def _list_figures(name: str, refused: Refusals, goals: scores.Goals) -> list[dict[str, Any]]:
     limit, figure = scores.limit, scores.figure
     rows = [figure(f"{name}: threshold", refused.threshold, Settings().similarity_threshold, None)]
-    # Twice what was chosen for: half of the questions tell the threshold of the other half only so well.
+    # The bound is twice the share that the threshold was chosen for, because it was chosen on the other half.
     rows.append(limit(f"{name}: answerable questions refused", refused.answerable, 2 * scores.FALSE_REFUSALS))
     if not math.isnan(refused.left_out):
         rows.append(figure(f"{name}: left out questions refused", refused.left_out, 1.0, None))
     if not math.isnan(refused.unanswerable):
-        least = scores.REFUSALS.get(name.removeprefix(question_sets.UNANSWERABLE))
-        rows.append(
-            figure(f"{name}: unanswerable questions refused", refused.unanswerable, least or 1.0, least and 1.0)
-        )
+        least = goals.refused_unanswerable.get(name.removeprefix(question_sets.UNANSWERABLE))
+        rows.append(scores.reach(f"{name}: unanswerable questions refused", refused.unanswerable, least))
     return rows

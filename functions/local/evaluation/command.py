@@ -1,7 +1,6 @@
 """Measures retrieval on a question set: `python -m functions.local eval SET`.
 
-The set is indexed in a Postgres of its own, in the tables, functions and row level security that serve users, and
-every question is asked three times: of the whole search, of the words alone and of the vectors alone.
+Every question is asked of the product's own search: of the whole, of full text alone and of vectors alone.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from functions.adapters.postgres.connection import Database
 from functions.core import errors, models, ports
 from functions.core.settings import Settings, validate_changes
 from functions.local.database import embedded_postgres, migrate
-from functions.local.evaluation import ablation, asking, calibration, question_sets, scores
+from functions.local.evaluation import ablation, asking, calibration, question_sets
 from functions.local.evaluation.library import load_library
 from functions.local.evaluation.report import print_difference, print_figures, print_report
-from functions.local.evaluation.scores import Evaluation, list_figures
-from functions.local.evaluation.vector_cache import RememberingEmbedder
+from functions.local.evaluation.scores import NO_GOALS, Evaluation, Goals, compare_english, list_figures
+from functions.local.evaluation.vector_cache import CachingEmbedder
 from functions.local.server import serve
 from functions.runtime import policy
 from functions.runtime.config import Config
@@ -35,7 +34,7 @@ FAST = {**embedded_postgres.FAST_SETTINGS, "shared_buffers": "256MB"}
 EMBEDDING_THREADS = 2
 
 Reference = Callable[[question_sets.QuestionSet], float]
-"""The nDCG@10 of another full text search on a set."""
+"""Measures the nDCG@10 of another full text search on a set."""
 
 
 def evaluate(
@@ -45,7 +44,7 @@ def evaluate(
     settings: Settings,
     arms: Iterable[str] = asking.ARMS,
 ) -> Evaluation:
-    """Indexes the set for a new user of a migrated database and asks its questions of each of `arms`."""
+    """Indexes the set for a new user of a migrated database, and asks its questions with each of `arms`."""
     library = load_library(database, questions, embedder, settings)
     embedder.embed([question.text for question in questions.questions])
     asked = {arm: asking.ask_all(database, library, questions.questions, embedder, settings, arm) for arm in arms}
@@ -55,12 +54,12 @@ def evaluate(
 
 @contextmanager
 def open_database() -> Iterator[Database]:
-    """A migrated database on a server of its own, with the functions of `sql/` as they are; gone afterwards."""
+    """Opens a temporary database with the tables, functions and row level security of the product."""
     with (
         tempfile.TemporaryDirectory(prefix="ibid-eval-") as folder,
         embedded_postgres.start(Path(folder) / "postgres", settings=FAST) as server,
     ):
-        migrate.migrate(server.dsn, with_functions=True)
+        migrate.migrate(server.dsn)
         database = Database(server.dsn, application_name="ibid-eval")
         try:
             yield database
@@ -72,12 +71,12 @@ def open_database() -> Iterator[Database]:
 def open_embedder(
     home: Path, server: models.EmbeddingServer = policy.LOCAL_SERVER, *, fresh: bool = False
 ) -> Iterator[ports.Embedder]:
-    """The embedding model of a server, with its memory in `home`/eval."""
+    """Opens the embedding model of a server with a cache under `home`/eval; `fresh` empties the cache first."""
     inner = Services(Config(), model_threads=EMBEDDING_THREADS).embedder_of(server)
     path = home / "eval" / "vectors.sqlite"
     if fresh:
         path.unlink(missing_ok=True)
-    embedder = RememberingEmbedder(inner, f"{server.base_url or ''}{server.model}", path)
+    embedder = CachingEmbedder(inner, f"{server.base_url or ''}{server.model}", path)
     try:
         yield embedder
     finally:
@@ -85,7 +84,7 @@ def open_embedder(
 
 
 def parse_configuration(pairs: Sequence[str]) -> Settings:
-    """Settings with the given `key=value` changes; raises InvalidSettingsError."""
+    """Reads `key=value` changes to the default settings; raises InvalidSettingsError."""
     changes: dict[str, Any] = {}
     for pair in pairs:
         key, _, value = pair.partition("=")
@@ -97,18 +96,23 @@ def parse_configuration(pairs: Sequence[str]) -> Settings:
     return replace(Settings(), **changes)
 
 
-def main(argv: Sequence[str] | None = None, references: Mapping[str, Reference] | None = None) -> int:
-    """Prints a table and, last, a line of JSON; 1 when something promised is missed."""
+def main(
+    argv: Sequence[str] | None = None, references: Mapping[str, Reference] | None = None, goals: Goals = NO_GOALS
+) -> int:
+    """Prints a table and, as the last line, a JSON object; returns 1 when a goal is missed and 2 after an error.
+
+    `references` are other full text searches by name, measured on the sets of `goals.reference`.
+    """
     options = _parser().parse_args(argv)
     try:
-        return _run(options, references or {})
+        return _run(options, references or {}, goals)
     except errors.IbidError as exc:
         faults = "; ".join(f"{fault['key']}: {fault['message']}" for fault in exc.details.get("faults", ()))
         print(f"ibid: {exc.message} {faults}".rstrip(), file=sys.stderr)
         return 2
 
 
-def _run(options: argparse.Namespace, references: Mapping[str, Reference]) -> int:
+def _run(options: argparse.Namespace, references: Mapping[str, Reference], goals: Goals) -> int:
     settings = parse_configuration(options.configuration)
     sets = [question_sets.read_set(name, limit=options.limit) for name in options.sets]
     config = Config()
@@ -118,7 +122,7 @@ def _run(options: argparse.Namespace, references: Mapping[str, Reference]) -> in
         name = "eval"
         if options.calibrate:
             name = "calibration"
-            figures, threshold = calibration.run(database, sets, embedder, settings, server.model)
+            figures, threshold = calibration.run(database, sets, embedder, settings, server.model, goals)
             if options.save:
                 save_threshold(config, server, threshold)
         elif options.ablation:
@@ -126,21 +130,21 @@ def _run(options: argparse.Namespace, references: Mapping[str, Reference]) -> in
             figures = [row for asked in sets for row in ablation.run(database, asked, embedder, settings)]
         else:
             other = parse_configuration(options.against) if options.against else None
-            figures = _compare(database, sets, embedder, settings, other, references)
+            figures = _compare(database, sets, embedder, settings, other, references, goals)
     print_figures(figures)
     print(json.dumps({"name": name, "figures": figures}))
     return 0 if all(row["ok"] for row in figures) else 1
 
 
 def save_threshold(config: Config, server: models.EmbeddingServer, threshold: float) -> None:
-    """Lets the installation that the environment describes use what was measured; it does within half a minute.
+    """Saves a measured threshold in the installation that the environment describes.
 
-    Raises ConflictError where it has no such embedding server.
+    The installation uses it within half a minute. Raises ConflictError when it has no such embedding server.
     """
     with serve.open_services(config) as services:
-        services.policy()  # makes the configured server known to a database that has none yet
+        services.policy()  # adds the configured server to a database that has none yet
         if not stored_settings.save_guard_threshold(services.database, server, threshold):
-            raise errors.ConflictError(f"Nothing here is indexed with {server.model}, so no threshold was saved.")
+            raise errors.ConflictError(f"This installation does not use {server.model}, so no threshold was saved.")
     print(f"saved: guard_threshold {threshold:.3f} of {server.name}")
 
 
@@ -151,6 +155,7 @@ def _compare(
     settings: Settings,
     against: Settings | None,
     references: Mapping[str, Reference],
+    goals: Goals,
 ) -> list[dict[str, Any]]:
     evaluations: list[Evaluation] = []
     figures: list[dict[str, Any]] = []
@@ -161,22 +166,28 @@ def _compare(
             other = evaluate(database, asked, embedder, against)
             print_report(other)
             print_difference(found, other)
-        compared = references if asked.name in scores.REFERENCE_SETS else {}
-        figures += list_figures(found, {name: measure(asked) for name, measure in compared.items()})
+        compared = references if asked.name in goals.reference else {}
+        figures += list_figures(found, {name: measure(asked) for name, measure in compared.items()}, goals)
         evaluations.append(found)
-    return figures + scores.compare_english(evaluations)
+    return figures + compare_english(evaluations, goals)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m functions.local eval", description="Measures retrieval.")
     add = parser.add_argument
     add("sets", nargs="+", metavar="SET", help="a folder, or a name below IBID_EVAL_DATA, like passages/scifact")
-    add("--limit", type=int, metavar="N", help="ask N of the questions only")
-    add("--configuration", nargs="+", default=[], metavar="KEY=VALUE", help="settings other than the default")
-    add("--against", nargs="+", default=[], metavar="KEY=VALUE", help="a second configuration to compare with")
+    add("--limit", type=int, metavar="N", help="ask only N of the questions")
+    add("--configuration", nargs="+", default=[], metavar="KEY=VALUE", help="settings that differ from the default")
+    add(
+        "--against",
+        nargs="+",
+        default=[],
+        metavar="KEY=VALUE",
+        help="settings of a second configuration to compare with",
+    )
     modes = parser.add_mutually_exclusive_group()
-    modes.add_argument("--calibrate", action="store_true", help="where the guard's threshold should lie")
-    add("--save", action="store_true", help="with --calibrate: let the installation use the threshold found")
-    modes.add_argument("--ablation", action="store_true", help="what each part of the search is worth")
-    add("--fresh", action="store_true", help="forget the vectors of earlier runs")
+    modes.add_argument("--calibrate", action="store_true", help="choose the guard's threshold")
+    add("--save", action="store_true", help="with --calibrate: save the threshold in the installation")
+    modes.add_argument("--ablation", action="store_true", help="measure the search without each of its parts")
+    add("--fresh", action="store_true", help="delete the cached vectors of earlier runs")
     return parser

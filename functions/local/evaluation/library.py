@@ -1,4 +1,4 @@
-"""A library made of a question set, in the tables that uploads end in."""
+"""Loads a question set into the tables that hold users' documents."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from functions.core.text import languages
 from functions.local.evaluation import question_sets
 from functions.runtime import policy
 
-PASSAGES_AT_ONCE = 500
+PASSAGE_BATCH = 500
 _NEW_IDS = """
 select gen_random_uuid()::text as document_id, nextval(pg_get_serial_sequence('rag.generations', 'id')) as generation
 from generate_series(1, %s)
@@ -33,7 +33,7 @@ from generate_series(1, %s)
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """An indexed set: who owns it, what it was embedded with, and the set's id of each document."""
+    """An indexed set: its owner, its embedding server, and `names`, the set's own id of each document."""
 
     user: models.User
     server: models.EmbeddingServer
@@ -44,17 +44,17 @@ class Library:
 def load_library(
     database: Database, questions: question_sets.QuestionSet, embedder: ports.Embedder, settings: Settings
 ) -> Library:
-    """Indexes a set for a new user: files by the worker, passages as documents of one page."""
+    """Indexes a set for a new user: the worker reads files, and each passage becomes a document of one page."""
     user = models.User(str(uuid.uuid4()), False, {})
     server = stored_settings.ensure_default_server(database, policy.LOCAL_SERVER)
     names = _ingest_files(database, user, server, questions.files, embedder, settings)
-    for start in range(0, len(questions.passages), PASSAGES_AT_ONCE):
-        group = questions.passages[start : start + PASSAGES_AT_ONCE]
+    for start in range(0, len(questions.passages), PASSAGE_BATCH):
+        group = questions.passages[start : start + PASSAGE_BATCH]
         documents = list(_cut_passages(group, embedder, settings))
         ids = write_documents(database, user, server, documents)
         names |= {row: document.passage.id for row, document in zip(ids, documents, strict=True)}
     with database.autocommit() as connection:
-        # As autovacuum does in a library that grows over days.
+        # Autovacuum would do this in a library that grows over days.
         connection.execute("vacuum analyze")
         row = connection.execute("select count(*) as n from rag.chunks where owner_id = %s", (user.id,)).fetchone()
     assert row is not None
@@ -98,7 +98,7 @@ def _ingest_files(
 
 
 class _OneFile:
-    """The one thing the worker needs of an object store: the bytes, here of a file on disk."""
+    """The part of an object store that a worker uses, over one file on disk."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -110,7 +110,7 @@ class _OneFile:
 def _cut_passages(
     passages: Sequence[question_sets.Passage], embedder: ports.Embedder, settings: Settings
 ) -> Iterator[Document]:
-    """Those that have any text."""
+    """Chunks and embeds the passages, and skips those without text."""
     chunked = [(passage, chunks) for passage in passages if (chunks := _chunk(passage, embedder, settings))]
     vectors = iter(_embed([chunk for _, chunks in chunked for chunk in chunks], embedder))
     for passage, chunks in chunked:
@@ -135,19 +135,19 @@ def _embed(chunks: Sequence[models.Chunk], embedder: ports.Embedder) -> list[por
     for batch in embedding.embed_chunks(
         embedder,
         [chunk.search_text for chunk in chunks],
-        batch_size=PASSAGES_AT_ONCE,
+        batch_size=PASSAGE_BATCH,
         token_counts=[chunk.token_count for chunk in chunks],
     ):
         vectors |= zip(batch.indices, batch.vectors, strict=True)
     return [vectors[index] for index in range(len(chunks))]
 
 
-# Many documents at once
+# Writing many documents at once
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text of one page with its chunks, at least one, and the vector of each."""
+    """A text of one page with one or more chunks and the vector of each."""
 
     passage: question_sets.Passage
     chunks: Sequence[models.Chunk]
@@ -157,11 +157,11 @@ class Document:
 def write_documents(
     database: Database, user: models.User, server: models.EmbeddingServer, documents: Sequence[Document]
 ) -> list[str]:
-    """Writes the rows that the worker would write, in one transaction: a job for each document would take longer.
+    """Writes the rows that the worker would write, in one transaction, which is faster than a job for each document.
 
     Returns the ids of the documents, in order.
     """
-    # COPY needs a role outside row level security; the server is ours.
+    # COPY needs a role that bypasses row level security; this connection is the superuser's.
     with database.autocommit() as connection, connection.transaction(), connection.cursor() as cursor:
         rows = cursor.execute(_NEW_IDS, (len(documents),)).fetchall()
         written = [(row["document_id"], row["generation"], each) for row, each in zip(rows, documents, strict=True)]
@@ -249,7 +249,7 @@ def copy_vectors(
     server: models.EmbeddingServer,
     rows: Iterable[tuple[int, int, ports.Matrix]],
 ) -> None:
-    """Rows are chunk id, generation and vector; five digits say all that half precision keeps."""
+    """Copies rows of chunk id, generation and vector; half precision keeps no more than five digits."""
     _copy(
         cursor,
         "chunk_vectors (chunk_id, generation, owner_id, server_id, embedding)",

@@ -1,8 +1,7 @@
-"""Question sets on disk: a folder with `corpus.jsonl` (or .gz) and `queries*.jsonl`.
+"""Reads question sets: folders with `corpus.jsonl` (or .gz) and `queries*.jsonl`.
 
-A corpus line is a passage (`passage_id, doc_id, title, text`) or a file (`doc_id, path`). A query line has `question`,
-`evidence` (`doc_id` with `page` or `passage_id`) and `lang`. The set `unanswerable_<lang>` is a page set without the
-documents that `unanswerable_index.json` excludes: the questions that it can still answer, and some that it cannot.
+A corpus line is a passage (`passage_id, doc_id, title, text`) or a file (`doc_id, path`). A query line has `query_id`,
+`question`, `evidence` (`doc_id` with `page` or `passage_id`), `lang`, and `answer` or `answers` where they are known.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Unit = str | tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A text that is found or not found as a whole; `doc_id` is the document it is a part of, if the set says."""
+    """A text that a search finds as a whole; `doc_id` is the document that contains it, empty if the set has none."""
 
     id: str
     title: str | None
@@ -35,7 +34,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A document whose pages are found or not found."""
+    """A document that a search finds page by page."""
 
     doc_id: str
     path: Path
@@ -43,9 +42,10 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """`gold` are the units that answer it, passage ids or (doc_id, page); none when nothing in the set does.
+    """A question and what answers it.
 
-    `documents` are those of the units, `answers` the words of them that answer it, any of which will do.
+    `gold` holds the passage ids or (doc_id, page) pairs that answer it, and is empty when nothing in the set does.
+    `documents` are the documents of these units. Each of `answers` is a correct answer in the words of a unit.
     """
 
     id: str
@@ -58,7 +58,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """What is indexed (passages or files) and what is asked."""
+    """The passages or files to index, and the questions to ask."""
 
     name: str
     passages: tuple[Passage, ...]
@@ -67,21 +67,21 @@ class QuestionSet:
 
 
 def data_root() -> Path:
-    """The folder of the sets, IBID_EVAL_DATA."""
+    """The folder that holds the sets: IBID_EVAL_DATA or its default."""
     return Path(os.environ.get("IBID_EVAL_DATA") or DEFAULT_ROOT)
 
 
 def list_sets(root: Path) -> list[str]:
-    """The names of all sets below `root`."""
+    """Lists the names of all sets below `root`."""
     folders = sorted({path.parent for path in root.rglob("corpus.jsonl*")})
     names = [str(folder.relative_to(root)) for folder in folders]
     return names + sorted(path.stem for path in root.glob(f"{UNANSWERABLE}??.jsonl"))
 
 
 def read_set(name: str, *, root: Path | None = None, limit: int | None = None) -> QuestionSet:
-    """The set of a folder or a name below `root`; `limit` questions of it, spread evenly, or all.
+    """Reads the set in the folder `name`, or of that name below `root`.
 
-    Raises NotFoundError when there is none.
+    `limit` takes that many questions, spread evenly over the set. Raises NotFoundError when there is no such set.
     """
     root = data_root() if root is None else root
     folder = next((path for path in (Path(name), root / name) if path.is_dir()), None)
@@ -111,6 +111,7 @@ def _read_folder(folder: Path) -> QuestionSet:
 
 
 def _read_unanswerable(root: Path, name: str) -> QuestionSet:
+    """Reads the documents of a page set that the index lists, the questions they answer, and others they do not."""
     index = json.loads((root / "unanswerable_index.json").read_text())[name.removeprefix(UNANSWERABLE)]["pages"]
     whole = _read_folder(root / index["set"])
     indexed = set(index["index_doc_ids"])

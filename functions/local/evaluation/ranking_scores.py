@@ -1,4 +1,4 @@
-"""How good a ranking is: binary relevance, distinct units, the first ten."""
+"""Scores rankings with binary relevance, by their first ten distinct units."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DRAWS = 1000
 
 @dataclass(frozen=True, slots=True)
 class RankingScores:
-    """The scores of one ranking, or the means of many; each 0…1."""
+    """The scores of one ranking, or the means of several; each is between 0 and 1."""
 
     ndcg: float
     mrr: float
@@ -22,14 +22,14 @@ class RankingScores:
     hit_10: float
 
 
-def distinct(units: Iterable[Hashable]) -> list[Hashable]:
-    """Each unit once, where it stood first: several passages of one page count as one page."""
+def drop_repeats(units: Iterable[Hashable]) -> list[Hashable]:
+    """Keeps the first occurrence of each unit: several passages of one page count as one page."""
     return list(dict.fromkeys(units))
 
 
 def score_ranking(ranking: Sequence[Hashable], gold: Collection[Hashable]) -> RankingScores:
     """Scores the first ten of `ranking`; the ideal ranking begins with all of `gold`, ten at most."""
-    places = [place for place, unit in enumerate(distinct(ranking)[:DEPTH]) if unit in gold]
+    places = [place for place, unit in enumerate(drop_repeats(ranking)[:DEPTH]) if unit in gold]
     ideal = sum(_discount(place) for place in range(min(DEPTH, len(gold))))
     first = places[0] if places else DEPTH
     return RankingScores(
@@ -42,7 +42,7 @@ def score_ranking(ranking: Sequence[Hashable], gold: Collection[Hashable]) -> Ra
 
 
 def mean_scores(scores: Sequence[RankingScores]) -> RankingScores:
-    """The mean of each score; NaN of none."""
+    """The mean of each score; NaN without any rankings."""
     return RankingScores(*(mean([getattr(score, field.name) for score in scores]) for field in fields(RankingScores)))
 
 
@@ -51,14 +51,14 @@ def mean(values: Sequence[float]) -> float:
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value that `share` of the values do not exceed (nearest rank); NaN of none."""
+    """The value that `share` of the values do not exceed (nearest rank); NaN without any values."""
     if not values:
         return math.nan
     return sorted(values)[max(0, math.ceil(share * len(values)) - 1)]
 
 
 def paired_difference(ours: Sequence[float], theirs: Sequence[float], *, seed: int = 1) -> tuple[float, float, float]:
-    """The mean of `ours - theirs`, pair by pair, and the ends of its 95 % bootstrap interval."""
+    """The mean of the paired differences `ours - theirs`, and the ends of its 95 % bootstrap interval."""
     differences = [mine - other for mine, other in zip(ours, theirs, strict=True)]
     draw = random.Random(seed).choices
     means = [mean(draw(differences, k=len(differences))) for _ in range(DRAWS)]

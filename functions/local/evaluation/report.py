@@ -1,19 +1,26 @@
-"""Measurements as tables."""
+"""Prints measurements as tables."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from functions.local.evaluation import ranking_scores
 from functions.local.evaluation.asking import Asked
-from functions.local.evaluation.scores import Evaluation, mean_scores, refused_share, score_answers, score_citations
+from functions.local.evaluation.scores import (
+    Evaluation,
+    mean_scores,
+    measure_refused_share,
+    score_answers,
+    score_citations,
+)
 
 COLUMNS = ("nDCG@10", "MRR@10", "hit@1", "hit@5", "hit@10")
 
 
 def print_report(found: Evaluation) -> None:
-    """A line for each arm and language, and the questions that words should have answered."""
+    """Prints a line for each arm and language, and the questions that full text search should have answered."""
     print(f"\n{found.name}: {found.document_count} documents, {found.chunk_count} passages")
     print(
         f"{'arm':9}{'lang':6}{'n':>5}" + "".join(f"{c:>9}" for c in COLUMNS) + f"{'empty':>8}{'p50 ms':>8}{'p95 ms':>8}"
@@ -23,13 +30,13 @@ def print_report(found: Evaluation) -> None:
         for lang in languages if len(languages) == 1 else [*languages, "all"]:
             print(_format_row(arm, lang, [one for one in asked if lang in (one.question.lang, "all")]))
     for answerable, kind in ((True, "answerable"), (False, "unanswerable")):
-        share = refused_share(found.arms["hybrid"], answerable=answerable)
-        if share == share:
+        share = measure_refused_share(found.arms["hybrid"], answerable=answerable)
+        if not math.isnan(share):
             print(f"{kind} questions refused: {share:.3f}")
     precision, recall = score_citations(found.arms["hybrid"])
     print(f"citations of answers without a model: precision {precision:.3f}, recall {recall:.3f}")
-    said, proven = score_answers(found.arms["hybrid"])
-    print(f"answers without a model: {said:.3f} say the gold answer, {proven:.3f} cite evidence")
+    contain, cite = score_answers(found.arms["hybrid"])
+    print(f"answers without a model: {contain:.3f} say the gold answer, {cite:.3f} cite evidence")
     for text in found.missed_by_words:
         print(f"no passage by words: {text}")
 
@@ -44,7 +51,7 @@ def _format_row(arm: str, lang: str, asked: Sequence[Asked]) -> str:
 
 
 def print_difference(ours: Evaluation, theirs: Evaluation) -> None:
-    """The paired difference of two configurations, of all questions and of those in each language."""
+    """Prints the paired difference of two configurations, for each language and for all questions."""
     pairs = [
         (mine.question.lang, mine.scores.ndcg, other.scores.ndcg)
         for mine, other in zip(ours.arms["hybrid"], theirs.arms["hybrid"], strict=True)
@@ -58,13 +65,13 @@ def print_difference(ours: Evaluation, theirs: Evaluation) -> None:
 
 
 def format_difference(ours: Sequence[float], theirs: Sequence[float]) -> str:
-    """The mean paired difference and its 95 % interval."""
+    """Formats the mean paired difference and its 95 % interval."""
     mean, low, high = ranking_scores.paired_difference(ours, theirs)
     return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]"
 
 
 def print_figures(figures: Sequence[dict[str, Any]]) -> None:
-    """A line for each figure with its baseline, and whether it keeps its promise."""
+    """Prints a line for each figure with its baseline, and whether it reaches its goal."""
     print()
     for row in figures:
         goal = "" if row["goal"] is None else f"  {'ok' if row['ok'] else 'MISSED'}"

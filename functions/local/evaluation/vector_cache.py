@@ -1,4 +1,4 @@
-"""Embedders for measuring: one that remembers, one that is not needed."""
+"""Embedders for measuring: one caches its vectors, one replaces the model where only full text is searched."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, cast
 if TYPE_CHECKING:
     from functions.core.ports import Embedder, Matrix, TokenEmbedder, TokenEmbeddings
 
+PROBE = "Whether a model still gives the vectors it gave."  # any text would do; another one empties every cache
 
-PROBE = "Whether a model still gives the vectors it gave."
 
+class CachingEmbedder:
+    """Caches every vector in a file, by model and text, so that a second run embeds nothing again.
 
-class RememberingEmbedder:
-    """Keeps every vector in a file, by model and text, so that a second run embeds nothing again.
-
-    A model that no longer gives a known text its known vector has changed: then all is forgotten.
+    The cache is emptied when the model has changed: when it no longer embeds PROBE as the cached vector says.
     """
 
     def __init__(self, inner: Embedder, model: str, path: Path) -> None:
@@ -29,7 +28,7 @@ class RememberingEmbedder:
         self._lock = threading.Lock()
         self._file = sqlite3.connect(path, check_same_thread=False, timeout=60)
         self._file.execute("create table if not exists vectors (key blob primary key, vector blob) without rowid")
-        self._forget_changed_model()
+        self._empty_outdated_cache()
 
     @property
     def dimensions(self) -> int:
@@ -63,7 +62,7 @@ class RememberingEmbedder:
     def close(self) -> None:
         self._file.close()
 
-    def _forget_changed_model(self) -> None:
+    def _empty_outdated_cache(self) -> None:
         import numpy as np
 
         key = self._key(PROBE)
@@ -82,8 +81,8 @@ class RememberingEmbedder:
             return dict(row for found in rows for row in found)
 
 
-class BlindEmbedder:
-    """Counts tokens as `inner` does and gives all texts the same vector: for indexing what only words will search."""
+class ConstantEmbedder:
+    """Counts tokens as `inner` does, and gives all texts the same vector: for measuring full text search alone."""
 
     def __init__(self, inner: Embedder) -> None:
         self._inner = inner

@@ -1,8 +1,6 @@
-"""Builds a layer with which the ingest function reads scans on Lambda: Tesseract's library, a program, languages.
+"""Builds the Lambda layer that lets the ingest function read scans: Tesseract's library, a program and languages.
 
-`python -m functions.local.packaging.ocr_layer [--languages eng+fra]` writes `.build/lambda/layers/ocr.zip`. The
-library comes in the wheel of tesserocr; the languages are those of the Tesseract installed here, and good for any
-machine.
+`python -m functions.local.packaging.ocr_layer [--languages eng+fra]` writes `.build/lambda/layers/ocr.zip`.
 """
 
 from __future__ import annotations
@@ -17,14 +15,18 @@ import zipfile
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from functions.local.packaging import artifacts
-from functions.local.packaging.artifacts import ArtifactError, Target
+from functions.local.packaging import artifacts, packages
+from functions.local.packaging.packages import HOST, LAMBDA, REPOSITORY, PackagingError, Target
 
 TESSEROCR: Final = "tesserocr==2.13.0"
 
 
 def build(target: Target, languages: str) -> Path:
-    """The zip file of the layer for `target`, with `languages` like "eng+fra"; raises ArtifactError."""
+    """Builds the zip file of the layer for `target`, with `languages` like "eng+fra"; raises PackagingError.
+
+    The library comes from the wheel of tesserocr. The language files are copied from the Tesseract installed on this
+    machine; they are the same on every architecture.
+    """
     trained = find_languages(languages)
     path = target.folder / "layers" / "ocr.zip"
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,23 +47,23 @@ def build(target: Target, languages: str) -> Path:
 
 
 def find_languages(languages: str) -> list[Path]:
-    """The files of `languages` here; raises ArtifactError where Tesseract or one of them is not installed."""
+    """Lists the language files of the installed Tesseract; raises PackagingError when it or a language is missing."""
     try:
-        said = subprocess.run(["tesseract", "--list-langs"], capture_output=True, text=True, check=True).stdout
+        output = subprocess.run(["tesseract", "--list-langs"], capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.SubprocessError):
-        raise ArtifactError("the languages of the layer are taken from an installed Tesseract; there is none") from None
-    folder = re.search(r'"(.+)"', said)
+        raise PackagingError("the layer copies its languages from Tesseract, which is not installed here") from None
+    folder = re.search(r'"(.+)"', output)
     files = [Path(folder[1] if folder else "") / f"{language}.traineddata" for language in languages.split("+")]
     if missing := [file.stem for file in files if not file.exists()]:
-        raise ArtifactError(f"Tesseract is installed without {' and '.join(missing)}")
+        raise PackagingError(f"Tesseract is installed without {' and '.join(missing)}")
     return files
 
 
 def _provide_library(target: Target, folder: Path) -> None:
-    if target == artifacts.HOST:
-        artifacts.copy_installed([TESSEROCR], folder)
+    if target == HOST:
+        packages.copy_installed([TESSEROCR], folder)
     else:
-        artifacts.fetch(target, folder, [TESSEROCR])
+        packages.fetch(target, folder, [TESSEROCR])
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -70,11 +72,11 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--languages", default="eng+fra")
     try:
-        path = build(artifacts.LAMBDA, parser.parse_args(argv).languages)
-    except ArtifactError as error:
+        path = build(LAMBDA, parser.parse_args(argv).languages)
+    except PackagingError as error:
         print(f"ibid: {error}", file=sys.stderr)
         return 1
-    print(f"ibid: {path.relative_to(artifacts.REPOSITORY)}: {path.stat().st_size / 1e6:.0f} MB")
+    print(f"ibid: {path.relative_to(REPOSITORY)}: {path.stat().st_size / 1e6:.0f} MB")
     return 0
 
 

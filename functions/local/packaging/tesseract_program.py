@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""`bin/tesseract` of the OCR layer: as much of Tesseract's command line as `adapters/tesseract.py` uses.
+"""`bin/tesseract` of the OCR layer: the part of Tesseract's command line that `adapters/tesseract.py` uses.
 
     tesseract --list-langs
     tesseract stdin stdout -l LANGUAGES --psm MODE tsv
 
-There is no Tesseract for Lambda to install, but its library comes in the wheel of tesserocr.
+No Tesseract program can be installed on Lambda, but the wheel of tesserocr contains Tesseract's library.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ sys.path.append(str(LAYER / "python"))
 
 
 def main(arguments: list[str]) -> int:
-    tesserocr = importlib.import_module("tesserocr")  # in the layer alone: a type checker does not know it
+    tesserocr = importlib.import_module("tesserocr")  # only the layer has it, so a type checker cannot find it
 
     trained = os.environ.get("TESSDATA_PREFIX") or str(LAYER / "tessdata")
     match arguments:

@@ -1,4 +1,4 @@
-"""What stands in for Supabase on a laptop: sign-in of the local user, and the storage behind the signed URLs."""
+"""Replaces Supabase on a laptop: signs the local user in, and serves the signed URLs of the storage."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _LOOPBACK_NAMES = {"127.0.0.1", "localhost", "::1"}
 
 @router.post("/api/local/token")
 def create_token(request: Request, services: ServicesDep) -> dict[str, Any]:
-    """Signs the local user in, for pages that this server itself has served to this machine.
+    """Signs the local user in, for pages that this server has served to a browser on this machine.
 
-    The Host header is checked too: a foreign page may point its name at 127.0.0.1, but cannot call it localhost.
+    The Host header is checked too: another site can make its own name resolve to 127.0.0.1, but not use `localhost`.
     """
     host = urlsplit("//" + request.headers.get("host", "")).hostname
     client = request.client.host if request.client else ""
@@ -46,14 +46,14 @@ def create_token(request: Request, services: ServicesDep) -> dict[str, Any]:
 
 @router.get("/api/cron/retention")
 def run_retention(services: ServicesDep, authorization: Annotated[str | None, Header()] = None) -> dict[str, int]:
-    """What the scheduler calls elsewhere; here the worker does it daily, and whoever knows CRON_SECRET at any time."""
+    """Runs the daily clean-up now, for callers that know CRON_SECRET; the worker also runs it once a day."""
     check_secret(read_bearer(authorization), services.config.cron_secret)
     return retention.purge(services)
 
 
 @router.put("/storage/v1/object/upload/sign/{bucket}/{path:path}")
 def receive_object(bucket: str, path: str, request: Request, services: ServicesDep, token: str) -> dict[str, str]:
-    """Takes the bytes of a signed upload; the row in storage.objects comes last and fires the trigger."""
+    """Stores the bytes of a signed upload; the row in storage.objects is written last and fires the trigger."""
     store = _local_store(services, bucket)
     limit = services.policy().settings.max_file_bytes
     length = request.headers.get("content-length", "")
@@ -67,7 +67,7 @@ def receive_object(bucket: str, path: str, request: Request, services: ServicesD
             expected_size=int(length) if length.isdigit() else None,
         )
     except ClientDisconnect as exc:
-        raise errors.InvalidInputError("The upload was cut off.") from exc
+        raise errors.InvalidInputError("The upload was interrupted.") from exc
     try:
         object_rows.record(services.database, bucket, stored, stored.version)
     except errors.NotFoundError:
@@ -89,7 +89,7 @@ def send_object(
 
 
 def read_body(request: Request) -> Iterator[bytes]:
-    """The body in pieces, for a route that runs in a worker thread."""
+    """Reads the body in pieces, for a route that runs in a worker thread."""
     stream = request.stream()
 
     async def read_piece() -> bytes:

@@ -1,4 +1,4 @@
-"""Serves everything on one laptop: embedded database, worker, page and API on 127.0.0.1."""
+"""Runs Ibid on one machine: the embedded database, the worker, the page and the API on 127.0.0.1."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from functions.core import errors
 from functions.local.database import embedded_postgres, migrate
 from functions.local.server import routes
 from functions.local.server.worker import NoteThread, WorkerProcess
+from functions.runtime import metrics
 from functions.runtime.config import Config
 from functions.runtime.services import Services
 from functions.web.app import create_app
@@ -39,7 +40,7 @@ from functions.web.routes import (
 )
 
 HOST = "127.0.0.1"
-# A long poll or a stream holds a thread while it waits; forty, the default, are taken by a few busy tabs.
+# A long poll or a stream keeps a thread while it waits, so a few busy tabs would use up the default of forty.
 THREADS = 90
 KEEPER_SECONDS = 2.0
 
@@ -48,7 +49,7 @@ _log = logging.getLogger(__name__)
 
 @contextmanager
 def open_services(config: Config) -> Iterator[Services]:
-    """The services of this machine. Without DATABASE_URL the embedded Postgres is started, and stopped at the end."""
+    """Opens the services of this machine; without DATABASE_URL, the embedded Postgres runs until they are closed."""
     if config.database_url is not None:
         services = Services(config)
         try:
@@ -61,7 +62,7 @@ def open_services(config: Config) -> Iterator[Services]:
         migrate.migrate(server.dsn)
         services = Services(config.model_copy(update={"database_url": SecretStr(server.dsn)}))
         stopping = threading.Event()
-        keeper = threading.Thread(target=_keep_alive, args=(server, stopping), name="database-keeper", daemon=True)
+        keeper = threading.Thread(target=_revive_database, args=(server, stopping), name="database-keeper", daemon=True)
         keeper.start()
         try:
             yield services
@@ -71,17 +72,17 @@ def open_services(config: Config) -> Iterator[Services]:
             services.database.close()
 
 
-def _keep_alive(server: embedded_postgres.Server, stopping: threading.Event) -> None:
-    """Brings a killed database back: nobody else on a laptop would."""
+def _revive_database(server: embedded_postgres.Server, stopping: threading.Event) -> None:
+    """Restarts a killed database, because nothing else on a laptop does."""
     while not stopping.wait(KEEPER_SECONDS):
         try:
             server.revive()
         except Exception:
-            _log.exception("the database was not brought back")
+            _log.exception("the database could not be restarted")
 
 
 def create_local_app(services: Services) -> FastAPI:
-    """All functions as one app, with what stands in for Supabase where it is not configured."""
+    """Creates one app of all routes, with the replacement for Supabase when that is not configured."""
     routers = [
         chat.router,
         completions.router,
@@ -99,20 +100,20 @@ def create_local_app(services: Services) -> FastAPI:
     if services.is_local:
         routers.append(routes.router)
     app = create_app(*routers, services=services)
-    app.router.lifespan_context = _more_threads
+    app.router.lifespan_context = _raise_thread_limit
     return app
 
 
 @asynccontextmanager
-async def _more_threads(_: FastAPI) -> AsyncIterator[None]:
-    """The number of threads that routes run in belongs to the event loop."""
+async def _raise_thread_limit(_: FastAPI) -> AsyncIterator[None]:
+    """Raises the number of threads for routes when the app starts, because the limit belongs to the event loop."""
     anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
     yield
 
 
 def serve(config: Config) -> int:
-    """Serves until Ctrl-C or a signal to end; says so when the port is taken."""
-    # Uvicorn raises the signal again after its shutdown: as an exit, so that worker and database are stopped as well.
+    """Serves until Ctrl-C, SIGTERM or SIGHUP; raises ConflictError when the port is in use."""
+    # Uvicorn raises the signal again after its shutdown; as SystemExit it lets us stop the worker and the database.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _: sys.exit(128 + received))
     with bind(config.port) as listener, open_services(config) as services:
@@ -126,6 +127,8 @@ def serve(config: Config) -> int:
             server = uvicorn.Server(
                 uvicorn.Config(create_local_app(services), log_level="warning", timeout_graceful_shutdown=5)
             )
+            # Uvicorn leaves SIGHUP to us. An exit raised inside a request would only end that request.
+            signal.signal(signal.SIGHUP, server.handle_exit)
             server.run(sockets=[listener])
         finally:
             worker.stop()
@@ -133,7 +136,8 @@ def serve(config: Config) -> int:
 
 
 def warm_up(services: Services) -> None:
-    """Loads the embedding model now, so that the first question does not wait for it."""
+    """Loads the embedding model and the metrics now, so that the first request does not wait for them."""
+    metrics.REGISTRY.render([])
     try:
         server = services.policy().servers[0]
         if server.kind == "local":
@@ -144,8 +148,8 @@ def warm_up(services: Services) -> None:
 
 @contextmanager
 def bind(port: int) -> Iterator[socket.socket]:
-    """The listening socket, taken before the database starts, so that a busy port is known at once."""
-    # With its protocol said, asyncio turns Nagle's delay off on what it accepts: 40 ms a request, and streams in jerks.
+    """Opens the listening socket, before the database starts, so that a busy port is reported at once."""
+    # asyncio sets TCP_NODELAY only when the protocol is given; without it, requests and streamed pieces wait 40 ms.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     with listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -153,13 +157,15 @@ def bind(port: int) -> Iterator[socket.socket]:
             listener.bind((HOST, port))
             listener.listen()
         except PermissionError as exc:
-            raise errors.ConflictError(f"Port {port} is for administrators only. Choose one above 1023.") from exc
+            raise errors.ConflictError(
+                f"Only an administrator may listen on port {port}. Choose a port above 1023."
+            ) from exc
         except OSError as exc:
             if exc.errno != errno.EADDRINUSE:
                 raise
             raise errors.ConflictError(
-                f"Port {port} on {HOST} is in use, perhaps by another Ibid."
-                " Stop that one, or choose another: PORT=… make run"
+                f"Port {port} on {HOST} is in use, perhaps by another Ibid server."
+                " Stop that server, or choose another port: PORT=… make run"
             ) from exc
         os.set_inheritable(listener.fileno(), False)
         yield listener

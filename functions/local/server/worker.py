@@ -1,7 +1,6 @@
-"""The laptop's worker: takes jobs from the database as they come, sweeps every minute, purges and indexes once a day.
+"""Runs the laptop's worker: it takes jobs from the database, and runs what schedules run on AWS.
 
-A process of its own, because PDFium is not thread-safe and a crash of a parser must not take the server down. On AWS
-the queue and three schedules do the same.
+It is a process of its own, because PDFium is not thread-safe and a crash of a parser must not stop the server.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ IDLE_SECONDS = 0.3
 SWEEP_SECONDS = 60.0
 DAY_SECONDS = 24 * 3600.0
 MODEL_THREADS = min(8, os.cpu_count() or 1)
-NICENESS = 5  # a question asked meanwhile comes first
+NICENESS = 5  # questions are answered before files are read
 
 _log = logging.getLogger(__name__)
 
 
 def work(services: Services, *, parent: int | None = None) -> None:
-    """Works until it is told to stop, or its parent process has gone."""
+    """Processes jobs until SIGTERM arrives or the parent process ends."""
     stopping = threading.Event()
 
     def stop(signum: int, frame: FrameType | None) -> None:
@@ -41,7 +40,7 @@ def work(services: Services, *, parent: int | None = None) -> None:
 
     os.nice(NICENESS)
     signal.signal(signal.SIGTERM, stop)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group: the server says when to stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the worker too, but the server decides when it stops
     clear = _every(SWEEP_SECONDS, scratch.remove_lost_folders)
     release = _every(SWEEP_SECONDS, lambda: release_lost_jobs(services))
     sweep = _every(SWEEP_SECONDS, lambda: sweeper.sweep(services))
@@ -57,18 +56,18 @@ def work(services: Services, *, parent: int | None = None) -> None:
             if services.make_worker().ingest_next() is None:
                 stopping.wait(IDLE_SECONDS)
         except errors.IbidError as exc:
-            _log.warning("worker waits: %s", exc.message)
-            release = _every(SWEEP_SECONDS, lambda: release_lost_jobs(services))  # again, as soon as it can
+            _log.warning("the worker tries again in 2 s: %s", exc.message)
+            release = _every(SWEEP_SECONDS, lambda: release_lost_jobs(services))  # is due at once
             stopping.wait(2.0)
         except Exception:
-            _log.exception("worker failed")
+            _log.exception("the worker failed and tries again in 2 s")
             stopping.wait(2.0)
 
 
 def release_lost_jobs(services: Services) -> int:
-    """Gives back what workers of this machine held when they died, so that nobody waits for their leases to end.
+    """Releases the jobs of dead workers on this machine before their leases end; returns how many.
 
-    A process that asks is at no job itself: what it still holds, it lost when the database went away.
+    This worker's own jobs are released too: it has no job when it calls this, so it lost them with the database.
     """
     store, host = JobStore(services.database), services.holder.rpartition(":")[0]
     return store.release_lost_jobs(
@@ -81,7 +80,7 @@ def _is_alive(holder: str) -> bool:
 
 
 def _every(seconds: float, run: Callable[[], object]) -> Callable[[], None]:
-    """Runs `run` when called for the first time, and then no more often than every `seconds`."""
+    """Wraps `run` so that calls do nothing until `seconds` have passed since it last ran."""
     last: list[float] = []
 
     def run_if_due() -> None:
@@ -94,9 +93,9 @@ def _every(seconds: float, run: Callable[[], object]) -> Callable[[], None]:
 
 
 class NoteThread:
-    """Indexes notes in the server's own process, one at a time: its model is warm, and they bring no parser with them.
+    """Indexes notes in the server's process, one at a time, because its model is loaded and notes need no parser.
 
-    What it does not get to is found in the queue by the worker.
+    The worker indexes the notes that this thread does not.
     """
 
     def __init__(self, services: Services) -> None:
@@ -110,7 +109,7 @@ class NoteThread:
         try:
             self._services.make_worker().ingest_next(job_id)
         except Exception:
-            _log.exception("a note was left to the worker")
+            _log.exception("a note could not be indexed here and is left to the worker")
 
 
 class WorkerProcess:
@@ -126,7 +125,7 @@ class WorkerProcess:
         self._thread.start()
 
     def stop(self) -> None:
-        """Lets the worker finish its batch; what it does not finish in time is taken up after the next start."""
+        """Stops the worker after its current batch, by force after ten seconds; the next start continues its job."""
         self._stopping.set()
         self._thread.join(timeout=10)
         if self._process is not None and self._process.poll() is None:
@@ -145,4 +144,4 @@ class WorkerProcess:
                 except subprocess.TimeoutExpired:
                     self._process.kill()
             elif not self._stopping.wait(1.0):
-                _log.warning("the worker ended with %s and is started again", self._process.returncode)
+                _log.warning("the worker ended with status %s and is started again", self._process.returncode)

@@ -25,14 +25,14 @@ class Pooler:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.dsn = f"postgresql://anybody@127.0.0.1:{self.port}/ibid"
-        self._account = system_account.for_servers()
+        self._account = system_account.find_account()
         self._folder = folder / "pgbouncer"
         self._folder.mkdir()
         config = self._folder / "pgbouncer.ini"
         config.write_text(_configure(dsn, self.port, pool_size, settings))
         for path in (self._folder, config):
-            self._account.give(path)
-        self._account.open_way(config)
+            self._account.take_ownership(path)
+        self._account.allow_entry(config)
         self._command = [program, "-q", str(config)]
         self._log: IO[bytes] = (folder / "pgbouncer.log").open("ab")
         self.start()

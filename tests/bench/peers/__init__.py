@@ -1,1 +1,1 @@
-"""Ibid's search compared with other systems: each in a separate process, on one Postgres, with the same vectors."""
+"""Compares Ibid's search with others, each in a process of its own, on one Postgres with the same vectors."""

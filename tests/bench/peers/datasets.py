@@ -1,4 +1,4 @@
-"""The data and questions for every system, as files that need only numpy and the standard library."""
+"""The data and questions that every system gets, as files; every environment can read them with numpy alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A row to be indexed: its text, its owner, and the passage that it counts as in the results."""
+    """A row to index: its text, its owner, and the passage that a hit on it counts for."""
 
     passage: str
     text: str
@@ -22,7 +22,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """Units and questions with a unit vector each, float32 (n, 384), in the same order."""
+    """Units and questions, and their unit vectors, float32 (n, 384), in the same order."""
 
     units: tuple[Unit, ...]
     vectors: Any
@@ -49,7 +49,7 @@ def read(folder: Path) -> Dataset:
 
 
 def _write_lines(path: Path, rows: Sequence[Any]) -> None:
-    # JSON escapes every line separator that is not "\n" itself.
+    # JSON escapes every line separator, so a row is one line.
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 

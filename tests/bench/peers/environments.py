@@ -1,4 +1,4 @@
-"""The compared systems, and a virtual environment for each except Ibid: created on demand, kept outside git."""
+"""The systems that are compared, and a virtual environment for each foreign one, created when it is needed."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ IBID = "ibid"
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A search to be measured by `module` of this package, with the packages of `requirements-<packages>`.
+    """A search to measure, run by `module` of this package with the packages of `requirements-<packages>.txt`.
 
-    It searches the database that `loaded_as` filled, or a copy of it on which the statement `index` was run.
+    With `loaded_as` it searches the database that this system has filled, and with `index` a copy of it on which that
+    statement was run.
     """
 
     name: str
@@ -51,15 +52,15 @@ PEERS = (SUPABASE, LANGCHAIN, LLAMA_INDEX, LLAMA_INDEX_FUSION, HAYSTACK)
 
 
 def list_usable(systems: tuple[System, ...]) -> list[System]:
-    """The systems whose packages are or can be installed; prints the names of the others.
+    """Installs the systems' packages where needed; lists the systems that can run, and reports the others.
 
-    Exits if IBID_REQUIRE_ALL=1 and one cannot be installed.
+    Exits when IBID_REQUIRE_ALL=1 and one cannot be installed.
     """
-    broken = {name: why for name in {s.packages for s in systems if s.packages} if (why := install(name))}
-    if broken:
-        reasons = "; ".join(f"{name} ({why})" for name, why in sorted(broken.items()))
-        report_missing(f"the packages of peers, which are left out: {reasons}")
-    return [system for system in systems if system.packages not in broken]
+    failures = {name: why for name in {s.packages for s in systems if s.packages} if (why := install(name))}
+    if failures:
+        reasons = "; ".join(f"{name} ({why})" for name, why in sorted(failures.items()))
+        report_missing(f"packages of peers that are left out: {reasons}")
+    return [system for system in systems if system.packages not in failures]
 
 
 def find_python(system: System) -> Path:
@@ -67,7 +68,7 @@ def find_python(system: System) -> Path:
 
 
 def install(name: str) -> str:
-    """Creates the environment `name` unless it exists; returns the reason if that fails."""
+    """Creates the environment `name` unless it exists; returns why that failed, or an empty string."""
     folder, requirements = HOME / name, Path(__file__).parent / f"requirements-{name}.txt"
     stamp = hashlib.sha256(sys.version.encode() + requirements.read_bytes()).hexdigest()
     if _read(folder / "installed") == stamp:

@@ -1,4 +1,4 @@
-"""pgvector-haystack: the embedding and the keyword retriever, joined by reciprocal ranks, over an HNSW index."""
+"""Runs pgvector-haystack: the embedding and keyword retrievers with reciprocal rank fusion and an HNSW index."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from haystack_integrations.document_stores.pgvector import PgvectorDocumentStore
 
 from tests.bench.peers import datasets, serving
 
-AT_ONCE = 2000
+BATCH_SIZE = 2000
 
 
 class HaystackStore:
     def load(self, dsn: str, dataset: datasets.Dataset, language: str) -> None:
         store = make_store(dsn, language)
-        for start in range(0, len(dataset.units), AT_ONCE):
-            rows = range(start, min(start + AT_ONCE, len(dataset.units)))
+        for start in range(0, len(dataset.units), BATCH_SIZE):
+            rows = range(start, min(start + BATCH_SIZE, len(dataset.units)))
             store.write_documents([make_document(row, dataset) for row in rows])
         store.close()
 
     def open(self, dsn: str, dataset: datasets.Dataset, language: str, depth: int) -> None:
         store = make_store(dsn, language)
-        self._by_meaning = PgvectorEmbeddingRetriever(document_store=store, top_k=depth)
-        self._by_words = PgvectorKeywordRetriever(document_store=store, top_k=depth)
+        self._embedding_retriever = PgvectorEmbeddingRetriever(document_store=store, top_k=depth)
+        self._keyword_retriever = PgvectorKeywordRetriever(document_store=store, top_k=depth)
         self._joiner = DocumentJoiner(join_mode="reciprocal_rank_fusion", top_k=depth)
 
     def ask(self, text: str, vector: Any, owner: str | None) -> list[str]:
         filters = {"field": "meta.owner", "operator": "==", "value": owner} if owner else None
         found = [
-            self._by_words.run(query=text, filters=filters)["documents"],
-            self._by_meaning.run(query_embedding=vector.tolist(), filters=filters)["documents"],
+            self._keyword_retriever.run(query=text, filters=filters)["documents"],
+            self._embedding_retriever.run(query_embedding=vector.tolist(), filters=filters)["documents"],
         ]
         return [document.meta["passage"] for document in self._joiner.run(found)["documents"]]
 

@@ -1,4 +1,4 @@
-"""Ibid's own search for the latency part: its tables, row level security and one statement, run as a user."""
+"""Runs Ibid's own search as a user, for the latency part: its tables, row level security and one statement."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from functions.core.settings import Settings
 from functions.local.database import migrate
 from functions.local.evaluation import library
 from functions.runtime import policy
-from tests.bench.libraries import CHUNKS_OF_A_DOCUMENT, make_document
+from tests.bench.libraries import DOCUMENT_CHUNKS, make_document
 from tests.bench.peers import datasets, serving
 
 
 class IbidSearch:
     def load(self, dsn: str, dataset: datasets.Dataset, language: str) -> None:
-        migrate.migrate(dsn, with_functions=True)
+        migrate.migrate(dsn)
         database = Database(dsn)
         server = stored_settings.ensure_default_server(database, policy.LOCAL_SERVER)
         for first, count in list_documents(dataset.units):
@@ -30,7 +30,8 @@ class IbidSearch:
             user = models.User.named(units[0].owner)
             document = make_document(str(first), [unit.text for unit in units], vectors)
             library.write_documents(database, user, server, [document])
-        vector_indexes.build_vector_indexes(database)  # as the daily schedule does for a large enough library
+        # The daily schedule does this too, for libraries that are large enough.
+        vector_indexes.build_vector_indexes(database)
         database.close()
 
     def open(self, dsn: str, dataset: datasets.Dataset, language: str, depth: int) -> None:
@@ -56,12 +57,12 @@ class IbidSearch:
 
 
 def list_documents(units: Sequence[datasets.Unit]) -> Iterator[tuple[int, int]]:
-    """The first unit and the length of each document: runs of units of one owner, cut at the size of a document."""
+    """Cuts each run of units of one owner into documents; yields their first unit and number of units."""
     first = 0
     for _, run in groupby(units, key=lambda unit: unit.owner):
         left = len(list(run))
         while left:
-            count = min(left, CHUNKS_OF_A_DOCUMENT)
+            count = min(left, DOCUMENT_CHUNKS)
             yield first, count
             first, left = first + count, left - count
 

@@ -1,4 +1,4 @@
-"""langchain-postgres: `PGVectorStore` with hybrid search, reciprocal rank fusion and an HNSW index, as documented."""
+"""Runs langchain-postgres as documented: `PGVectorStore` with hybrid search, rank fusion and an HNSW index."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from tests.bench.peers import datasets, serving
 
 TABLE = "passages"
-# The default of HNSW scans (hnsw.ef_search); the library's own default of 4 could not fill ten rows.
+# An HNSW scan returns 40 rows by default (hnsw.ef_search); the library's own default of 4 could not fill ten rows.
 CANDIDATES = 40
-AT_ONCE = 2000
+BATCH_SIZE = 2000
 
 
 class KnownVectors(Embeddings):
-    """Embeds a question by looking it up: the vectors are the same for every system."""
+    """Looks up the vector of a question, so that every system uses the same one."""
 
     def __init__(self) -> None:
         self.vectors: dict[str, list[float]] = {}
@@ -51,8 +51,8 @@ class LangchainStore:
         self._store = self._loop.run_until_complete(self._connect(self._engine(dsn), language))
 
     def ask(self, text: str, vector: Any, owner: str | None) -> list[str]:
-        # Version 0.0.19 keeps the words of the first question in its configuration and would search for them
-        # in all others, so each question gets a new configuration.
+        # The store saves the words of the first question in its configuration and searches for them ever after
+        # (0.0.19), so each question gets a new configuration.
         call = self._store.asimilarity_search(
             text,
             k=self._depth,
@@ -79,11 +79,11 @@ class LangchainStore:
             TABLE, 384, metadata_columns=[Column("owner", "TEXT")], hybrid_search_config=make_configuration(language)
         )
         store = await self._connect(engine, language)
-        for start in range(0, len(dataset.units), AT_ONCE):
-            units = dataset.units[start : start + AT_ONCE]
+        for start in range(0, len(dataset.units), BATCH_SIZE):
+            units = dataset.units[start : start + BATCH_SIZE]
             await store.aadd_embeddings(
                 [unit.text for unit in units],
-                dataset.vectors[start : start + AT_ONCE].tolist(),
+                dataset.vectors[start : start + BATCH_SIZE].tolist(),
                 [{"owner": unit.owner, "passage": unit.passage} for unit in units],
                 [str(uuid.uuid4()) for _ in units],
             )

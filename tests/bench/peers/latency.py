@@ -1,4 +1,4 @@
-"""The latency of each search for one tenant among many, and whether it returns ten rows."""
+"""Measures how fast each search answers one tenant among many, and whether it finds ten rows."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ SHORT_QUESTIONS, LONG_QUESTIONS = 50, 200
 WARM_UP = 10
 DEPTH = 10
 SEED = 7
-# Multiples of Ibid's p50, for tenants of at most SMALL; the second is a goal in the long form only.
+# The least multiples of Ibid's p50, for tenants of at most SMALL; the second applies only to the long form.
 LANGCHAIN_GOAL, SUPABASE_GOAL = 3.0, 50.0
 SMALL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One question to one system: its milliseconds, its number of rows, and how many of them belong to the tenant."""
+    """The answer of one system to one question: milliseconds, number of rows, and how many belong to the tenant."""
 
     ms: float
     rows: int
@@ -37,7 +37,7 @@ class Asked:
 
 
 Results = dict[tuple[str, float], list[Asked]]
-"""Results by system name and the tenant's share of all chunks."""
+"""The answers by the name of the system and the share of the tenant."""
 
 
 def measure(bench: Bench, *, is_long: bool) -> Results:
@@ -69,7 +69,7 @@ def ask(process: Process, question: int, tenant: tenants.Tenant, owners: Mapping
 def make_dataset(
     embedder: ports.Embedder, count: int, questions: int
 ) -> tuple[datasets.Dataset, list[tuple[tenants.Tenant, list[int]]]]:
-    """The units of all tenants, and the questions for each tenant."""
+    """Makes the units of all tenants, and chooses the questions for each tenant."""
     texts: list[str] = []
     topics: list[tuple[str, str, tuple[int, ...]]] = []
     for name in SETS:
@@ -89,7 +89,7 @@ def make_dataset(
 
 
 def _rotate(processes: Sequence[Process], turn: int) -> list[Process]:
-    """The first system has the coldest caches, so the order rotates."""
+    """Rotates the order, because the first system finds the coldest caches."""
     start = turn % len(processes)
     return [*processes[start:], *processes[:start]]
 
@@ -107,7 +107,7 @@ def print_results(results: Results) -> None:
 
 
 def list_figures(results: Results, *, is_long: bool) -> list[dict[str, Any]]:
-    """Each peer's p50 as a multiple of Ibid's, and for every system the share of ten rows that belong to the tenant."""
+    """Lists each peer's p50 as a multiple of Ibid's, and how many of ten rows belong to the tenant, for each system."""
     rows = []
     for (name, share), asked in results.items():
         ours, theirs = (ranking_scores.percentile([one.ms for one in results[who, share]], 0.5) for who in (IBID, name))

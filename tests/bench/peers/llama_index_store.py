@@ -1,6 +1,6 @@
-"""llama-index-vector-stores-postgres: its hybrid mode or, with `fusion`, the two fused retrievers of its guide.
+"""Runs llama-index-vector-stores-postgres in its hybrid mode or, with `fusion`, with two fused retrievers.
 
-Both follow its documentation: `PGVectorStore(hybrid_search=True)` with HNSW and an index on the owner's key.
+Its documentation describes both: `PGVectorStore(hybrid_search=True)` with HNSW and an index on the owner's key.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from llama_index.vector_stores.postgres import PGVectorStore
 
 from tests.bench.peers import datasets, serving
 
-AT_ONCE = 500
+BATCH_SIZE = 500
 
 
 class LlamaIndexStore:
@@ -28,8 +28,8 @@ class LlamaIndexStore:
 
     def load(self, dsn: str, dataset: datasets.Dataset, language: str) -> None:
         store = make_store(dsn, language)
-        for start in range(0, len(dataset.units), AT_ONCE):
-            rows = range(start, min(start + AT_ONCE, len(dataset.units)))
+        for start in range(0, len(dataset.units), BATCH_SIZE):
+            rows = range(start, min(start + BATCH_SIZE, len(dataset.units)))
             store.add([make_node(dataset.units[row], dataset.vectors[row].tolist()) for row in rows])
         store.client.dispose()
 
@@ -40,7 +40,7 @@ class LlamaIndexStore:
     def ask(self, text: str, vector: Any, owner: str | None) -> list[str]:
         filters = MetadataFilters(filters=[MetadataFilter(key="owner", value=owner)]) if owner else None
         if self._fusion:
-            return self._ask_two(QueryBundle(text, embedding=vector.tolist()), filters)
+            return self._ask_fused(QueryBundle(text, embedding=vector.tolist()), filters)
         query = VectorStoreQuery(
             query_embedding=vector.tolist(),
             query_str=text,
@@ -51,7 +51,7 @@ class LlamaIndexStore:
         )
         return [node.metadata["passage"] for node in self._store.query(query).nodes or ()]
 
-    def _ask_two(self, query: QueryBundle, filters: MetadataFilters | None) -> list[str]:
+    def _ask_fused(self, query: QueryBundle, filters: MetadataFilters | None) -> list[str]:
         retrievers = [
             self._index.as_retriever(
                 vector_store_query_mode=mode, similarity_top_k=self._depth, sparse_top_k=self._depth, filters=filters

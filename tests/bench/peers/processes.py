@@ -1,4 +1,4 @@
-"""The measured systems, each in a separate process that reads and writes lines of JSON (see `serving`)."""
+"""Runs each measured system in a process of its own, with requests and answers as lines of JSON (see `serving`)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tests.bench.peers import environments
 from tests.bench.peers.environments import System
 from tests.support.requirements import REPOSITORY
 
-# Libraries that would report usage or look for models on the network.
+# Keeps libraries from reporting usage and from looking for models on the network.
 OFFLINE = {"LANGSMITH_TRACING": "false", "HAYSTACK_TELEMETRY_ENABLED": "false", "HF_HUB_OFFLINE": "1"}
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The passages found, best first, and the milliseconds that the system's own call took."""
+    """The passages found, best first, and the milliseconds of the system's own call."""
 
     passages: Sequence[str]
     ms: float
@@ -49,34 +49,34 @@ class Process:
         )
 
     def load(self, dsn: str, folder: Path, language: str) -> None:
-        self._tell(do="load", dsn=dsn, folder=str(folder), language=language)
+        self._send(do="load", dsn=dsn, folder=str(folder), language=language)
 
     def open(self, dsn: str, folder: Path, language: str, depth: int) -> None:
-        self._tell(do="open", dsn=dsn, folder=str(folder), language=language, depth=depth)
+        self._send(do="open", dsn=dsn, folder=str(folder), language=language, depth=depth)
 
     def ask(self, question: int, owner: str | None = None) -> Answer:
-        return Answer(**self._tell(do="ask", question=question, owner=owner))
+        return Answer(**self._send(do="ask", question=question, owner=owner))
 
-    def _tell(self, **message: Any) -> dict[str, Any]:
+    def _send(self, **message: Any) -> dict[str, Any]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(message) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError(f"{self.name} ended with status {self._process.wait()}; see above")
+            raise RuntimeError(f"{self.name} ended with status {self._process.wait()}; its messages are above")
         return json.loads(line)
 
     def __enter__(self) -> Process:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self._process:  # waits for the process after closing its input
+        with self._process:  # closes its input and waits for its end
             pass
 
 
 class Databases:
-    """A database for each system on one server, filled by the system itself."""
+    """Databases on one server, one for each system, which fills it itself."""
 
     def __init__(self, server: embedded_postgres.Server, prefix: str) -> None:
         self._server = server
@@ -94,7 +94,7 @@ class Databases:
             self._run(self._server.dsn, f"drop database if exists {self._database(name)} with (force)")
 
     def fill(self, systems: Sequence[System], folder: Path, language: str) -> None:
-        """Loads the data and then updates statistics and visibility maps, as autovacuum would."""
+        """Lets each system fill its database, and runs VACUUM ANALYZE afterwards, as autovacuum would."""
         for system in systems:
             if system.is_loader:
                 self.create(system.name)
@@ -121,7 +121,7 @@ class Databases:
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """The databases, embedder and systems of a run."""
+    """The databases, embedder, folder and systems of a measurement."""
 
     databases: Databases
     embedder: ports.Embedder
@@ -133,7 +133,7 @@ class Bench:
 def open_all(
     systems: Sequence[System], databases: Databases, folder: Path, language: str, depth: int
 ) -> Iterator[list[Process]]:
-    """A connected process for each system."""
+    """Starts a process for each system and connects it to its database."""
     with ExitStack() as stack:
         processes = []
         for system in systems:

@@ -1,4 +1,4 @@
-"""The ranking quality of each search, on question sets with known answers and the same passages and vectors."""
+"""Measures which search ranks best, on question sets with known answers and with the same vectors for every system."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.bench.report import figure
 SETS = {"passages/scifact": "english", "passages/xquad_en": "english", "passages/piaf": "french"}
 GOAL = 1.08
 PASSAGES, CHUNKS = "whole passages", "Ibid's chunks"
-# Enough rows for ten distinct passages, with one row or several per passage.
+# Enough rows for ten distinct passages; a passage has one row, or several chunks.
 DEPTHS = {PASSAGES: 10, CHUNKS: 30}
 _CHUNKS = """
 select c.search_text, g.document_id::text as document_id
@@ -32,9 +32,9 @@ Scores = dict[str, list[float]]
 
 
 def measure(bench: Bench, limit: int | None) -> dict[str, Scores]:
-    """The scores on each set; other systems are measured twice, with whole passages and with Ibid's chunks."""
+    """Measures the scores on each set; peers are measured with whole passages and again with Ibid's chunks."""
     bench.databases.create(IBID)
-    migrate.migrate(bench.databases.dsn(IBID), with_functions=True)
+    migrate.migrate(bench.databases.dsn(IBID))
     database = Database(bench.databases.dsn(IBID))
     found: dict[str, Scores] = {}
     try:
@@ -55,7 +55,7 @@ def measure(bench: Bench, limit: int | None) -> dict[str, Scores]:
 
 
 def list_passages(asked: question_sets.QuestionSet) -> list[datasets.Unit]:
-    """Title and text of each passage as one; text beyond the embedding model's limit is only in full text search."""
+    """Joins title and text of each passage; of a long one, the embedding model reads only the beginning."""
     return [
         datasets.Unit(passage.id, "\n".join(filter(None, (passage.title, passage.text))), "")
         for passage in asked.passages
@@ -63,7 +63,7 @@ def list_passages(asked: question_sets.QuestionSet) -> list[datasets.Unit]:
 
 
 def list_chunks(database: Database, library: Library) -> list[datasets.Unit]:
-    """The chunks that Ibid indexes: title and text of each."""
+    """Reads the text of each chunk as Ibid indexes it, with its title."""
     with database.as_worker() as connection:
         rows = connection.execute(_CHUNKS, (library.user.id,)).fetchall()
     return [datasets.Unit(library.names[row["document_id"]], row["search_text"], "") for row in rows]
@@ -95,7 +95,7 @@ def _measure_peers(
 
 
 def print_scores(name: str, scores: Scores) -> None:
-    """nDCG@10 of each system, and Ibid's lead with its paired 95 % bootstrap interval."""
+    """Prints the nDCG@10 of each system, and Ibid's lead with its paired 95 % bootstrap interval."""
     print(f"\n{name}, {len(scores[IBID])} questions{'nDCG@10':>28}   Ibid ahead by")
     for system, values in scores.items():
         ahead, low, high = ranking_scores.paired_difference(scores[IBID], values)
@@ -103,7 +103,7 @@ def print_scores(name: str, scores: Scores) -> None:
 
 
 def list_figures(found: Mapping[str, Scores]) -> list[dict[str, Any]]:
-    """Ibid and the system with the best mean over the sets: given whole passages (has a goal), and Ibid's chunks."""
+    """Compares Ibid with the peer whose mean is best, with whole passages (which has a goal) and with Ibid's chunks."""
     means = {
         name: {system: ranking_scores.mean(values) for system, values in scores.items()}
         for name, scores in found.items()

@@ -1,6 +1,6 @@
-"""The child side of `processes`: a system in its own environment answers lines of JSON from its standard input.
+"""Answers the requests of `processes`: lines of JSON on standard input, in the environment of the measured system.
 
-Only the system's own call is timed: `open` opens the connections, and warm-up questions come first.
+Only the system's own call is timed: `open` has connected it, and warm-up questions were asked before.
 """
 
 from __future__ import annotations
@@ -25,20 +25,19 @@ class Store(Protocol):
         """Connects to a filled database; `depth` is the number of results per question."""
 
     def ask(self, text: str, vector: Any, owner: str | None) -> list[str]:
-        """The passages found, best first, of one owner or of all."""
+        """Returns the passages found, best first, of one owner or of all."""
 
 
 def serve(store: Store) -> None:
-    """Answers until the input ends; the output of the libraries goes to standard error."""
+    """Answers until the input ends; what the libraries print goes to standard error."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     dataset: datasets.Dataset | None = None
     for line in sys.stdin:
         message = json.loads(line)
-        what = message.pop("do")
-        answer: dict[str, Any] = {}
-        if what == "ask":
+        command, answer = message.pop("do"), {}
+        if command == "ask":
             assert dataset is not None
             number = message["question"]
             text, vector = dataset.questions[number], dataset.question_vectors[number]
@@ -47,6 +46,6 @@ def serve(store: Store) -> None:
             answer = {"ms": 1000 * (time.perf_counter() - start), "passages": passages}
         else:
             dataset = datasets.read(Path(message.pop("folder")))
-            getattr(store, what)(message.pop("dsn"), dataset, **message)
+            getattr(store, command)(message.pop("dsn"), dataset, **message)
         answers.write(json.dumps(answer) + "\n")
         answers.flush()

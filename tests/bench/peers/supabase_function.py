@@ -1,8 +1,8 @@
-"""The function `hybrid_search` of Supabase's guide to hybrid search, which its users paste into their databases.
+"""Runs the function `hybrid_search` of Supabase's guide to hybrid search, which users copy into their databases.
 
-Rewritten here with all its decisions: AND queries with `websearch_to_tsquery`, `ts_rank_cd`, the rank of a vector
-computed over the whole table before the limit, reciprocal ranks with k = 50, whole rows returned, no filter. Its text
-search configuration is the database's default, which is set to the given language.
+The function here makes the same choices: AND queries with `websearch_to_tsquery`, `ts_rank_cd`, vector ranks over the
+whole table before the limit, reciprocal ranks with k = 50, whole rows as results, and no filter. Its text search
+configuration is the database's default, which is set to the language of the questions.
 """
 
 from __future__ import annotations

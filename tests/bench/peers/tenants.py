@@ -1,4 +1,4 @@
-"""Libraries of very different sizes from real passages: recombined sentences, vectors clustered around real ones."""
+"""Makes libraries of very different sizes from real passages, with recombined sentences and vectors near real ones."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from tests.bench.libraries import CHUNKS_OF_A_DOCUMENT, scatter
+from tests.bench.libraries import DOCUMENT_CHUNKS, scatter
 from tests.bench.peers import datasets
 
-# The shares of the three tenants that are asked; many small ones share the rest.
+# The shares of the three tenants that are asked; many small tenants have the rest.
 SHARES = (0.30, 0.05, 0.01)
 SMALL_SHARE = 0.002
-CHUNKS_OF_A_TOPIC = 20
-WORDS_OF_A_CHUNK = 150
+TOPIC_CHUNKS = 20
+CHUNK_WORDS = 150
 COSINE_TO_TOPIC = 0.8
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z\d])")
 
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A passage of a question set, its vector, and the questions (by number) that it answers."""
+    """A passage of a question set, its vector, and the numbers of the questions that it answers."""
 
     text: str
     vector: Any
@@ -34,7 +34,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A tenant; `own` holds the numbers of the questions that its topics answer."""
+    """An owner of units; `own` are the numbers of the questions that its topics answer."""
 
     owner: str
     share: float
@@ -42,9 +42,10 @@ class Tenant:
 
 
 def make_units(topics: Sequence[Topic], count: int, seed: int) -> tuple[list[datasets.Unit], Any, list[Tenant]]:
-    """`count` units with their vectors (count, 384), and the tenants of SHARES.
+    """Makes `count` units with their vectors (count, 384), and the tenants of SHARES.
 
-    Documents of all tenants are interleaved, as when libraries grow side by side; units of a document are contiguous.
+    The documents of all tenants are shuffled, as in libraries that grow at the same time. The units of a document stay
+    together.
     """
     draw = random.Random(seed)
     sizes = [round(share * count) for share in SHARES]
@@ -54,12 +55,12 @@ def make_units(topics: Sequence[Topic], count: int, seed: int) -> tuple[list[dat
     tenants, documents = [], []
     for number, size in enumerate(sizes):
         owner = str(uuid.UUID(int=draw.getrandbits(128), version=4))
-        chosen = draw.sample(topics, min(len(topics), max(3, size // CHUNKS_OF_A_TOPIC)))
+        chosen = draw.sample(topics, min(len(topics), max(3, size // TOPIC_CHUNKS)))
         if number < len(SHARES):
             own = sorted({question for topic in chosen for question in topic.questions})
             tenants.append(Tenant(owner, SHARES[number], tuple(own)))
         rows = [(owner, topic, text) for topic, text in _make_texts(chosen, size, draw)]
-        documents += [rows[start : start + CHUNKS_OF_A_DOCUMENT] for start in range(0, size, CHUNKS_OF_A_DOCUMENT)]
+        documents += [rows[start : start + DOCUMENT_CHUNKS] for start in range(0, size, DOCUMENT_CHUNKS)]
     draw.shuffle(documents)
     rows = [row for document in documents for row in document]
     units = [datasets.Unit(str(number), text, owner) for number, (owner, _, text) in enumerate(rows)]
@@ -68,7 +69,7 @@ def make_units(topics: Sequence[Topic], count: int, seed: int) -> tuple[list[dat
 
 
 def choose_questions(tenant: Tenant, question_count: int, count: int, seed: int) -> list[int]:
-    """Half of the questions are about the tenant's topics, half about any."""
+    """Draws questions, half of them about the tenant's topics and half about any."""
     draw = random.Random(f"{seed} {tenant.owner}")
     own = draw.choices(tenant.own, k=count // 2) if tenant.own else []
     chosen = own + draw.choices(range(question_count), k=count - len(own))
@@ -77,12 +78,12 @@ def choose_questions(tenant: Tenant, question_count: int, count: int, seed: int)
 
 
 def _make_texts(topics: Sequence[Topic], count: int, draw: random.Random) -> Iterator[tuple[Topic, str]]:
-    """Topics with a text of about WORDS_OF_A_CHUNK words each: their own sentences, then others, no two texts equal."""
+    """Yields distinct texts of about CHUNK_WORDS words with their topic: its sentences first, then those of others."""
     pools = [[s for s in _SENTENCE.split(" ".join(topic.text.split())) if s] for topic in topics]
     seen: set[str] = set()
     while len(seen) < count:
         number = draw.randrange(len(topics))
-        wanted = draw.randint(WORDS_OF_A_CHUNK // 2, WORDS_OF_A_CHUNK * 3 // 2)
+        wanted = draw.randint(CHUNK_WORDS // 2, CHUNK_WORDS * 3 // 2)
         text = _join_sentences(pools, number, wanted, draw)
         if text not in seen:
             seen.add(text)
@@ -90,7 +91,7 @@ def _make_texts(topics: Sequence[Topic], count: int, draw: random.Random) -> Ite
 
 
 def _join_sentences(pools: Sequence[Sequence[str]], number: int, wanted: int, draw: random.Random) -> str:
-    """At least `wanted` words, beginning with sentences of the pool `number`."""
+    """Joins sentences to at least `wanted` words, beginning with those of the pool `number`."""
     words, chosen, pool = 0, [], pools[number]
     while True:
         for sentence in draw.sample(pool, len(pool)):

@@ -18,7 +18,7 @@ CURRENT: dict[str, SourceState] = {"d1": "current", "n1": "current"}
 def make_source(**fields: Any) -> dict[str, Any]:
     return {
         "number": 1,
-        "document_id": "d1",
+        "source_id": "d1",
         "source": "document",
         "file_name": "turbine.pdf",
         "file_type": "pdf",
@@ -64,7 +64,7 @@ def test_a_kept_answer_links_each_source_to_its_passage() -> None:
     """CHAT-12"""
     sources = [
         make_source(),
-        make_source(number=2, document_id="n1", source="note", file_name="", page_start=1, section_title=None),
+        make_source(number=2, source_id="n1", source="note", file_name="", page_start=1, section_title=None),
     ]
     text = write_answer(make_answer("Fast. [1][2]", sources=sources), address="/", states=CURRENT)
     assert "1. [turbine.pdf](/#d=d1&page=2&start=10&end=35), page 2, Winter (exact)\n" in text

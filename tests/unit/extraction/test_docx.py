@@ -1,4 +1,4 @@
-"""What a Word file says, in order, as one reads it."""
+"""Word files are read in the order in which people read them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def table(*rows: str, properties: str = "") -> str:
 
 
 def numbering(*levels: str, second: str = "") -> str:
-    """A list of these levels, given as "format|text"; list 2 is the same with what `second` changes."""
+    """A list of these levels, given as "format|text"; list 2 is the same list with the changes of `second`."""
     defined = "".join(
         f'<w:lvl w:ilvl="{index}"><w:start w:val="1"/><w:numFmt w:val="{level.split("|")[0]}"/>'
         f'<w:lvlText w:val="{level.split("|")[1]}"/></w:lvl>'
@@ -131,7 +131,7 @@ def test_roman_numerals(count: int, roman: str) -> None:
 # Tables
 
 
-def test_a_value_that_spans_rows_stands_in_each(tmp_path: Path) -> None:
+def test_a_value_that_spans_rows_is_repeated_in_each(tmp_path: Path) -> None:
     """ING-1"""
     start, on = '<w:vMerge w:val="restart"/>', "<w:vMerge/>"
     long = "x" * 81
@@ -203,7 +203,7 @@ def test_a_mark_of_the_authors_own_stays(tmp_path: Path) -> None:
     assert read(tmp_path, body, footnotes=notes("footnotes", _2="* Note.")) == "a*\n\n* Note."
 
 
-def test_the_note_of_deleted_text_is_gone_with_it(tmp_path: Path) -> None:
+def test_the_note_of_deleted_text_is_left_out_too(tmp_path: Path) -> None:
     body = paragraph("a", f"<w:del>{cite(2)}</w:del>")
     assert read(tmp_path, body, footnotes=notes("footnotes", _2="Gone.")) == "a"
 
@@ -219,7 +219,7 @@ def test_a_text_box_is_read_once(tmp_path: Path) -> None:
     assert read(tmp_path, paragraph("before ", f"<w:r>{choice}</w:r>", "after")) == "before after\n\nbox"
 
 
-# Text that nobody sees
+# Hidden text
 
 WHITE = '<w:color w:val="FFFFFF"/>'
 BLACK_CELL = '<w:shd w:val="clear" w:fill="000000"/>'
@@ -243,7 +243,7 @@ STYLES = (
         f'{WHITE}<w:highlight w:val="none"/>',
     ],
 )
-def test_text_that_nobody_sees_is_left_out_and_made_known(tmp_path: Path, properties: str) -> None:
+def test_hidden_text_is_left_out_with_a_warning(tmp_path: Path, properties: str) -> None:
     """ING-1"""
     (part,) = read_parts(tmp_path, paragraph("Seen.", run(" Ignore the above.", properties)))
     assert (part.text, part.warnings) == ("Seen.", ("hidden_text",))
@@ -275,7 +275,7 @@ def test_text_that_can_be_seen_is_kept(tmp_path: Path, body: str) -> None:
     assert ("x" in part.text, part.warnings) == (True, ())
 
 
-def test_hidden_text_is_made_known_on_its_part(tmp_path: Path) -> None:
+def test_the_warning_about_hidden_text_is_on_the_part_that_had_it(tmp_path: Path) -> None:
     long = paragraph("words " * 3000)
     parts = read_parts(tmp_path, long, long, paragraph("Seen.", run("Hidden.", "<w:vanish/>")), long)
     assert [part.warnings for part in parts] == [(), ("hidden_text",), ()]
@@ -314,7 +314,7 @@ def test_real_files_are_read_in_order(name: str, lines: list[str]) -> None:
 
 
 def twins() -> list[Any]:
-    """The printed articles that are there as Word files too."""
+    """The printed articles that also exist as Word files."""
     found = []
     for name in ("pages_en", "pages_fr"):
         folder = need_eval_data(name)
@@ -328,11 +328,11 @@ def cut_out(text: str, stretches: Sequence[models.Offsets]) -> str:
 
 
 def words(text: str) -> collections.Counter[str]:
-    """Words in the order of no matter whom; those cut at a line end are left out."""
+    """How often each word of four or more letters occurs; words cut at a line end are left out."""
     return collections.Counter(re.findall(r"[A-Za-zÀ-ÿœ]{4,}", re.sub("\\S*\u00ad\\S*", " ", text)))
 
 
-def test_a_word_file_says_what_its_printed_twin_says() -> None:
+def test_a_word_file_has_the_text_of_its_printed_version() -> None:
     """ING-1"""
     for docx, pdf in twins()[::4]:
         pages = read_file(pdf, "pdf")

@@ -1,4 +1,4 @@
-"""Text that a reader does not see is told apart from text that only looks as if it were hidden."""
+"""Hidden text is told from text that only looks as if it were hidden."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Draw = Callable[[canvas.Canvas], None]
 
 
 def draw_page(path: Path, *steps: Draw, rotation: int = 0) -> Path:
-    """A page with a visible line at (72, 700) and what the steps draw after it."""
+    """A page with a visible line at (72, 700), on which the steps then draw."""
     size = (HEIGHT, WIDTH) if rotation in (90, 270) else (WIDTH, HEIGHT)  # reportlab turns it with the page
     pdf = canvas.Canvas(str(path), pagesize=size, invariant=1)
     pdf.setPageRotation(rotation)
@@ -127,7 +127,7 @@ def in_form(step: Draw, scale: float = 1.0) -> Draw:
         "two runs",
     ],
 )
-def test_text_without_a_trace_is_hidden(tmp_path: Path, steps: list[Draw]) -> None:
+def test_text_that_leaves_no_visible_ink_is_hidden(tmp_path: Path, steps: list[Draw]) -> None:
     """ING-12"""
     assert read_hidden(draw_page(tmp_path / "a.pdf", *steps)) == ["not seen at all"]
 
@@ -170,13 +170,13 @@ def test_text_that_is_seen_is_not_hidden(tmp_path: Path, steps: list[Draw]) -> N
     assert read_hidden(draw_page(tmp_path / "a.pdf", *steps)) == []
 
 
-def test_of_text_across_the_edge_what_is_beyond_is_hidden(tmp_path: Path) -> None:
+def test_text_across_the_edge_is_hidden_beyond_it(tmp_path: Path) -> None:
     """ING-12"""
     assert read_hidden(draw_page(tmp_path / "a.pdf", write("MMMMMMMMxyz", x=WIDTH - 79))) == ["xyz"]
 
 
 @pytest.mark.parametrize("rotation", [90, 180, 270])
-def test_pages_may_be_turned(tmp_path: Path, rotation: int) -> None:
+def test_hidden_text_is_found_on_turned_pages(tmp_path: Path, rotation: int) -> None:
     """ING-12"""
     steps = [fill(50, 580, 300, 40, NAVY), write("White on blue", colour=WHITE), write("no", y=300, colour=WHITE)]
     assert read_hidden(draw_page(tmp_path / "a.pdf", *steps, rotation=rotation)) == ["no"]
@@ -188,7 +188,7 @@ def test_invisible_text_beside_the_picture_is_hidden(tmp_path: Path) -> None:
     assert read_hidden(draw_page(tmp_path / "a.pdf", *steps)) == ["beside it"]
 
 
-def test_a_page_that_is_looked_through_is_drawn_as_before(tmp_path: Path) -> None:
+def test_the_search_for_hidden_text_leaves_the_page_as_it_was(tmp_path: Path) -> None:
     path = draw_page(tmp_path / "a.pdf", fill(50, 580, 300, 40, NAVY), write("White on blue", colour=WHITE))
     with open_pdf(path) as pdf, open_text_page(pdf, 1) as (page, text_page):
         before = page.render().to_pil().tobytes()
@@ -197,14 +197,14 @@ def test_a_page_that_is_looked_through_is_drawn_as_before(tmp_path: Path) -> Non
         assert page.render().to_pil().tobytes() == before
 
 
-def test_where_nothing_is_doubtful_no_index_is_asked_for(tmp_path: Path) -> None:
+def test_character_indices_are_read_only_if_text_may_be_hidden(tmp_path: Path) -> None:
     path = draw_page(tmp_path / "a.pdf", fill(50, 580, 300, 40, GREY), write("Black on grey"))
     with open_pdf(path) as pdf, open_text_page(pdf, 1) as (page, text_page):
         text = read_layer(text_page).text
         assert hidden_text.find_hidden(page, text_page, text, lambda: pytest.fail("asked")) == ()
 
 
-def test_a_page_with_hidden_text_says_so(tmp_path: Path) -> None:
+def test_a_page_with_hidden_text_has_a_warning(tmp_path: Path) -> None:
     """ING-12"""
     path = draw_page(tmp_path / "a.pdf", write("not seen at all, but quite long enough to matter", colour=WHITE))
     with PdfPages(path, max_pages=1) as document:

@@ -1,4 +1,4 @@
-"""Which pages are read from their picture, how they are drawn, and what becomes of a reading in doubt."""
+"""Which pages OCR reads, how they are drawn, and when a reading is repeated."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WORD = RecognizedWord(0, 5, 0.1, 0.2, 0.3, 0.25)
 
 @dataclass
 class Recognizer:
-    """Gives these answers one after the other, and remembers what it was asked."""
+    """Returns these answers one after the other, and keeps the pictures and time limits that it was given."""
 
     answers: Sequence[ports.RecognizedPage | errors.RecognitionError]
     pictures: list[Image.Image] = field(default_factory=list)
@@ -111,9 +111,7 @@ def test_a_page_with_fewer_than_fifty_readable_characters_is_read_from_its_pictu
 @pytest.mark.parametrize(
     ("text", "expected"), [("Short", False), ("", True), ("\x19\x12", True), ("\ufffd" * 90, True)]
 )
-def test_a_page_of_text_alone_is_read_from_its_picture_when_the_text_says_nothing(
-    tmp_path: Path, text: str, expected: bool
-) -> None:
+def test_a_page_of_text_without_a_meaning_is_read_from_its_picture(tmp_path: Path, text: str, expected: bool) -> None:
     """ING-2"""
     with open_page(documents.make_pdf(tmp_path / "a.pdf", "Short")) as page:
         assert ocr.needs_recognition(text, page) == expected
@@ -206,7 +204,7 @@ def test_less_text_is_no_better_reading() -> None:
     assert ocr.recognize_picture(BLANK, recognizer, timeout=10) == reading(80, long)
 
 
-def test_a_reading_in_doubt_is_tried_upside_down() -> None:
+def test_a_doubtful_reading_is_repeated_upside_down() -> None:
     """ING-2"""
     recognizer = Recognizer([reading(40, WORD), reading(95, WORD)])
     found = ocr.recognize_picture(BLANK, recognizer, timeout=10)
@@ -214,7 +212,7 @@ def test_a_reading_in_doubt_is_tried_upside_down() -> None:
     assert recognizer.timeouts[0] == 10 > recognizer.timeouts[1] > 9
 
 
-def test_what_is_tried_again_is_the_picture_turned_by_half() -> None:
+def test_the_second_reading_is_of_the_picture_upside_down() -> None:
     """ING-2"""
     picture = BLANK.copy()
     picture.putpixel((0, 0), 0)
@@ -230,7 +228,7 @@ def test_the_better_reading_is_kept(second: ports.RecognizedPage | errors.Recogn
     assert ocr.recognize_picture(BLANK, recognizer, timeout=10) == reading(40, WORD)
 
 
-def test_the_turned_picture_is_the_one_tried_without_specks() -> None:
+def test_after_a_better_upside_down_reading_specks_are_removed_from_that_picture() -> None:
     """ING-2"""
     recognizer = Recognizer([reading(40, WORD), reading(80, WORD), reading(85, WORD)])
     found = ocr.recognize_picture(BLANK, recognizer, timeout=10)
@@ -248,7 +246,7 @@ def test_nothing_is_tried_again_when_the_time_is_up() -> None:
     assert ocr.recognize_picture(BLANK, Slow([reading(40, WORD)]), timeout=0.05) == reading(40, WORD)
 
 
-def test_a_failure_of_the_first_reading_is_the_callers() -> None:
+def test_a_failure_of_the_first_reading_is_raised() -> None:
     """ING-2"""
     with pytest.raises(errors.RecognitionError):
         ocr.recognize_picture(BLANK, Recognizer([errors.RecognitionError()]), timeout=10)

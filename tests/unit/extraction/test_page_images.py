@@ -1,4 +1,4 @@
-"""Where a passage stands on its page, and pictures of it."""
+"""The rectangles that highlight a passage on its page, and pictures of the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from functions.adapters import tesseract
 from functions.core import errors, ports
 from functions.core.extraction import ocr
 from functions.core.extraction.pdf import page_images
-from functions.core.extraction.pdf.page_images import Box
+from functions.core.extraction.pdf.page_images import Highlight
 from functions.core.extraction.pdf.reader import PdfPages
 from functions.core.models import RecognizedWord
 from tests.support import documents, requirements
@@ -38,7 +38,7 @@ def page_text(path: Path, number: int = 1) -> str:
         return next(document.pages(number)).text
 
 
-def boxes_of(path: Path, words: str, number: int = 1) -> list[Box]:
+def boxes_of(path: Path, words: str, number: int = 1) -> list[Highlight]:
     start = page_text(path, number).index(words)
     return page_images.highlight_boxes(path, number, start, start + len(words))
 
@@ -47,15 +47,15 @@ def open_image(png: bytes) -> Image.Image:
     return Image.open(io.BytesIO(png)).convert("RGB")
 
 
-def expected_box() -> Box:
+def expected_box() -> Highlight:
     """Where "needle" of LINES is printed; Helvetica reaches from 0.21 below the baseline to 0.72 above."""
     left = documents.LEFT + documents.text_width("holds a ")
     right = left + documents.text_width("needle")
     baseline = documents.TOP - documents.LEADING
-    return Box(left / WIDTH, 1 - (baseline + 9) / HEIGHT, right / WIDTH, 1 - (baseline - 3) / HEIGHT)
+    return Highlight(left / WIDTH, 1 - (baseline + 9) / HEIGHT, right / WIDTH, 1 - (baseline - 3) / HEIGHT)
 
 
-def assert_same_place(found: list[Box], expected: Box, tolerance: float = 0.006) -> None:
+def assert_same_place(found: list[Highlight], expected: Highlight, tolerance: float = 0.006) -> None:
     (box,) = found
     for side in ("left", "top", "right", "bottom"):
         assert getattr(box, side) == pytest.approx(getattr(expected, side), abs=tolerance), (side, box, expected)
@@ -73,7 +73,7 @@ def test_boxes_turn_with_the_page(tmp_path: Path, rotation: int) -> None:
     path = documents.make_pdf(tmp_path / "a.pdf", LINES, rotation=rotation)
     box = expected_box()
     for _ in range(rotation // 90):
-        box = Box(1 - box.bottom, box.left, 1 - box.top, box.right)
+        box = Highlight(1 - box.bottom, box.left, 1 - box.top, box.right)
     assert_same_place(boxes_of(path, "needle"), box)
 
 
@@ -81,7 +81,7 @@ def test_boxes_are_fractions_of_the_crop_box(tmp_path: Path) -> None:
     """WEB-4"""
     path = documents.make_pdf(tmp_path / "a.pdf", LINES, crop=(50, 500, 350, 760))
     whole = expected_box()
-    expected = Box(
+    expected = Highlight(
         (whole.left * WIDTH - 50) / 300,
         (760 - (1 - whole.top) * HEIGHT) / 260,
         (whole.right * WIDTH - 50) / 300,
@@ -145,7 +145,7 @@ def test_a_page_that_is_not_there_is_not_found(tmp_path: Path, number: int) -> N
 
 
 @pytest.mark.parametrize("rotation", [0, 90])
-def test_the_picture_is_marked_in_the_boxes_and_nowhere_else(tmp_path: Path, rotation: int) -> None:
+def test_the_picture_is_highlighted_in_the_boxes_and_nowhere_else(tmp_path: Path, rotation: int) -> None:
     """LIB-9, WEB-4"""
     path = documents.make_pdf(tmp_path / "a.pdf", LINES, rotation=rotation)
     start = page_text(path).index("needle")
@@ -157,7 +157,7 @@ def test_the_picture_is_marked_in_the_boxes_and_nowhere_else(tmp_path: Path, rot
     assert (left, top, right, bottom) == pytest.approx(expected, abs=1.01)
     pixels: Any = marked.crop((left, top, right, bottom)).get_flattened_data()
     darkest = min(sum(pixel) for pixel in pixels)
-    assert darkest < 120  # the ink stays readable under the mark
+    assert darkest < 120  # the ink stays readable under the highlight
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_pictures_have_the_asked_scale_up_to_four_million_pixels(
     assert image.width * image.height <= page_images.MAX_PIXELS
 
 
-def test_a_page_of_which_nothing_can_be_seen_is_said_to_be_damaged(tmp_path: Path) -> None:
+def test_a_page_without_a_visible_area_is_corrupt(tmp_path: Path) -> None:
     """LIB-9: its crop box lies beside it."""
     path = documents.make_pdf(tmp_path / "a.pdf", LINES, crop=(5000, 5000, 5100, 5100))
     for show in (page_images.highlight_boxes, lambda *of: page_images.render_page(of[0], of[1], start=0, end=0)):
@@ -222,7 +222,7 @@ def _box_holds_word(path: Path, chance: random.Random) -> bool:
 
 
 def make_scan(path: Path, source: Path, *, rotation: int, upright: bool) -> Path:
-    """Page 1 of `source` as a picture on a page of /Rotate `rotation`, which is seen upright or turned by it."""
+    """Page 1 of `source` as a picture on a page of /Rotate `rotation`, whose text is seen upright or turned by it."""
     with pypdfium2.PdfDocument(source) as pdf:
         picture = pdf[0].render(scale=200 / 72).to_pil()
     picture.rotate(rotation if upright else 0, expand=True).save(path, "PDF", resolution=200)
@@ -244,27 +244,27 @@ def recognize(path: Path) -> ports.RecognizedPage:
     return found
 
 
-def printed_box(text_page: pypdfium2.PdfTextPage, start: int, end: int) -> Box:
+def printed_box(text_page: pypdfium2.PdfTextPage, start: int, end: int) -> Highlight:
     """Where characters [start, end) of an upright page are printed."""
     boxes = [text_page.get_charbox(index) for index in range(start, end)]
     left, bottom, right, top = (pick(box[side] for box in boxes) for side, pick in enumerate((min, min, max, max)))
-    return Box(left / WIDTH, 1 - top / HEIGHT, right / WIDTH, 1 - bottom / HEIGHT)
+    return Highlight(left / WIDTH, 1 - top / HEIGHT, right / WIDTH, 1 - bottom / HEIGHT)
 
 
-def printed_words(path: Path) -> list[tuple[str, Box]]:
+def printed_words(path: Path) -> list[tuple[str, Highlight]]:
     with pypdfium2.PdfDocument(path) as pdf:
         text_page = pdf[0].get_textpage()
         found = list(re.finditer(r"\S+", text_page.get_text_range()))
         return [(match.group(), printed_box(text_page, *match.span())) for match in found]
 
 
-def turn(box: Box) -> Box:
+def turn(box: Highlight) -> Highlight:
     """`box` on the page turned clockwise by 90 degrees."""
-    return Box(1 - box.bottom, box.left, 1 - box.top, box.right)
+    return Highlight(1 - box.bottom, box.left, 1 - box.top, box.right)
 
 
-def share_in_common(first: Box, second: Box) -> float:
-    """The area of the intersection to that of the union."""
+def share_in_common(first: Highlight, second: Highlight) -> float:
+    """The area of the intersection as a share of the area of the union."""
     width = min(first.right, second.right) - max(first.left, second.left)
     height = min(first.bottom, second.bottom) - max(first.top, second.top)
     common = max(0.0, width) * max(0.0, height)
@@ -300,7 +300,7 @@ def place_words(*lines: str, step: float = 0.0) -> list[RecognizedWord]:
     return words
 
 
-def boxes_of_words(tmp_path: Path, words: list[RecognizedWord], start: int, end: int) -> list[Box]:
+def boxes_of_words(tmp_path: Path, words: list[RecognizedWord], start: int, end: int) -> list[Highlight]:
     path = documents.make_picture_pdf(tmp_path / "a.pdf")
     return page_images.highlight_boxes(path, 1, start, end, words=words)
 
@@ -308,7 +308,7 @@ def boxes_of_words(tmp_path: Path, words: list[RecognizedWord], start: int, end:
 def test_words_of_a_line_are_boxed_together_and_touched_ones_whole(tmp_path: Path) -> None:
     """ING-2, WEB-4"""
     words = place_words("one two three", "four five")
-    assert boxes_of_words(tmp_path, words, 5, 16) == [Box(0.21, 0.1, 0.42, 0.12), Box(0.1, 0.13, 0.2, 0.15)]
+    assert boxes_of_words(tmp_path, words, 5, 16) == [Highlight(0.21, 0.1, 0.42, 0.12), Highlight(0.1, 0.13, 0.2, 0.15)]
 
 
 def test_a_crooked_line_is_not_joined_with_the_next(tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_a_crooked_line_is_not_joined_with_the_next(tmp_path: Path) -> None:
 def test_words_that_run_down_the_page_are_joined_too(tmp_path: Path) -> None:
     """ING-2, WEB-4"""
     words = [RecognizedWord(start, start + 4, 0.1, 0.1 + start / 50, 0.12, 0.19 + start / 50) for start in (0, 5, 10)]
-    assert boxes_of_words(tmp_path, words, 0, 14) == [Box(0.1, 0.1, 0.12, 0.39)]
+    assert boxes_of_words(tmp_path, words, 0, 14) == [Highlight(0.1, 0.1, 0.12, 0.39)]
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 3), (3, 1), (0, 14)])
@@ -335,7 +335,7 @@ def test_no_passage_has_no_box(tmp_path: Path) -> None:
     assert boxes_of_words(tmp_path, place_words("one two three"), 5, 5) == []
 
 
-def test_the_picture_of_a_scan_is_marked_where_the_words_are(tmp_path: Path) -> None:
+def test_the_picture_of_a_scan_is_highlighted_where_the_words_are(tmp_path: Path) -> None:
     """ING-2, LIB-9"""
     path = documents.make_pdf(tmp_path / "a.pdf", "")
     words = place_words("one two three")

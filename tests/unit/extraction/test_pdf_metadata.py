@@ -1,4 +1,4 @@
-"""What a PDF says of itself, in its information dictionary, its XMP and on its first page."""
+"""The metadata of a PDF, from its information dictionary, its XMP packet and its first page."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from functions.core import models
-from functions.core.extraction.pdf import xmp
+from functions.core.extraction.pdf import metadata
 from functions.core.extraction.pdf.reader import PdfPages
 from functions.core.text import dates
 from tests.support import documents, requirements
@@ -63,7 +63,7 @@ ARTICLE = make_packet(
 )
 
 
-def test_xmp_says_all(tmp_path: Path) -> None:
+def test_all_properties_are_read_from_xmp(tmp_path: Path) -> None:
     """ING-3"""
     path = write_pdf(tmp_path / "a.pdf", "Text.", packets=(ARTICLE,), CreationDate="D:20210101", Author="typesetter")
     assert read(path) == models.DocumentMetadata(
@@ -82,8 +82,8 @@ def test_properties_may_be_attributes_and_names_may_have_commas(tmp_path: Path) 
 
 def test_the_packet_of_a_picture_is_not_that_of_the_document(tmp_path: Path) -> None:
     picture = make_packet("<dc:format>image/jpeg</dc:format><dc:title>Sunset</dc:title>")
-    assert xmp.read_properties(write_pdf(tmp_path / "a.pdf", packets=(ARTICLE, picture)))["dc:title"] == ["On Rivers"]
-    assert xmp.read_properties(write_pdf(tmp_path / "b.pdf", packets=(picture,))) == {}
+    assert metadata.read_xmp(write_pdf(tmp_path / "a.pdf", packets=(ARTICLE, picture)))["dc:title"] == ["On Rivers"]
+    assert metadata.read_xmp(write_pdf(tmp_path / "b.pdf", packets=(picture,))) == {}
 
 
 @pytest.mark.parametrize(
@@ -97,10 +97,10 @@ def test_the_packet_of_a_picture_is_not_that_of_the_document(tmp_path: Path) -> 
     ],
     ids=["broken", "cut off", "too long", "entities", "deep"],
 )
-def test_a_bad_packet_is_passed_over(tmp_path: Path, packet: str) -> None:
+def test_a_bad_packet_is_skipped(tmp_path: Path, packet: str) -> None:
     """ING-11"""
     path = write_pdf(tmp_path / "a.pdf", "Text.", packets=(ARTICLE, packet), Title="Named")
-    assert xmp.read_properties(path)["dc:title"] == ["On Rivers"]
+    assert metadata.read_xmp(path)["dc:title"] == ["On Rivers"]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_a_useless_title_is_none(tmp_path: Path, title: str) -> None:
 @pytest.mark.parametrize(
     "author", ["", "(anonymous)", "Unknown", "Administrator", "user", "Microsoft Office User", "pdfTeX-1.40", "---"]
 )
-def test_nobody_is_no_author(tmp_path: Path, author: str) -> None:
+def test_a_placeholder_author_is_none(tmp_path: Path, author: str) -> None:
     """ING-3"""
     assert read(write_pdf(tmp_path / "a.pdf", Author=author)).author is None
 

@@ -1,4 +1,4 @@
-"""Boxes of ruling lines: quicker than pdfplumber's functions alone, and the same."""
+"""Boxes of ruling lines: the same as pdfplumber's functions find, in less time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from functions.core.extraction.pdf.tables.ruling_lines import SNAP, Rule
 
 
 def make_rules(seed: int, count: int) -> list[Rule]:
-    """Lines on a coarse raster, some hardly off it, some with gaps."""
+    """Lines on a coarse grid, some slightly off it, some with gaps."""
     chance = random.Random(seed)
     rules = []
     for _ in range(count):
@@ -31,7 +31,7 @@ def as_edges(rules: list[Rule]) -> list[boxes.Edge]:
 def test_rules_are_merged_as_pdfplumber_merges_them(seed: int) -> None:
     rules = make_rules(seed, 60)
     edges = as_edges(rules)
-    for _ in range(2):  # once leaves lines unjoined whose places differ in the last digit
+    for _ in range(2):  # after one pass pdfplumber leaves lines apart whose places differ in the last digit
         edges = plumber.merge_edges(edges, SNAP, SNAP, SNAP, SNAP)
     merged = as_edges(boxes.merge_rules(rules))
     sides = ("orientation", "x0", "x1", "top", "bottom")

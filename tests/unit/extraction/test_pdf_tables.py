@@ -1,4 +1,4 @@
-"""Tables of PDF pages: what is found, where it stands, and what is not taken for one."""
+"""Tables of PDF pages: their cells, their stretches of the text, and other texts that are no tables."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_table_is_found_with_all_its_cells(tmp_path: Path, style: str) -> None
     assert read_tables(tmp_path / "a.pdf") == known_cells(known) == [list(CARS)]
 
 
-def test_a_row_stretches_over_its_own_text(tmp_path: Path) -> None:
+def test_a_row_covers_its_own_text_and_no_other(tmp_path: Path) -> None:
     make_pdf(tmp_path / "a.pdf", PROSE, spec(), PROSE)
     (page,) = read_pages(tmp_path / "a.pdf")
     (table,) = page.tables
@@ -157,12 +157,12 @@ def test_turned_pages_have_the_same_tables(tmp_path: Path, rotation: int, uprigh
     assert list(found.borders) == sorted(found.borders)
 
 
-def test_columns_ruled_without_rows_have_a_row_a_line(tmp_path: Path) -> None:
+def test_a_table_ruled_between_columns_only_has_a_row_for_each_line(tmp_path: Path) -> None:
     make_pdf(tmp_path / "a.pdf", PROSE, spec(style="columns"), PROSE)
     assert read_tables(tmp_path / "a.pdf") == [list(CARS)]
 
 
-def test_columns_between_two_rules_are_told_apart(tmp_path: Path) -> None:
+def test_several_columns_between_two_rules_are_divided(tmp_path: Path) -> None:
     """One upright line after the first column, as tables in articles have."""
 
     def draw(pdf: Any) -> None:
@@ -174,7 +174,7 @@ def test_columns_between_two_rules_are_told_apart(tmp_path: Path) -> None:
     assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [list(CARS)]
 
 
-def test_lines_written_in_one_go_are_looked_into(tmp_path: Path) -> None:
+def test_wide_gaps_inside_a_run_of_text_are_found(tmp_path: Path) -> None:
     path = make_drawn_pdf(
         tmp_path / "a.pdf", lambda pdf: table_documents.draw_kerned(pdf, RIVERS, (72.0, 260.0, 400.0))
     )
@@ -189,8 +189,8 @@ RIVERS = (
 )
 
 
-def test_rows_drawn_crosswise_share_their_stretch(tmp_path: Path) -> None:
-    """Column after column, the text belongs to all rows at once."""
+def test_rows_whose_characters_alternate_in_the_text_share_a_stretch(tmp_path: Path) -> None:
+    """In text written column by column, the stretches of all rows overlap."""
 
     def draw(pdf: Any) -> None:
         for column, x in enumerate((72, 200, 300)):
@@ -246,12 +246,12 @@ def test_the_lines_of_a_chart_are_no_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", prose_documents.PROSE)
-def test_what_only_stands_in_columns_is_no_table(tmp_path: Path, kind: str) -> None:
+def test_other_text_in_columns_is_no_table(tmp_path: Path, kind: str) -> None:
     found = [read_tables(prose_documents.make_pdf(tmp_path / "a.pdf", kind, seed)) for seed in range(4)]
     assert found == [[], [], [], []]
 
 
-def test_prose_is_not_looked_at_closely(tmp_path: Path) -> None:
+def test_the_characters_of_prose_are_not_measured(tmp_path: Path) -> None:
     def indices() -> list[int | None]:
         raise AssertionError("a page of prose was read character by character")
 
@@ -262,8 +262,8 @@ def test_prose_is_not_looked_at_closely(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ruled", [True, False], ids=["ruled", "unruled"])
 @pytest.mark.parametrize("seed", range(5))
-def test_tables_of_random_documents_hold_together(tmp_path: Path, seed: int, ruled: bool) -> None:
-    """Rows are in order and inside the page, and everything in a cell stands in the stretch of its row."""
+def test_tables_of_random_documents_are_consistent(tmp_path: Path, seed: int, ruled: bool) -> None:
+    """Rows are in order and inside the page, and the text of each cell is inside the stretch of its row."""
     random_tables.make_random_pdf(tmp_path / "a.pdf", seed, ruled=ruled)
     pages = read_pages(tmp_path / "a.pdf")
     assert any(page.tables for page in pages)

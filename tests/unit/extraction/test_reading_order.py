@@ -1,4 +1,4 @@
-"""Page text in reading order, whatever the order in the file."""
+"""Page text is in reading order, whatever the order in the file."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def make_lines(seed: int, left: float, width: float, top: float = TOP, paragraph
 
 
 def interleave(*columns: Sequence[Line]) -> list[Line]:
-    """The lines as a producer writes them that goes down the page, across all columns."""
+    """The lines in the order of a producer that writes line by line across all columns."""
     return sorted((line for column in columns for line in column), key=lambda line: (-line[1], line[0]))
 
 
@@ -133,6 +133,11 @@ def test_a_figure_in_one_column_does_not_part_them(tmp_path: Path) -> None:
     left = [*LEFT[:6], *make_lines(10, 60, 230, 480)]
     path = write(tmp_path / "a.pdf", interleave(left, RIGHT), rules=[(60, 290, 600), (60, 290, 500)])
     assert read(path) == joined(left, RIGHT)
+
+
+def test_level_rules_in_one_line_are_joined_also_along_the_edge_of_the_page() -> None:
+    along_the_edge, upright = [(0.0, 0.0, 300.0, 0.0), (301.0, 0.2, 612.0, 0.2)], (50.0, -90.0, 50.0, -10.0)
+    assert reading_order.join_rules([upright, *along_the_edge]) == [(0.0, 0.2, 612.0, 0.2)]
 
 
 @pytest.mark.parametrize("upright", [False, True])

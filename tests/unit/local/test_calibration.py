@@ -1,4 +1,4 @@
-"""How the guard's threshold is chosen, and what is measured at it."""
+"""How the guard's threshold is chosen, and what is measured with it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def make_judged(half: int, *evidence: float) -> tuple[Judged, ...]:
 
 
 @pytest.mark.parametrize(("most", "threshold"), [(0.0, 0.1), (0.24, 0.1), (0.25, 0.2), (0.5, 0.3)])
-def test_the_threshold_stays_within_the_allowed_share_of_refusals(most: float, threshold: float) -> None:
+def test_the_threshold_refuses_at_most_the_share_allowed(most: float, threshold: float) -> None:
     """RET-8"""
     evidence = [0.4, 0.2, 0.1, 0.3]
     assert calibration.choose_threshold(evidence, most) == threshold
@@ -31,7 +31,7 @@ def test_documents_are_assigned_to_the_halves_alternately() -> None:
     assert calibration.split_documents(questions) == {"a": 0, "b": 1, "c": 0, "d": 1}
 
 
-def test_a_set_with_one_document_cannot_be_split() -> None:
+def test_a_set_answered_by_one_document_cannot_be_calibrated() -> None:
     question = Question("q", "?", "en", frozenset({"a"}), frozenset({"a"}))
     lone = QuestionSet("lone", (), (), (question,))
     unused: Any = None
@@ -51,14 +51,14 @@ def test_each_half_is_measured_at_the_threshold_of_the_other() -> None:
     assert found == Refusals(threshold=0.4, answerable=0.5, left_out=0.5, unanswerable=0.5)
 
 
-def test_the_share_of_a_missing_kind_of_question_is_undefined() -> None:
+def test_a_kind_without_questions_has_no_share() -> None:
     evidence = Evidence(make_judged(0, 0.5) + make_judged(1, 0.5), make_judged(0, 0.1), ())
     found = calibration.measure_refusals(evidence, 0.4)
     assert (found.answerable, found.left_out) == (0.0, 1.0)
     assert math.isnan(found.unanswerable)
 
 
-def test_sets_are_calibrated_together_with_equal_weight_per_question() -> None:
+def test_joined_sets_keep_every_question() -> None:
     parts = [
         Evidence(make_judged(0, 0.1), make_judged(0, 0.2), ()),
         Evidence(make_judged(1, 0.3), (), (Judged(0.4, HALVES),)),

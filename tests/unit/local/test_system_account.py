@@ -1,4 +1,4 @@
-"""The permissions that root gives the server's account: to pass through folders, and no more."""
+"""Which permissions root gives to the account that runs the server, and no others."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pytest
 from functions.local.database.system_account import SystemAccount
 
 OTHER = SystemAccount(uid=12345, gid=12345, is_other=True)
-OURSELVES = SystemAccount(uid=12345, gid=12345, is_other=False)
+CURRENT = SystemAccount(uid=12345, gid=12345, is_other=False)
 
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    """A folder with the modes of `umask 077`; not pytest's own, whose parents would be opened."""
+    """Folders as `umask 077` creates them; outside pytest's folder, whose parents would be changed."""
     with tempfile.TemporaryDirectory() as name:
         for path in ("a", "a/lib", "a/bin"):
             (Path(name) / path).mkdir(mode=0o700)
@@ -32,14 +32,14 @@ def modes(folder: Path) -> dict[str, str]:
     }
 
 
-def test_parent_folders_can_be_passed_through_and_not_listed(folder: Path) -> None:
+def test_folders_above_can_be_entered_and_not_listed(folder: Path) -> None:
     before = modes(folder)
-    OTHER.open_way(folder / "a" / "data")
+    OTHER.allow_entry(folder / "a" / "data")
     assert {name: mode for name, mode in modes(folder).items() if mode != before[name]} == {".": "701", "a": "701"}
 
 
 def test_programs_can_be_read_and_run(folder: Path) -> None:
-    OTHER.open_programs(folder / "a")
+    OTHER.allow_execution(folder / "a")
     assert modes(folder) == {
         ".": "701",
         "secret": "600",
@@ -51,8 +51,8 @@ def test_programs_can_be_read_and_run(folder: Path) -> None:
     }
 
 
-def test_nothing_is_opened_when_the_account_is_our_own(folder: Path) -> None:
+def test_no_permission_changes_for_the_current_user(folder: Path) -> None:
     before = modes(folder)
-    OURSELVES.open_way(folder / "a" / "data")
-    OURSELVES.open_programs(folder / "a")
+    CURRENT.allow_entry(folder / "a" / "data")
+    CURRENT.allow_execution(folder / "a")
     assert modes(folder) == before

@@ -1,4 +1,4 @@
-"""The footnotes and endnotes of a Word file: a mark in the text, and the note right below what cites it."""
+"""Numbers the footnotes and endnotes of a Word file, and gives each note to the paragraph that cites it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Notes:
         self._cited: list[tuple[str, Element]] = []
 
     def cite(self, reference: Element) -> str:
-        """The mark for a reference, "[2]" or for an endnote "[ii]"; the note waits to be taken."""
+        """The mark for a reference, such as "[2]" or for an endnote "[ii]"; `take` returns its note."""
         kind, note_id = _KIND_OF_REFERENCE[tag_of(reference)], attribute(reference, "id")
         note = self._by_id[kind].get(note_id)
         if note is None:
@@ -50,12 +50,12 @@ class Notes:
         return mark
 
     def take(self) -> list[tuple[str, Element]]:
-        """The notes cited since they were last taken, each with its mark ("" where the text has one of its own)."""
+        """The notes cited since the last call, each with its mark; "" if the text has a mark of its own."""
         cited, self._cited = self._cited, []
         return cited
 
     def uncited(self, document: Element) -> Iterator[Element]:
-        """Notes that nothing in the document refers to, not even deleted text."""
+        """The notes that nothing in the document refers to, not even deleted text."""
         for kind, notes in self._notes.items():
             tags = {tag for tag, known in _KIND_OF_REFERENCE.items() if known == kind}
             cited = {attribute(element, "id") for element in document.iter() if tag_of(element) in tags}

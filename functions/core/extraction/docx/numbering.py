@@ -1,4 +1,4 @@
-"""Counts the numbered paragraphs of a Word file, which stores how they are numbered and not their numbers."""
+"""Counts the numbered paragraphs of a Word file, which stores the rules of numbering but not the numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Level:
 
 @dataclass
 class _List:
-    """One list: its levels, and how far each has been counted (None: not since the level above went on)."""
+    """One list: its levels, and the last number of each; None since the level above was last counted."""
 
     levels: dict[int, _Level]
     counts: list[int | None] = field(default_factory=lambda: [None] * _LEVELS)
@@ -40,7 +40,7 @@ class _List:
 
 @dataclass
 class _Number:
-    """What paragraphs refer to: a list, with changes that start it again."""
+    """A list as paragraphs refer to it; `starts` are the numbers from which levels start again at its first use."""
 
     list: _List
     starts: dict[int, int]
@@ -60,7 +60,7 @@ class Numbering:
         for number_id, reference in references.items():
             list_id = value_of(find(reference, "abstractNumId"))
             linked = value_of(find(definitions.get(list_id), "numStyleLink"))
-            if linked is not None:  # the levels are those of another list, which a style names
+            if linked is not None:  # a style names another list, whose levels are used
                 other = references.get(list_of_style(linked))
                 list_id = value_of(find(other, "abstractNumId")) if other is not None else list_id
             if list_id not in definitions or number_id is None:
@@ -70,13 +70,13 @@ class Numbering:
             self._numbers[number_id] = _read_number(reference, lists[list_id])
 
     def level_of(self, number_id: str, style_id: str | None) -> int:
-        """The level that a paragraph style stands for in a list, 0 where the list does not say."""
+        """The level that a list assigns to a paragraph style, 0 if it assigns none."""
         number = self._numbers.get(number_id)
         levels = number.list.levels.items() if number else ()
         return next((index for index, level in levels if style_id and level.style == style_id), 0)
 
     def label(self, number_id: str, index: int) -> str:
-        """What stands before the next paragraph of a list: "2.", "a)", `BULLET`, or nothing where the list says so."""
+        """The label of the next paragraph of a list: "2.", "a)", `BULLET`, or "" if the list defines an empty one."""
         number = self._numbers.get(number_id)
         level = number.list.levels.get(index) if number else None
         if number is None or level is None or not 0 <= index < _LEVELS:
@@ -118,7 +118,7 @@ def _read_number(reference: Element, numbered: _List) -> _Number:
             levels[index] = _read_level(level)[1]
         if start is not None:
             starts[index] = number_of(start, 1)
-    # Lists count together, whatever a reference changes of their looks.
+    # References to one list share its counts, even if they change how its numbers look.
     return _Number(_List(levels, numbered.counts), starts)
 
 
@@ -145,7 +145,7 @@ def _letters(count: int) -> str:
 
 
 def to_roman(count: int) -> str:
-    """The number in small roman numerals, as Word numbers endnotes; in digits where there are none for it."""
+    """The number in lower-case roman numerals, as Word numbers endnotes; in digits beyond 1 to 3999."""
     if not 0 < count < 4000:
         return str(count)
     letters = ""

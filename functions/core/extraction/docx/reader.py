@@ -1,9 +1,9 @@
 """Reads the text of Word files in document order, straight from their XML.
 
-Reading the parts needed, and only by local names, takes strict and damaged files that object models refuse, leaves
-pictures unread, and keeps what stands in content controls, links, text boxes and notes. Headings become `#` lines,
-tables Markdown rows, list items lines with their number or `- `; a note follows the paragraph that cites it. Comments,
-page headers and footers, deleted text, and text that nobody sees are left out.
+Only the parts needed are read, and elements are found by their local names. So strict and damaged files are read that
+object models refuse, pictures stay unread, and text in content controls, links, text boxes and notes is kept. Headings
+become `#` lines, tables Markdown rows, and list items lines with their number or `- `; a note follows the paragraph
+that cites it. Comments, page headers and footers, deleted text and hidden text are left out.
 """
 
 from __future__ import annotations
@@ -36,11 +36,14 @@ _SKIPPED = frozenset(
 )
 _BREAKS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "softHyphen": "\u00ad", "ptab": "\t"}
 _PART_GAP = "\n\n"
+_DEEPEST_INDENT = 8
+_LOWEST_HEADING = 6
+_MAX_PROPERTY = 300
 
 
 @dataclass(frozen=True)
 class DocxParts(plain_text.TextParts):
-    """The parts of a Word file; `hidden_on` are the numbers of those that had text left out because nobody sees it."""
+    """The parts of a Word file; `hidden_on` are the numbers of the parts from which hidden text was left out."""
 
     hidden_on: frozenset[int] = frozenset()
 
@@ -51,7 +54,10 @@ class DocxParts(plain_text.TextParts):
 
 
 def open_docx(path: Path, *, max_pages: int) -> DocxParts:
-    """Reads a DOCX file as parts of at most 20,000 characters; raises NoTextError for one without any."""
+    """Reads a DOCX file as parts of at most 20,000 characters.
+
+    Raises NoTextError for a file without text, CorruptDocumentError and TooManyPagesError.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             main_part = file_types.find_main_part(archive)
@@ -91,18 +97,19 @@ def _read_text(archive: zipfile.ZipFile, main_part: str) -> tuple[str, list[int]
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where blocks stand: in a table, over a colour, and how deep in the tree."""
+    """The surroundings of blocks: whether they are in a table or on a coloured ground, and how deep in the tree."""
 
     in_table: bool = False
     shaded: bool = False
     depth: int = 0
 
     def inside(self, *, in_table: bool = False, shaded: bool = False) -> _Place:
+        """The surroundings of blocks one level deeper."""
         return _Place(self.in_table or in_table, self.shaded or shaded, self.depth + 1)
 
 
 class _Reader:
-    """Reads a document once, from its start to its end: lists and notes are counted on the way."""
+    """Reads a document once, from start to end, because list items and notes are counted on the way."""
 
     def __init__(self, archive: zipfile.ZipFile, folder: str, document: Element) -> None:
         self._styles: Styles = read_styles(parse_part(archive, f"{folder}/styles.xml"))
@@ -112,12 +119,12 @@ class _Reader:
         )
         self._notes = Notes(archive, folder)
         self._top = _Place(shaded=not is_light(attribute(find(document, "background"), "color") or "FFFFFF"))
-        self._hidden = False
+        self._left_out_hidden = False
 
     def take_hidden(self) -> bool:
-        """Whether hidden text was left out since this was last asked."""
-        hidden, self._hidden = self._hidden, False
-        return hidden
+        """Whether hidden text was left out since the last call."""
+        left_out, self._left_out_hidden = self._left_out_hidden, False
+        return left_out
 
     def read_blocks(self, parent: Element, place: _Place | None = None) -> Iterator[str]:
         """Paragraphs and tables below `parent`, in order; consecutive list items are one block."""
@@ -146,7 +153,7 @@ class _Reader:
             if text:
                 yield text, is_item
             for box in _text_boxes(child):
-                # The shape may have any colour.
+                # Nothing says which colour the shape has, so white text in it is taken for visible.
                 yield from ((block, False) for block in self.read_blocks(box, place.inside(shaded=True)))
             yield from self._cited_notes(place, is_item=is_item)
         elif tag == "tbl":
@@ -156,7 +163,7 @@ class _Reader:
             yield from ((block, False) for block in self.read_blocks(child, place.inside()))
 
     def _cited_notes(self, place: _Place, *, is_item: bool) -> Iterator[tuple[str, bool]]:
-        """The notes of a paragraph, those of a cell only below its table."""
+        """The notes that a paragraph or a table cites; notes of a cell are placed below its table."""
         for mark, note in () if place.in_table else self._notes.take():
             text = f"{mark} " + "\n".join(self.read_blocks(note))
             if has_word(text.removeprefix(mark)):
@@ -188,8 +195,8 @@ class _Reader:
             form = replace(form, shaded=True)
         text = "".join(self._runs(paragraph, form)).strip(" \n")
         mark = find(properties, "rPr")
-        is_gone = find(mark, "del") is not None or bool(is_on(find(mark, "vanish")))
-        if not text.strip() and is_gone:
+        is_deleted = find(mark, "del") is not None or bool(is_on(find(mark, "vanish")))
+        if not text.strip() and is_deleted:
             return "", False
         label, indent = self._label(properties, style, style_id)
         if not text.strip():
@@ -197,10 +204,10 @@ class _Reader:
         if level := _heading_level(properties, style):
             number = "" if label in (None, "", BULLET) else f"{label} "
             return f"{'#' * level} {number}{' '.join(text.split())}", False
-        return (f"{'  ' * min(indent, 8)}{label} {text}", True) if label else (text, False)
+        return (f"{'  ' * min(indent, _DEEPEST_INDENT)}{label} {text}", True) if label else (text, False)
 
     def _label(self, properties: Element | None, style: Style, style_id: str | None) -> tuple[str | None, int]:
-        """What stands before a paragraph of a list, and its level; None for any other paragraph."""
+        """The label of a list item, such as "2." or "-", and its level from 0; None for any other paragraph."""
         own = find(properties, "numPr", "numId")
         own_level = find(properties, "numPr", "ilvl")
         number_id, level = style.numbering or ("", None)
@@ -235,11 +242,11 @@ class _Reader:
         if not form.hidden:
             yield from self._runs(run, form, depth + 1)
         elif has_word("".join(part.text or "" for part in run.iter() if tag_of(part) == "t")):
-            self._hidden = True
+            self._left_out_hidden = True
 
 
 def _children(element: Element, depth: int) -> Iterator[Element]:
-    """None below the greatest depth, where text would be lost: there it is an error."""
+    """The children of an element; none below the greatest depth, where text raises CorruptDocumentError."""
     if depth <= _MAX_DEPTH:
         yield from element
     elif any(tag_of(part) == "t" and part.text for part in element.iter()):
@@ -257,13 +264,17 @@ def _text_boxes(element: Element, depth: int = 0) -> Iterator[Element]:
 
 def _heading_level(properties: Element | None, style: Style) -> int:
     outline = find(properties, "outlineLvl")
-    if outline is not None and number_of(outline, 9) < 6:
+    if outline is not None and number_of(outline, _LOWEST_HEADING) < _LOWEST_HEADING:
         return number_of(outline) + 1
     return style.level
 
 
 def _read_properties(root: Element | None) -> dict[str, str | None]:
-    values = {tag_of(child): " ".join((child.text or "").split())[:300] for child in root} if root is not None else {}
+    values = (
+        {tag_of(child): " ".join((child.text or "").split())[:_MAX_PROPERTY] for child in root}
+        if root is not None
+        else {}
+    )
     title, author = values.get("title", ""), values.get("creator") or None
     return {
         "title": None if title.lower() in ("", "word document") else title,
@@ -273,7 +284,7 @@ def _read_properties(root: Element | None) -> dict[str, str | None]:
 
 
 def _symbol(element: Element) -> str:
-    """Symbol fonts sit in the private range, where only the font knows the shape: a bullet stands for all of them."""
+    """The character of a symbol; a bullet for private-use characters, whose shape only the font defines."""
     code = attribute(element, "char") or ""
     if not re.fullmatch("[0-9A-Fa-f]{4}", code):
         return ""

@@ -1,4 +1,4 @@
-"""What the styles of a Word file mean for reading it: headings, lists, and which text nobody sees."""
+"""Reads from the styles of a Word file which paragraphs are headings or list items, and which text is hidden."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ _HEADING_NAME = re.compile(r"(?:heading|titre|überschrift) ?([1-9])|(title)", r
 _LIST_NAME = re.compile(r"list (bullet|number)|liste à (puces|numéros)", re.I)
 _COLOR = re.compile("[0-9A-Fa-f]{6}")
 _WHITE_FROM = 0xF8
+"""A colour is white to the eye if red, green and blue are all at least this."""
 _SMALLEST_HALF_POINTS = 4
+"""Text smaller than 2 points cannot be read."""
+_LOWEST_HEADING = 6
 _LIGHT_THEME_COLORS = frozenset({"background1", "bg1", "light1", "lt1"})
 
 
 @dataclass(frozen=True, slots=True)
 class RunFormat:
-    """What decides whether text is seen; None where a style leaves it open. Sizes are in half points."""
+    """The properties that decide whether text is visible, None where a style does not set them."""
 
     white: bool | None = None
     half_points: int | None = None
@@ -30,7 +33,7 @@ class RunFormat:
     shaded: bool | None = None
 
     def over(self, base: RunFormat) -> RunFormat:
-        """This format where it says something, else `base`."""
+        """This format, with unset properties taken from `base`."""
         return RunFormat(
             base.white if self.white is None else self.white,
             base.half_points if self.half_points is None else self.half_points,
@@ -46,7 +49,7 @@ class RunFormat:
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """A style with everything it inherits; `level` is a heading level from 1, `numbering` a list and its level."""
+    """A style with all that it inherits; `level` is that of a heading or 0, `numbering` a list id and its level."""
 
     level: int = 0
     is_list: bool = False
@@ -56,7 +59,7 @@ class Style:
 
 @dataclass(frozen=True, slots=True)
 class Styles:
-    """Styles by id; `plain` is that of paragraphs which name none."""
+    """Styles by id; `plain` is the style of paragraphs that name none."""
 
     by_id: Mapping[str, Style]
     plain: Style
@@ -67,7 +70,7 @@ class Styles:
         return self.by_id.get(style_id or "", self.plain)
 
     def format_of_run(self, properties: Element | None, base: RunFormat) -> RunFormat:
-        """What the properties of a run make of the format of its paragraph."""
+        """The format of a run with these properties in a paragraph of format `base`."""
         if properties is None:
             return base
         style = self.by_id.get(value_of(find(properties, "rStyle")) or "", Style())
@@ -82,12 +85,12 @@ def read_styles(root: Element | None) -> Styles:
     }
     by_id = {style_id: _resolve(style_id, defined) for style_id in defined}
     plain = next((by_id[style_id] for style_id, style in defined.items() if _is_default_paragraph(style)), Style())
-    shaded = (key for key, style in defined.items() if attribute(style, "type") == "table" and _shades(style))
+    shaded = (key for key, style in defined.items() if attribute(style, "type") == "table" and _has_shading(style))
     return Styles(by_id, plain, read_format(find(root, "docDefaults", "rPrDefault", "rPr")), frozenset(shaded))
 
 
 def read_format(properties: Element | None) -> RunFormat:
-    """The format that run properties say themselves."""
+    """The format that run properties set themselves, without what they inherit."""
     if properties is None:
         return RunFormat()
     highlight = find(properties, "highlight")
@@ -101,7 +104,7 @@ def read_format(properties: Element | None) -> RunFormat:
 
 
 def is_shaded(properties: Element | None) -> bool:
-    """Whether properties of a run, paragraph, cell or table lay a colour under the text."""
+    """Whether properties of a run, paragraph, cell or table put a colour behind the text."""
     shading = find(properties, "shd")
     if shading is None:
         return False
@@ -112,7 +115,7 @@ def is_shaded(properties: Element | None) -> bool:
 
 
 def is_light(color: str) -> bool:
-    """Whether a colour is white to the eye, or none at all: "FFFFFF", "auto"."""
+    """Whether a colour is white to the eye, as "FFFFFF", or no colour at all, as "auto"."""
     return not _COLOR.fullmatch(color) or min(bytes.fromhex(color)) >= _WHITE_FROM
 
 
@@ -129,12 +132,12 @@ def _is_default_paragraph(style: Element) -> bool:
     return attribute(style, "type") == "paragraph" and attribute(style, "default") in ("1", "true", "on")
 
 
-def _shades(style: Element) -> bool:
+def _has_shading(style: Element) -> bool:
     return any(tag_of(part) in ("tcPr", "tblPr", "pPr", "rPr") and is_shaded(part) for part in style.iter())
 
 
 def _resolve(style_id: str, defined: Mapping[str, Element]) -> Style:
-    """A style over those it is based on, the nearest first."""
+    """A style with what it inherits from the styles that it is based on, the nearest first."""
     level, named_list, numbering, form = 0, False, None, RunFormat()
     for one in _bases(style_id, defined):
         level = level or _level(one)
@@ -157,9 +160,11 @@ def _bases(style_id: str, defined: Mapping[str, Element]) -> Iterator[Element]:
 def _level(style: Element) -> int:
     heading = _HEADING_NAME.fullmatch(value_of(find(style, "name")) or "")
     if heading:
-        return min(int(heading.group(1) or 1), 6)
+        return min(int(heading.group(1) or 1), _LOWEST_HEADING)
     outline = find(style, "pPr", "outlineLvl")
-    return number_of(outline) + 1 if outline is not None and number_of(outline, 9) < 6 else 0
+    return (
+        number_of(outline) + 1 if outline is not None and number_of(outline, _LOWEST_HEADING) < _LOWEST_HEADING else 0
+    )
 
 
 def _numbering(style: Element) -> tuple[str, int | None] | None:

@@ -1,4 +1,4 @@
-"""Writes the tables of Word files as Markdown, which is what their page text holds of them."""
+"""Writes the tables of Word files as Markdown, the form in which page text has them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
 
 _MAX_SPAN = 50
+"""The most columns that a cell is taken to span; damaged files may declare millions."""
 _MAX_HEADER_ROWS = 4
-# A value that spans rows is said in each of them, so that rows can stand alone; a whole paragraph is not.
 _MAX_REPEATED_CHARACTERS = 80
+"""A value that spans rows is repeated in each of them, so that each row is complete; a longer paragraph is not."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """The columns of a row as they are shown; `spread` repeats a value over all the columns it spans."""
+    """The cells of a row, with values over several columns `shown` in the first, and `spread` over all of them."""
 
     shown: list[str]
     spread: list[str]
@@ -30,9 +31,9 @@ class _Row:
 
 
 def render_table(table: Element, read_cell: Callable[[Element], str]) -> str:
-    """One Markdown table, "" for an empty one; the first row is the header, since Markdown has no table without.
+    """One Markdown table, "" for an empty one; the first row is the header, because Markdown tables must have one.
 
-    Rows marked as the header of several lines become one row: "2024" over "Q1" is "2024 Q1".
+    Several rows marked as headers become one row: "2024" over "Q1" is "2024 Q1".
     """
     rows = [row for row in _read_rows(table, read_cell) if not row.is_empty]
     if not rows:
@@ -49,14 +50,14 @@ def render_table(table: Element, read_cell: Callable[[Element], str]) -> str:
 
 
 def single_cell(table: Element) -> Element | None:
-    """The cell of a table that has just one: a frame around text, not a table."""
+    """The only cell of a table, which is a frame around text; None for a table of several cells."""
     rows = list(itertools.islice(_descend(table, "tr"), 2))
     cells = list(itertools.islice(_descend(rows[0], "tc"), 2)) if len(rows) == 1 else []
     return cells[0] if len(cells) == 1 else None
 
 
 def flatten(block: str) -> str:
-    """A table inside a cell as plain words, since Markdown has no nested tables."""
+    """A table inside a cell as plain text, because Markdown has no nested tables."""
     if not block.startswith("| "):
         return block
     rows = (line.strip("| ") for line in block.split("\n") if not line.startswith("| ---"))
@@ -94,7 +95,7 @@ def _span(element: Element | None, default: int) -> int:
 
 
 def _descend(parent: Element, tag: str) -> Iterator[Element]:
-    """Children with this tag, also when change marks or content controls wrap them."""
+    """The children with this tag, including those inside change marks and content controls."""
     for child in parent:
         if tag_of(child) == tag:
             yield child

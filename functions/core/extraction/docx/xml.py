@@ -1,4 +1,4 @@
-"""Walks the XML of Word files by local names, so that the strict and the usual variant of the format read the same."""
+"""Finds elements in the XML of Word files by local name, which both variants of the format, strict and usual, share."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from functions.core import errors
 
 class _Builder(ElementTree.TreeBuilder):
     def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
-        """Office files have no document type; one is there only to define entities that expand without end."""
+        """Office files have no document type: a file declares one only to define entities that expand without end."""
         raise errors.CorruptDocumentError
 
 
 def parse_part(archive: zipfile.ZipFile, name: str) -> Element | None:
-    """The root of a part, None when there is no such part. Raises CorruptDocumentError."""
+    """The root of a part, None if the archive has no such part. Raises CorruptDocumentError."""
     if name not in archive.namelist():
         return None
     parser = ElementTree.XMLParser(target=_Builder())
@@ -46,7 +46,7 @@ def attribute(element: Element | None, name: str) -> str | None:
 
 
 def value_of(element: Element | None) -> str | None:
-    """The attribute `val`, in which most elements keep what they say."""
+    """The attribute `val`, in which most elements have their value."""
     return attribute(element, "val")
 
 
@@ -56,5 +56,5 @@ def number_of(element: Element | None, default: int = 0) -> int:
 
 
 def is_on(element: Element | None) -> bool | None:
-    """What a switch says that is on when it stands without a value; None when it is not there."""
+    """The value of a switch, which is on if it has no value; None without the element."""
     return None if element is None else value_of(element) not in ("0", "false", "off", "none")

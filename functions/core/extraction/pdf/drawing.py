@@ -1,6 +1,6 @@
-"""Notes what a PDF page draws that a reader may not see, and where its pictures are.
+"""Finds text objects of a PDF page that a reader may not see, and the pictures on the page.
 
-What the file draws at once is looked at, not each character, so that an ordinary page costs little.
+Only whole objects are examined, not their characters, so that an ordinary page costs little.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
+from functions.core.extraction.pdf.geometry import Matrix, stands_on
 from functions.core.extraction.pdf.page_objects import (
     ADDRESS,
-    Matrix,
     cells_in,
     list_form,
     list_objects,
@@ -23,31 +23,31 @@ from functions.core.extraction.pdf.page_objects import (
     read_all_bounds,
     read_bounds,
     read_matrix,
-    stands_on,
 )
 
 if TYPE_CHECKING:
     import pypdfium2
 
-    from functions.core.extraction.pdf.line_pieces import Rectangle
+    from functions.core.extraction.pdf.geometry import Rectangle
 
 MIN_SIZE = 2.0
-"""In points; smaller text is not seen."""
+"""Points: smaller text cannot be read."""
 MIN_CONTRAST = 24
-"""Of 255, in the colour that differs most; less is not seen, whatever is behind."""
+"""Of 255, in the colour channel that differs most; colours that differ by less cannot be told apart."""
 _MAX_DEPTH, _MAX_PATHS, _MAX_AREAS = 6, 1000, 100
-_WITHOUT_INK, _CLIP_ONLY, _STROKES = 3, 7, (1, 5)
-"""Text render modes; of the strokes the outline is seen, of all others what is inside it."""
+"""How many forms within forms, paths and filled areas are examined; more are those of drawings."""
+_WITHOUT_INK, _CLIP_ONLY, _OUTLINED = 3, 7, (1, 5)
+"""PDF text render modes; the colour seen is that of the outline for `_OUTLINED`, of the inside for all others."""
 _FOUR_INTEGERS = struct.Struct("4I")
 
 Colour = tuple[int, int, int, int]
 """Red, green, blue and opacity, 0…255."""
 Doubt = Literal["no ink", "faint", "pale", "tiny"]
-"""Why text may not be seen; "pale" is of the colour of what may be behind it."""
+"""Why text may not be seen; "pale" text may have the colour of its background."""
 
 
 class Drawing:
-    """What is drawn on a page: text that may be hidden, by the address of its object, and where pictures are."""
+    """The text objects of a page that may be hidden, by address, and the bounds of its pictures."""
 
     def __init__(self, page: pypdfium2.PdfPage) -> None:
         from pypdfium2 import raw as pdfium
@@ -59,10 +59,11 @@ class Drawing:
         self._read(list_objects(page), None, 0)
 
     def select(self, *doubts: Doubt) -> set[int]:
+        """The addresses of the text objects that may be hidden for one of these reasons."""
         return {address for address, doubt in self.doubts.items() if doubt in doubts}
 
     def _read(self, items: Iterable[int], outer: Matrix | None, depth: int) -> None:
-        """Notes what may hide among `items`, which stand in a form placed by `outer`, or on the page itself."""
+        """Examines `items`, which are on the page itself or in a form with the matrix `outer`."""
         get_mode = plain_call("FPDFTextObj_GetTextRenderMode", ADDRESS)
         get_fill = plain_call("FPDFPageObj_GetFillColor", ADDRESS)
         get_size = plain_call("FPDFTextObj_GetFontSize", ADDRESS)
@@ -72,7 +73,7 @@ class Drawing:
         least = MIN_SIZE / (outer.scale or 1e-9) if outer else MIN_SIZE
         others: list[int] = []
         texts: dict[Colour, list[int]] = defaultdict(list)
-        judged: dict[tuple[int, Colour | None], Doubt | None] = {}
+        known: dict[tuple[int, Colour | None], Doubt | None] = {}
         size, unpack, hypot = self._size, _FOUR_INTEGERS.unpack, math.hypot
         for item in items:
             mode = get_mode(item)
@@ -80,10 +81,10 @@ class Drawing:
                 others.append(item)
                 continue
             colour = unpack(sides) if get_fill(item, *cells) else None
-            look = mode, self._read_stroke(item) if mode in _STROKES else colour
-            if look not in judged:
-                judged[look] = _judge(*look)
-            doubt = judged[look]
+            style = mode, self._read_stroke(item) if mode in _OUTLINED else colour
+            if style not in known:
+                known[style] = _find_doubt(*style)
+            doubt = known[style]
             if doubt is None:
                 get_size(item, at_size)
                 get_matrix(item, at_places)
@@ -123,7 +124,7 @@ class Drawing:
                     self.doubts[item] = "pale"
 
     def _find_areas(self, paths: Iterable[int], texts: Iterable[Colour]) -> Iterator[tuple[Colour, Rectangle]]:
-        """Areas filled with the colour of some text."""
+        """Areas filled with the colour of one of the `texts`, with that colour."""
         get_fill = plain_call("FPDFPageObj_GetFillColor", ADDRESS)
         get_mode = plain_call("FPDFPath_GetDrawMode", ADDRESS)
         sides, cells = self._sides, cells_in(self._sides)
@@ -144,8 +145,8 @@ class Drawing:
                         yield colour, area
 
 
-def _judge(mode: int, colour: Colour | None) -> Doubt | None:
-    """Why text drawn like this may not be seen."""
+def _find_doubt(mode: int, colour: Colour | None) -> Doubt | None:
+    """Why text of this render mode and colour may not be seen; None if it can be, whatever is behind it."""
     if mode == _WITHOUT_INK:
         return "no ink"
     if colour is None or mode == _CLIP_ONLY:

@@ -1,8 +1,7 @@
-"""Finds text on a PDF page that a reader does not see: without ink, of the colour of the paper, off the page, or tiny.
+"""Finds text of a PDF page that readers do not see: without ink, in the colour of the paper, off the page, or tiny.
 
-Text that may have the colour of what is behind it is hidden if the picture of the page is the same without it. Text
-without ink over a picture is the text layer of a scan, and not hidden. Everything here is called under the lock of
-PDFium.
+Text that may have the colour of its background is hidden if the page looks the same without it. Text without ink over a
+picture is the text layer of a scan, and not hidden. The caller holds the lock of PDFium.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from functions.core import models
 from functions.core.extraction.pdf import text_layer
 from functions.core.extraction.pdf.drawing import MIN_CONTRAST, MIN_SIZE, Drawing
+from functions.core.extraction.pdf.geometry import stands_on
 from functions.core.extraction.pdf.page_objects import (
     ADDRESS,
     address_of,
@@ -26,22 +26,29 @@ from functions.core.extraction.pdf.page_objects import (
     find_stretches,
     plain_call,
     pointer_to,
-    stands_on,
 )
 
 if TYPE_CHECKING:  # loading PDFium costs 50 ms and Pillow 40 ms
     import pypdfium2
     from PIL import Image
 
-    from functions.core.extraction.pdf.line_pieces import Rectangle
+    from functions.core.extraction.pdf.geometry import Rectangle
 
 _MAX_PIXELS, _MAX_SCALE = 400_000, 2.0
-_NEARBY, _MAX_DRAWINGS = 10_000.0, 10
+"""Limits of the parts of a page that are drawn: pixels of all of them together, and pixels a point."""
+_NEARBY = 10_000.0
+"""Square points: boxes are drawn together if that adds less empty area than this."""
+_MAX_DRAWINGS = 10
+"""With more groups of boxes than this all are drawn together, because each drawing goes through the whole page."""
+_MARGIN = 1.0
+"""Points: the margin drawn around text, whose ink may reach beyond its bounds."""
+_LAYER = 0.5
+"""An object without ink is the text layer of a scan if more than this share of its characters is over a picture."""
 _FOUR_DOUBLES = struct.Struct("4d")
 
 
 class Glyph(NamedTuple):
-    """A character of the page text: its place there, where it stands, and the address of the object that draws it."""
+    """A character: its offset in the page text, its bounds, and the address of the object that draws it."""
 
     place: int
     box: Rectangle
@@ -55,10 +62,10 @@ def find_hidden(
     indices: Callable[[], Sequence[int | None]],
     runs: Sequence[Rectangle] | None = None,
 ) -> tuple[models.Offsets, ...]:
-    """The stretches of `text`, the stored page text, that a reader of the page does not see.
+    """The stretches of `text`, the stored page text, that readers of the page do not see.
 
-    `indices` gives PDFium's character index for each character of `text`; it is called only where something may be
-    hidden. `runs` are the bounds of the runs of text, where they are known.
+    `indices` returns PDFium's character index for each character of `text`; it is called only if something may be
+    hidden. `runs` are the bounds of the runs of text, if they are read already.
     """
     if not text.strip():
         return ()
@@ -86,7 +93,7 @@ def find_hidden(
 def _read_glyphs(
     text_page: pypdfium2.PdfTextPage, text: str, indices: Sequence[int | None], wanted: Collection[int] | None
 ) -> Iterator[Glyph]:
-    """The characters drawn by the `wanted` objects, by all if None."""
+    """The characters that the `wanted` objects draw, or all objects if None."""
     from pypdfium2 import raw as pdfium
 
     handle, sides = address_of(text_page.raw), (ctypes.c_double * 4)()
@@ -107,11 +114,11 @@ def _read_glyphs(
 def _find_unseen(
     page: pypdfium2.PdfPage, drawing: Drawing, by_object: Mapping[int, Sequence[Glyph]], paper: Rectangle
 ) -> set[int]:
-    """The addresses of text that leaves no ink, and is not the text layer of a scan."""
+    """The addresses of text objects that leave no visible ink and are not the text layer of a scan."""
 
     def is_layer(glyphs: Sequence[Glyph]) -> bool:
         over = sum(any(stands_on(glyph.box, picture) for picture in drawing.pictures) for glyph in glyphs)
-        return over > len(glyphs) / 2
+        return over > _LAYER * len(glyphs)
 
     unseen = drawing.select("no ink") & by_object.keys()
     doubtful = drawing.select("faint", "pale") & by_object.keys()
@@ -122,7 +129,7 @@ def _find_unseen(
 
 
 def _find_without_trace(page: pypdfium2.PdfPage, boxes: Mapping[int, Rectangle], paper: Rectangle) -> set[int]:
-    """The addresses of objects without which their part of the page looks the same."""
+    """The addresses of objects whose part of the page looks the same without them."""
     import pypdfium2
 
     on_paper = {item: box for item, box in boxes.items() if _touches(box, paper)}
@@ -130,14 +137,14 @@ def _find_without_trace(page: pypdfium2.PdfPage, boxes: Mapping[int, Rectangle],
         return set()
     scale = min(_MAX_SCALE, math.sqrt(_MAX_PIXELS / _area_of(_bound(on_paper.values(), paper))))
     try:
-        with _level(page):
-            return {item for near in _split(on_paper) for item in _compare(page, near, paper, scale)}
+        with _without_rotation(page):
+            return {item for near in _group_nearby(on_paper) for item in _compare_drawings(page, near, paper, scale)}
     except (pypdfium2.PdfiumError, ValueError, MemoryError):  # what cannot be drawn is not known to be hidden
         return set()
 
 
-def _split(boxes: Mapping[int, Rectangle]) -> list[dict[int, Rectangle]]:
-    """Boxes near each other together, so that little else is drawn; all together where there are many such places."""
+def _group_nearby(boxes: Mapping[int, Rectangle]) -> list[dict[int, Rectangle]]:
+    """Groups of boxes near each other, so that little else is drawn; a single group if there would be many."""
     found: list[tuple[Rectangle, dict[int, Rectangle]]] = []
     for item, box in sorted(boxes.items(), key=lambda pair: pair[1]):
         for number, (bounds, near) in enumerate(found):
@@ -153,25 +160,25 @@ def _split(boxes: Mapping[int, Rectangle]) -> list[dict[int, Rectangle]]:
     return [near for _, near in found]
 
 
-def _compare(
+def _compare_drawings(
     page: pypdfium2.PdfPage, boxes: Mapping[int, Rectangle], paper: Rectangle, scale: float
 ) -> Collection[int]:
-    """Which of these objects leave no trace where they are."""
+    """The objects without which the page looks the same within their boxes."""
     from PIL import ImageChops
 
     area = _bound(boxes.values(), paper)
     pixels = {item: _find_pixels(box, area, scale) for item, box in boxes.items()}
-    picture = _draw(page, area, paper, scale)
+    picture = _draw_area(page, area, paper, scale)
     plain = {item for item, part in pixels.items() if _is_plain(picture, part)}
     if len(plain) == len(pixels):
         return plain
-    with _left_out(pixels):
-        difference = ImageChops.difference(picture, _draw(page, area, paper, scale))
+    with _inactive(pixels):
+        difference = ImageChops.difference(picture, _draw_area(page, area, paper, scale))
     return {item for item, part in pixels.items() if _is_plain(difference, part)}
 
 
 def _find_pixels(box: Rectangle, area: Rectangle, scale: float) -> tuple[int, int, int, int]:
-    """Left, top, right and bottom of a box in a picture of `area`."""
+    """The left, top, right and bottom pixel of a rectangle in a picture of `area`."""
     left, bottom, right, top = box
     return (
         math.floor((left - area[0]) * scale),
@@ -182,7 +189,7 @@ def _find_pixels(box: Rectangle, area: Rectangle, scale: float) -> tuple[int, in
 
 
 def _is_plain(picture: Image.Image, part: tuple[int, int, int, int]) -> bool:
-    """Whether a part of a picture is so much of one colour that nothing can be seen in it."""
+    """Whether the colours of a part of a picture differ too little for anything to be seen in it."""
     left, top, right, bottom = part
     left, top = min(left, picture.width - 1), min(top, picture.height - 1)
     inside = picture.crop((left, top, min(right, picture.width), min(bottom, picture.height)))
@@ -191,8 +198,8 @@ def _is_plain(picture: Image.Image, part: tuple[int, int, int, int]) -> bool:
 
 
 @contextmanager
-def _level(page: pypdfium2.PdfPage) -> Iterator[None]:
-    """The page without its rotation, so that it is drawn as its coordinates run."""
+def _without_rotation(page: pypdfium2.PdfPage) -> Iterator[None]:
+    """The page without its rotation, so that pictures of it have the axes of page space."""
     seen = page.get_rotation()
     page.set_rotation(0)
     try:
@@ -202,7 +209,8 @@ def _level(page: pypdfium2.PdfPage) -> Iterator[None]:
 
 
 @contextmanager
-def _left_out(items: Collection[int]) -> Iterator[None]:
+def _inactive(items: Collection[int]) -> Iterator[None]:
+    """The page without these objects."""
     from pypdfium2 import raw as pdfium
 
     try:
@@ -214,7 +222,7 @@ def _left_out(items: Collection[int]) -> Iterator[None]:
             pdfium.FPDFPageObj_SetIsActive(pointer_to(item), True)
 
 
-def _draw(page: pypdfium2.PdfPage, area: Rectangle, paper: Rectangle, scale: float) -> Image.Image:
+def _draw_area(page: pypdfium2.PdfPage, area: Rectangle, paper: Rectangle, scale: float) -> Image.Image:
     crop = area[0] - paper[0], area[1] - paper[1], paper[2] - area[2], paper[3] - area[3]
     bitmap = page.render(scale=scale, crop=crop)
     try:
@@ -225,13 +233,13 @@ def _draw(page: pypdfium2.PdfPage, area: Rectangle, paper: Rectangle, scale: flo
 
 
 def _bound(boxes: Iterable[Rectangle], paper: Rectangle) -> Rectangle:
-    """The rectangle around boxes, with a margin of a point, as far as it is on the paper."""
+    """The rectangle around boxes and a margin, cut to the paper."""
     lefts, bottoms, rights, tops = zip(*boxes, strict=True)
     return (
-        max(paper[0], min(lefts) - 1),
-        max(paper[1], min(bottoms) - 1),
-        min(paper[2], max(rights) + 1),
-        min(paper[3], max(tops) + 1),
+        max(paper[0], min(lefts) - _MARGIN),
+        max(paper[1], min(bottoms) - _MARGIN),
+        min(paper[2], max(rights) + _MARGIN),
+        min(paper[3], max(tops) + _MARGIN),
     )
 
 
@@ -251,7 +259,7 @@ def _touches(box: Rectangle, paper: Rectangle) -> bool:
 
 
 def _merge(text: str, places: set[int]) -> Iterator[models.Offsets]:
-    """Stretches of these places and the white space between them."""
+    """The stretches of these offsets, joined over white space."""
     start = end = -1
     for place in sorted(places):
         if start >= 0 and text[end:place].strip():

@@ -1,30 +1,34 @@
-"""What a PDF file says of itself: title, authors, DOI, journal, date of publication; rather None than wrong.
+"""Reads the title, authors, DOI, journal and date of publication of a PDF file; doubtful values are None.
 
-It is said in three places: in XMP, in the document information dictionary, and on the first pages.
+They come from three places: the XMP packet, the document information dictionary and the first pages. An XMP packet is
+XML that producers leave uncompressed, so that it can be found without reading the structure of the file.
 """
 
 from __future__ import annotations
 
 import ctypes
+import mmap
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from xml.etree import ElementTree
 
-from functions.core import models
+from functions.core import errors, models
 from functions.core.extraction import plain_text
-from functions.core.extraction.pdf import text_layer, xmp
+from functions.core.extraction.pdf import text_layer
 from functions.core.text import dates
 
 if TYPE_CHECKING:
     import pypdfium2
 
 _MAX_VALUE = 300
+"""The most characters of a value that are kept."""
 _INFO_KEYS = ("Title", "Author", "Subject", "Keywords", "CreationDate", "doi", "DOI", "WPS-ARTICLEDOI")
 _PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?")
 
-_USELESS_TITLE = re.compile(
+_NOT_A_TITLE = re.compile(
     r"\(?(untitled|no title|sans titre|title|titre|documente?|doc|layout|slide|print|présentation|presentation)\W*\d*"
     r"|untitled.*|microsoft \w+ - .*|(adobe )?(photoshop|indesign|illustrator|acrobat)\b.*"
     r"|(présentation |microsoft )*power ?point( presentation)?"
@@ -32,7 +36,7 @@ _USELESS_TITLE = re.compile(
     r"|.*\.(docx?|od[tpsg]|rtf|txt|tex|dvi|indd|qxd|pdf|pptx?|xlsx?|csv|jpe?g|png|tiff?|ps|eps|html?)|[\W\d_]*",
     re.I,
 )
-_NOBODY = re.compile(
+_NOT_AN_AUTHOR = re.compile(
     r"\W*(anonym\w*|unknown( author)?|inconnue?|none|n/?a|unspecified|author|auteur|owner|admin(istrat(or|eur))?|root"
     r"|((default|windows|microsoft|ms|office|valued) )*(user|utilisateur|customer)\w*|your name|scan(ner)?)\W*"
     r"|.*\b(microsoft|adobe|acrobat|(pdf|xe|lua)?(la)?tex|libreoffice|openoffice|ghostscript|reportlab|wkhtmltopdf"
@@ -43,9 +47,11 @@ _NOBODY = re.compile(
 _WORD = r"[A-ZÀ-Þ][\w&'’.-]*"
 _LINK = r"(?:of|for|on|in|and|the|to|de|des|du|et|la|le|les|en|pour|sur|&|-|[dl]['’]\w+)"
 _NAME = rf"(?P<name>{_WORD}(?: (?:{_WORD}|{_LINK}))*)"
-_KIND = r"(?:Journal|JOURNAL|Revue|REVUE|Proceedings|PROCEEDINGS|Annals|Annales|Transactions|Bulletin|Cahiers|Actes)"
+_JOURNAL_WORD = (
+    r"(?:Journal|JOURNAL|Revue|REVUE|Proceedings|PROCEEDINGS|Annals|Annales|Transactions|Bulletin|Cahiers|Actes)"
+)
 _NUMBERS = r"[\s,;.:|(–-]*(?:(?i:vol|tome|issue|issn|n°|no\.|num)|t\.\s*\d|\(?(?:19|20)\d\d\b|\d+\s*[(:,])"
-_CITED = tuple(
+_JOURNAL_LINES = tuple(
     re.compile(pattern)
     for pattern in (
         rf"(?:Published in|Appeared in|Publié dans|Paru dans)\s*:?\s+{_NAME}",
@@ -55,19 +61,36 @@ _CITED = tuple(
         rf"{_NAME}{_NUMBERS}",
     )
 )
-_SUBJECT = re.compile(
+_JOURNAL_IN_SUBJECT = re.compile(
     r"(?P<name>[A-ZÀ-Þ][^\d,;:()]{2,90}?)[,;]\s*"
     r"(?:(?i:vol|tome|doi)\b|\d+\s*\((?:19|20)\d\d\)|\(?(?:19|20)\d\d\)?\s*[,;]\s*\d)"
 )
 _MARGIN_LINES = 8
+"""How many lines at the top and at the bottom of the first page may name the journal."""
+
+_TITLE_LINES = 3
+"""The most lines of a title on the first page."""
+_LARGER, _AS_LARGE = 1.15, 0.98
+"""A title is set this much larger than the median line; lines nearly as large as its first belong to it."""
+
+_PACKET_START, _PACKET_END = b"<x:xmpmeta", b"</x:xmpmeta>"
+_MAX_PACKET_BYTES, _MAX_PACKETS = 256 * 1024, 20
+_RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+_PREFIXES = {
+    "http://purl.org/dc/elements/1.1/": "dc",
+    "http://ns.adobe.com/xap/1.0/": "xmp",
+    "http://ns.adobe.com/pdf/1.3/": "pdf",
+    "http://ns.adobe.com/pdfx/1.3/": "pdfx",
+    "http://crossref.org/crossmark/1.0/": "crossmark",
+}
 
 
 def read_metadata(
     path: Path, info: Mapping[str, str], first_pages: str, first_page: str, largest_line: str | None
 ) -> models.DocumentMetadata:
-    """`first_pages` are the characters that a DOI is looked for in, `largest_line` what looks like a title."""
-    packet = xmp.read_properties(path)
-    title = _first_useful([info["Title"], *packet.get("dc:title", [])[:1]], _USELESS_TITLE) or largest_line
+    """A DOI is looked for in `first_pages`; `largest_line` is the title of a file that declares no useful one."""
+    packet = read_xmp(path)
+    title = _first_useful([info["Title"], *packet.get("dc:title", [])[:1]], _NOT_A_TITLE) or largest_line
     return models.DocumentMetadata(
         title=title,
         author=_find_authors(packet.get("dc:creator", []), info["Author"]),
@@ -92,7 +115,7 @@ def read_info(pdf: pypdfium2.PdfDocument) -> dict[str, str]:
 
 
 def find_largest_line(text_page: pypdfium2.PdfTextPage, limit: int = 40) -> str | None:
-    """The first line of a page in its largest font, with those that go on in it; None where all are much alike."""
+    """The first line in the largest font of a page, with the lines that continue it; None where all sizes are alike."""
     from pypdfium2 import raw as pdfium
 
     layer = text_layer.read_layer(text_page)
@@ -104,24 +127,26 @@ def find_largest_line(text_page: pypdfium2.PdfTextPage, limit: int = 40) -> str 
             _, bottom, _, top = text_page.get_charbox(index, loose=True)
             lines.append((match.group(), round(top - bottom, 1)))
     largest = max((height for _, height in lines), default=0.0)
-    if not lines or (len(lines) > 1 and largest < 1.15 * statistics.median(height for _, height in lines)):
+    if not lines or (len(lines) > 1 and largest < _LARGER * statistics.median(height for _, height in lines)):
         return None
     first = next(number for number, (_, height) in enumerate(lines) if height == largest)
-    title = _tidy(" ".join(text for text, height in lines[first : first + 3] if height >= 0.98 * largest))
+    title = _tidy(
+        " ".join(text for text, height in lines[first : first + _TITLE_LINES] if height >= _AS_LARGE * largest)
+    )
     return title if title and re.search(r"[^\W\d_]{2}", title) else None
 
 
 def _find_authors(creators: Sequence[str], author: str) -> str | None:
-    names = [name for name in map(_tidy, creators) if name and not _NOBODY.fullmatch(name)]
+    names = [name for name in map(_tidy, creators) if name and not _NOT_AN_AUTHOR.fullmatch(name)]
     if names:
         return _tidy(("; " if any("," in name for name in names) else ", ").join(names))
-    return _first_useful([author], _NOBODY)
+    return _first_useful([author], _NOT_AN_AUTHOR)
 
 
 def _find_doi(packet: Mapping[str, Sequence[str]], info: Mapping[str, str], first_pages: str) -> str | None:
-    said = [*packet.get("prism:doi", []), *packet.get("crossmark:DOI", []), *packet.get("pdfx:doi", [])]
-    less = [*packet.get("dc:identifier", []), *(info[key] for key in (*_INFO_KEYS[5:], "Subject", "Keywords"))]
-    found = map(plain_text.find_doi, [*said, first_pages, *less])
+    declared = [*packet.get("prism:doi", []), *packet.get("crossmark:DOI", []), *packet.get("pdfx:doi", [])]
+    unreliable = [*packet.get("dc:identifier", []), *(info[key] for key in (*_INFO_KEYS[5:], "Subject", "Keywords"))]
+    found = map(plain_text.find_doi, [*declared, first_pages, *unreliable])
     return next(filter(None, found), None)
 
 
@@ -130,7 +155,7 @@ def _find_journal(
 ) -> str | None:
     for publication in packet.get("prism:publicationName", []):
         return _tidy(publication)
-    subject = _SUBJECT.match(info["Subject"])
+    subject = _JOURNAL_IN_SUBJECT.match(info["Subject"])
     if subject:
         return _tidy(subject["name"])
     lines = [line.strip() for line in first_page.split("\n") if line.strip()]
@@ -142,13 +167,13 @@ def _find_journal(
 
 
 def _journal_of(line: str) -> str | None:
-    """The journal that a line at the top or the bottom of a page names, where it does nothing else."""
-    for number, pattern in enumerate(_CITED):
+    """The journal that a line names; None for a line that is neither a journal's name nor a reference to one."""
+    for number, pattern in enumerate(_JOURNAL_LINES):
         match = pattern.match(line)
-        if match and (number < 3 or re.search(rf"\b{_KIND}\b", match["name"])):
+        if match and (number < 3 or re.search(rf"\b{_JOURNAL_WORD}\b", match["name"])):
             return _trim_name(match["name"])
     alone = re.fullmatch(_NAME, line)
-    if alone and re.search(rf"\b{_KIND}\b (?:{_LINK}|[A-ZÀ-Þ])", line) and 2 < len(line.split()) < 10:
+    if alone and re.search(rf"\b{_JOURNAL_WORD}\b (?:{_LINK}|[A-ZÀ-Þ])", line) and 2 < len(line.split()) < 10:
         return _trim_name(line)
     return None
 
@@ -176,3 +201,57 @@ def _tidy(value: str) -> str | None:
     """One line of printable characters."""
     text = " ".join("".join(char if char.isprintable() and char != "\ufffd" else " " for char in value).split())
     return text[:_MAX_VALUE] or None
+
+
+class _XmpBuilder(ElementTree.TreeBuilder):
+    def doctype(self, name: str, pubid: str | None, system: str | None) -> None:
+        """XMP has no document type: a file declares one only to define entities that expand without end."""
+        raise errors.CorruptDocumentError
+
+
+def read_xmp(path: Path) -> Mapping[str, list[str]]:
+    """The values of each XMP property of a file by its usual name, such as `dc:title`; empty without a packet.
+
+    Pictures in the file have packets of their own; the last packet that describes a PDF file is the document's.
+    """
+    found: list[dict[str, list[str]]] = []
+    for packet in _find_packets(path):
+        try:
+            root = ElementTree.fromstring(packet, ElementTree.XMLParser(target=_XmpBuilder()))
+        except (ElementTree.ParseError, LookupError, ValueError, errors.CorruptDocumentError):
+            continue
+        properties = _collect_properties(root)
+        formats = properties.get("dc:format", [])
+        if "application/pdf" in formats or any(name.startswith(("pdf:", "prism:")) for name in properties):
+            return properties
+        if not formats:
+            found.append(properties)
+    return found[0] if found else {}
+
+
+def _find_packets(path: Path) -> Iterator[bytes]:
+    """The XMP packets of a file, the last one first."""
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        end = len(content)
+        for _ in range(_MAX_PACKETS):
+            start = content.rfind(_PACKET_START, 0, end)
+            if start < 0:
+                return
+            close = content.find(_PACKET_END, start, start + _MAX_PACKET_BYTES)
+            if close >= 0:
+                yield content[start : close + len(_PACKET_END)]
+            end = start
+
+
+def _collect_properties(root: ElementTree.Element) -> dict[str, list[str]]:
+    properties: dict[str, list[str]] = {}
+    for element in root.iter():
+        named = [(element.tag, [item.text or "" for item in element.iter(f"{{{_RDF}}}li")] or [element.text or ""])]
+        named += [(name, [value]) for name, value in element.attrib.items()]
+        for tag, values in named:
+            namespace, _, name = tag.removeprefix("{").rpartition("}")
+            prefix = "prism" if "prismstandard.org" in namespace else _PREFIXES.get(namespace)
+            texts = [text for text in map(str.strip, values) if text]
+            if prefix and texts:
+                properties.setdefault(f"{prefix}:{name}", texts)
+    return properties

@@ -1,39 +1,43 @@
-"""What a PDF page draws, object by object. Every function here is called under the lock of PDFium."""
+"""Calls PDFium quickly, and reads the objects that a page draws. Callers hold the lock of PDFium."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import itertools
-import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from functions.core.extraction.pdf.geometry import Matrix, Point, Rectangle, stands_on
 
 if TYPE_CHECKING:
     import pypdfium2
 
-    from functions.core.extraction.pdf.line_pieces import Rectangle
+    from functions.core.extraction.pdf.geometry import Rectangle
 
 _MAX_OBJECTS, _MAX_SEGMENTS = 3000, 500
-_RECTANGLE = 6
+"""How many objects of a page, and segments of a path, are looked at to find rules; drawings have many thousands."""
+_RECTANGLE_SEGMENTS = 6
+"""The most segments of a path that is a single line or rectangle, which its bounds describe."""
+_ANGLE_SAMPLES = 32
+"""The least number of characters whose angles show how a longer text is turned."""
 _TWO_FLOATS, _FOUR_FLOATS = struct.Struct("2f"), struct.Struct("4f")
 
-_LINE_TO, _CURVE_TO = 0, 1  # PDFium's types of segments; the third, 2, begins a figure
+_LINE_TO, _CURVE_TO = 0, 1  # PDFium's types of segments; the third, 2, moves to the start of a figure
 
 ADDRESS, NUMBER = ctypes.c_void_p, ctypes.c_int
 
-Point = tuple[float, float]
 Answer = TypeVar("Answer")
 
 
 @functools.cache
 def plain_call(name: str, *arguments: Any, result: Any = NUMBER) -> Callable[..., Any]:
-    """A function of PDFium that takes and gives plain addresses.
+    """A function of PDFium that takes and returns plain addresses.
 
-    What follows the typed `arguments` is passed as it is: numbers as C's `int`, `cells_in` a buffer. Such a call costs
-    half of one with typed pointers; it is used where an ordinary page needs hundreds. It keeps the interpreter's lock,
-    because what is called here answers sooner than that is given away.
+    Arguments after the typed `arguments` are passed as they are: numbers as C's `int`, buffers as their `cells_in`.
+    Such a call costs half as much as one with typed pointers, and is used where an ordinary page needs hundreds. It
+    keeps the interpreter's lock, because these functions return sooner than the lock could be handed over.
     """
     from pypdfium2 import raw as pdfium
 
@@ -43,29 +47,29 @@ def plain_call(name: str, *arguments: Any, result: Any = NUMBER) -> Callable[...
 
 
 def address_of(pointer: Any) -> int:
-    """Where a typed pointer points to."""
+    """The address that a typed pointer holds."""
     return ctypes.addressof(pointer.contents)
 
 
 def pointer_to(item: int) -> Any:
-    """The page object at an address, as typed calls take it."""
+    """The typed pointer to the page object at an address."""
     from pypdfium2 import raw as pdfium
 
     return ctypes.cast(item, pdfium.FPDF_PAGEOBJECT)
 
 
 def cells_in(array: ctypes.Array[Any], order: Sequence[int] = (0, 1, 2, 3)) -> list[Any]:
-    """The elements of a buffer, in this order, for PDFium to write into."""
+    """Pointers to the elements of a buffer, in this order, for PDFium to write to."""
     return [ctypes.byref(array, number * ctypes.sizeof(array._type_)) for number in order]
 
 
-def find_stretches(count: int, ask: Callable[[int], Answer]) -> Iterator[tuple[int, int, Answer]]:
-    """Stretches (first, last, answer) of the numbers below `count` for which the answers are the same.
+def find_stretches(count: int, read: Callable[[int], Answer]) -> Iterator[tuple[int, int, Answer]]:
+    """Stretches (first, last, answer) of the numbers below `count` for which `read` returns the same answer.
 
-    Where the answers at two places are equal they have to be so everywhere between, which spares asking there.
-    Stretches come in order, and may share an end.
+    It must return the same for all numbers between two with equal answers, so that those need not be read. Stretches
+    come in order, and may share an end.
     """
-    waiting = [(0, count - 1, ask(0), ask(count - 1))] if count > 0 else []
+    waiting = [(0, count - 1, read(0), read(count - 1))] if count > 0 else []
     while waiting:
         low, high, first, last = waiting.pop()
         if first == last:
@@ -75,36 +79,19 @@ def find_stretches(count: int, ask: Callable[[int], Answer]) -> Iterator[tuple[i
             yield high, high, last
         else:
             middle = (low + high) // 2
-            between = ask(middle)
+            between = read(middle)
             waiting += [(middle, high, between, last), (low, middle, first, between)]
 
 
-class Matrix(NamedTuple):
-    """How points of a thing become points of what it stands in: x' = ax + cy + e, y' = bx + dy + f."""
-
-    a: float = 1.0
-    b: float = 0.0
-    c: float = 0.0
-    d: float = 1.0
-    e: float = 0.0
-    f: float = 0.0
-
-    def place(self, x: float, y: float) -> tuple[float, float]:
-        return self.a * x + self.c * y + self.e, self.b * x + self.d * y + self.f
-
-    @property
-    def scale(self) -> float:
-        return math.sqrt(abs(self.a * self.d - self.b * self.c))
-
-    def within(self, outer: Matrix) -> Matrix:
-        """This, and then `outer`."""
-        a, b, c, d, e, f = self
-        u, v, w, x, y, z = outer
-        return Matrix(a * u + b * w, a * v + b * x, c * u + d * w, c * v + d * x, u * e + w * f + y, v * e + x * f + z)
+def sample_angles(text_page: pypdfium2.PdfTextPage) -> list[float]:
+    """Angles of characters from all over the text of a page: radians from 0, negative where PDFium knows none."""
+    get_angle = plain_call("FPDFText_GetCharAngle", ADDRESS, result=ctypes.c_float)
+    handle, count = address_of(text_page.raw), text_page.count_chars()
+    return [get_angle(handle, index) for index in range(0, count, max(1, count // _ANGLE_SAMPLES))]
 
 
 def list_objects(page: pypdfium2.PdfPage) -> list[int]:
-    """The addresses of what stands on the page itself, in the order in which it is drawn."""
+    """The addresses of the objects on the page itself, in drawing order; those inside forms are not listed."""
     from pypdfium2 import raw as pdfium
 
     handle, get_object = address_of(page.raw), plain_call("FPDFPage_GetObject", ADDRESS, result=ADDRESS)
@@ -112,7 +99,7 @@ def list_objects(page: pypdfium2.PdfPage) -> list[int]:
 
 
 def list_form(form: int) -> list[int]:
-    """The addresses of what stands in a form."""
+    """The addresses of the objects in a form object, in drawing order."""
     from pypdfium2 import raw as pdfium
 
     get_object = plain_call("FPDFFormObj_GetObject", ADDRESS, ctypes.c_ulong, result=ADDRESS)
@@ -131,16 +118,13 @@ def read_matrix(item: int) -> Matrix:
 
 
 def read_bounds(item: int, outer: Matrix | None = None) -> Rectangle:
-    """The bounds of an object, in points of what it stands in or, given its place, of the page."""
-    left, bottom, right, top = next(read_all_bounds([item]))
-    if outer is None:
-        return left, bottom, right, top
-    across, up = zip(*(outer.place(x, y) for x in (left, right) for y in (bottom, top)), strict=True)
-    return min(across), min(up), max(across), max(up)
+    """The bounds of an object in the space around it, or in page space given the matrix of the form `outer`."""
+    bounds = next(read_all_bounds([item]))
+    return bounds if outer is None else outer.place_rectangle(bounds)
 
 
 def read_all_bounds(items: Iterable[int]) -> Iterator[Rectangle]:
-    """The bounds of objects, in points of what they stand in."""
+    """The bounds of objects in the space around them: of the page, or of the form that they are in."""
     sides, get_bounds, unpack = (
         (ctypes.c_float * 4)(),
         plain_call("FPDFPageObj_GetBounds", ADDRESS),
@@ -153,16 +137,16 @@ def read_all_bounds(items: Iterable[int]) -> Iterator[Rectangle]:
 
 
 def find_rules(page: pypdfium2.PdfPage, runs: Sequence[Rectangle]) -> list[Rectangle]:
-    """Straight lines and the edges of filled areas and pictures, as rectangles without width or without height.
+    """Straight lines and the edges of areas and pictures, as rectangles without width or without height.
 
-    A picture that any of the `runs` of text stands on is a background and left out.
+    A picture behind any of the `runs` of text is a background, whose edges are left out.
     """
     from pypdfium2 import raw as pdfium
 
     rules: list[Rectangle] = []
     for item in itertools.islice(list_objects(page), _MAX_OBJECTS):
         kind = read_type(item)
-        if kind == pdfium.FPDF_PAGEOBJ_PATH and count_segments(item) > _RECTANGLE:
+        if kind == pdfium.FPDF_PAGEOBJ_PATH and count_segments(item) > _RECTANGLE_SEGMENTS:
             rules += _read_segments(item)
         elif kind != pdfium.FPDF_PAGEOBJ_TEXT:
             left, bottom, right, top = bounds = read_bounds(item)
@@ -172,21 +156,15 @@ def find_rules(page: pypdfium2.PdfPage, runs: Sequence[Rectangle]) -> list[Recta
     return rules
 
 
-def stands_on(box: Rectangle, ground: Rectangle) -> bool:
-    """Whether the middle of `box` is inside `ground`."""
-    across, up = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2
-    return ground[0] <= across <= ground[2] and ground[1] <= up <= ground[3]
-
-
 def _read_segments(path: int) -> Iterator[Rectangle]:
-    """The straight lines of a path, as the rectangles around them."""
+    """The bounds of the straight lines of a path."""
     count = min(_MAX_SEGMENTS, count_segments(path))
     for start, end in LineReader().read(path, read_matrix(path), count, closing=False):
         yield min(start[0], end[0]), min(start[1], end[1]), max(start[0], end[0]), max(start[1], end[1])
 
 
 class LineReader:
-    """Reads straight lines of paths; holds the cells that PDFium writes into."""
+    """Reads the straight lines of paths, through the same buffers for PDFium's answers."""
 
     def __init__(self) -> None:
         self._get_segment = plain_call("FPDFPath_GetPathSegment", ADDRESS, result=ADDRESS)
@@ -197,12 +175,12 @@ class LineReader:
         self._cells = cells_in(self._point, (0, 1))
 
     def read(self, path: int, matrix: Matrix, count: int, *, closing: bool) -> Iterator[tuple[Point, Point]]:
-        """The straight lines among the first `count` segments of a path; `closing` also those that close a figure."""
+        """The straight lines among the first `count` segments of a path; `closing` adds those that close figures."""
         get_segment, get_type, get_close = self._get_segment, self._get_type, self._get_close
         get_point, (x, y), point, unpack = self._get_point, self._cells, self._point, _TWO_FLOATS.unpack
         a, b, c, d, e, f = matrix
         first = last = (0.0, 0.0)
-        curve = 0  # where a curve ends is asked only if a line begins there
+        curve = 0  # the end of a curve is read only if a line begins there
         for number in range(count):
             segment = get_segment(path, number)
             kind = get_type(segment)

@@ -1,4 +1,4 @@
-"""Reads PDF files page by page: text, tables, hidden text, and OCR where a page has no text of its own."""
+"""Reads PDF files page by page: text, tables and hidden text, and OCR for pages without a text layer."""
 
 from __future__ import annotations
 
@@ -32,10 +32,14 @@ __all__ = [
 ]
 
 PDFIUM_LOCK = threading.RLock()
-"""PDFium is not thread-safe: every call into it, of any document, is made under this lock."""
+"""PDFium is not thread-safe: whoever calls it, for any document, holds this lock."""
 
 RECOGNITION_SECONDS = 60.0
+"""The time limit of OCR for one page."""
 LOW_CONFIDENCE = 60.0
+"""Percent: below this confidence a page read by OCR gets a warning."""
+# White space, and characters without a shape or without a meaning.
+_NOTHING_READABLE = frozenset("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufffd")
 
 _log = logging.getLogger(__name__)
 
@@ -111,7 +115,7 @@ class PdfPages:
         return _warn(found, "no_text") if is_blank(found.text) else found
 
     def _recognize(self, page: models.Page) -> models.Page:
-        """The page as OCR reads it, or as it is with a warning; the lock is free while OCR reads."""
+        """The page as OCR reads it, or unchanged with a warning; the lock of PDFium is free while OCR runs."""
         from functions.core.extraction import ocr
 
         if self._recognizer is None:
@@ -143,7 +147,7 @@ class PdfPages:
 
 @contextmanager
 def open_pdf(path: Path) -> Iterator[pypdfium2.PdfDocument]:
-    """A PDFium document, closed at the end; holds the lock throughout."""
+    """A PDFium document, closed at the end of the block; the lock is held until then."""
     with PDFIUM_LOCK:
         pdf = _load(path)
         try:
@@ -156,7 +160,10 @@ def open_pdf(path: Path) -> Iterator[pypdfium2.PdfDocument]:
 def open_text_page(
     pdf: pypdfium2.PdfDocument, number: int
 ) -> Iterator[tuple[pypdfium2.PdfPage, pypdfium2.PdfTextPage]]:
-    """Page `number`, from 1, and its text, closed at the end; holds the lock. Raises CorruptDocumentError."""
+    """Page `number`, from 1, and its text, closed at the end of the block; the lock is held until then.
+
+    Raises CorruptDocumentError.
+    """
     with _open_page(pdf, number) as page:
         yield page, load_text(page)
 

@@ -1,20 +1,18 @@
-"""The text of a PDF page as it is stored, and the way back from it to PDFium's characters.
+"""The text of a PDF page as it is stored, and the PDFium character behind each character of it.
 
-PDFium keeps a page as a list of characters and gives its text as UTF-16 units; a few characters (some unmapped glyphs)
-are in the list but not in the text. Stored page text is PDFium's text with `\\r\\n` as `\\n`, the mark PDFium leaves
-for a hyphen at a line end (it joins the two lines) as a soft hyphen, and what Postgres cannot store as U+FFFD. Where
-the columns of a page are mixed up in the file it is the same text in reading order. The way back is derived again from
-the file when somebody looks at a passage.
+PDFium has a page as a list of characters and returns its text as UTF-16 units; a few characters (some unmapped glyphs)
+are in the list but not in the text. Stored page text is PDFium's text with these changes: `\\r\\n` becomes `\\n`, the
+mark that PDFium leaves for a hyphen at a line end (it joins the two lines) a soft hyphen, and characters that Postgres
+cannot store U+FFFD. Where the file mixes the columns of a page, the text is put in reading order. The characters behind
+a passage are not stored, but computed from the file again when someone opens the passage.
 
-Every function here that is given a page is called under the lock of PDFium.
+The caller of a function that takes a page holds the lock of PDFium.
 """
 
 from __future__ import annotations
 
-import collections
 import ctypes
 import itertools
-import math
 import re
 import struct
 from collections.abc import Sequence
@@ -23,6 +21,8 @@ from typing import TYPE_CHECKING
 
 from functions.core import errors
 from functions.core.extraction.pdf import line_pieces, reading_order
+from functions.core.extraction.pdf.geometry import Box, Rectangle, find_level_turns, join_boxes, turn
+from functions.core.extraction.pdf.line_pieces import continues_line, join_runs, measure_em, measure_wide_gap
 from functions.core.extraction.pdf.page_objects import (
     ADDRESS,
     address_of,
@@ -30,13 +30,14 @@ from functions.core.extraction.pdf.page_objects import (
     find_rules,
     find_stretches,
     plain_call,
+    sample_angles,
 )
 from functions.core.text.storable import clean_text
 
 if TYPE_CHECKING:  # loading PDFium costs 50 ms; only functions that read a PDF pay for it
     import pypdfium2
 
-    from functions.core.extraction.pdf.line_pieces import Piece, Rectangle
+    from functions.core.extraction.pdf.line_pieces import Piece
 
 SOFT_HYPHEN = "\u00ad"
 
@@ -45,35 +46,42 @@ _HYPHENS = frozenset({"-", SOFT_HYPHEN, _HYPHEN_MARK})
 _LINE = re.compile("[^\r\n\ufffe]+\ufffe?|\ufffe")
 _WORD_GAP = re.compile(r"(?<=\S) (?=\S)")
 _MIN_LINES = 8
-_ANGLES = 32  # characters looked at
+"""The fewest lines of a page of columns whose lines are drawn at once."""
+_WIDE_RUN = 0.6
+"""The share of the text's width from which on a run may be a line of several columns."""
+_MAX_CROSSING = 0.25
+"""Letters per wide run in a strip that is free all the same: a few titles and figures may cross a gutter."""
+_STRIP = 1.0
+"""Points: half the width of the strip in which letters are counted."""
 _FOUR_DOUBLES = struct.Struct("4d")
 
 
 @dataclass(frozen=True, slots=True)
 class TextLayer:
-    """The stored text of a page made of `raw`, PDFium's text; `places` are those of its characters there.
+    """The stored text of a page and `raw`, PDFium's text that it is made of.
 
-    A place of -1 is that of a line break put in; no places at all mean the order of `raw`.
+    `places` are the offsets in `raw` of the characters of `text`, -1 for an added line break; None if the order is the
+    same in both.
     """
 
     text: str
     places: Sequence[int] | None
     raw: str
     runs: Sequence[Rectangle]
-    """The bounds of each run of text (what the file draws at once), in points of the page."""
+    """The bounds of each run of text, which is what the file draws at once."""
 
     def indices(self, text_page: pypdfium2.PdfTextPage) -> list[int | None]:
         """PDFium's character index for each character of `text`; None where PDFium has no character."""
-        found = _indices(text_page, self.raw)
+        found = _read_indices(text_page, self.raw)
         places = natural_places(self.raw) if self.places is None else self.places
         return [found[place] if place >= 0 else None for place in places]
 
 
 def load_text(page: pypdfium2.PdfPage) -> pypdfium2.PdfTextPage:
-    """The text of a page; PDFium orders lines right only where they are level, so the page is turned for a moment."""
+    """The text of a page, loaded with the page turned until the text is level: PDFium orders only level lines well."""
     text_page = page.get_textpage()
     seen = page.get_rotation()
-    level = level_rotation(text_page, seen)
+    level = 90 * _find_level_turns(text_page, seen)
     if level != seen:
         text_page.close()
         page.set_rotation(level)
@@ -82,22 +90,13 @@ def load_text(page: pypdfium2.PdfPage) -> pypdfium2.PdfTextPage:
     return text_page
 
 
-def level_rotation(text_page: pypdfium2.PdfTextPage, seen: int) -> int:
-    """The page rotation at which most characters stand upright; `seen` where that is not clear."""
-    from pypdfium2 import raw as pdfium
-
-    handle, count = address_of(text_page.raw), pdfium.FPDFText_CountChars(text_page.raw)
-    get_angle = plain_call("FPDFText_GetCharAngle", ADDRESS, result=ctypes.c_float)
-    angles = [get_angle(handle, index) for index in range(0, count, max(1, count // _ANGLES))]
-    if min(angles, default=-1.0) == max(angles, default=1.0) >= 0:  # on most pages
-        return int(-round(angles[0] / (math.pi / 2)) % 4 * 90)
-    turns = collections.Counter(-round(angle / (math.pi / 2)) % 4 * 90 for angle in angles if angle >= 0)
-    level, votes = turns.most_common(1)[0] if turns else (seen, 0)
-    return level if votes > 0.6 * turns.total() else seen
+def _find_level_turns(text_page: pypdfium2.PdfTextPage, seen: int) -> int:
+    """The quarter turns after which the text of a page is level; without a majority, those of rotation `seen`."""
+    return find_level_turns(sample_angles(text_page), seen // 90)
 
 
 def read_layer(text_page: pypdfium2.PdfTextPage) -> TextLayer:
-    """The stored text of a page, in reading order, with the way back from it."""
+    """The stored text of a page, in reading order, with the places of its characters in PDFium's text."""
     raw, runs = raw_text(text_page), read_runs(text_page)
     text, places = _put_in_order(text_page, raw, runs) or (stored_text(raw), None)
     return TextLayer(text, places, raw, runs)
@@ -115,7 +114,7 @@ def character_indices(text_page: pypdfium2.PdfTextPage, start: int, end: int) ->
 
 
 def raw_text(text_page: pypdfium2.PdfTextPage) -> str:
-    """The text of a page as PDFium gives it, but unmapped glyphs as NUL: U+FFFE is only left for a line-end hyphen."""
+    """PDFium's text of a page with NUL for unmapped glyphs, so that U+FFFE only stands for a hyphen at a line end."""
     from pypdfium2 import raw as pdfium
 
     count = pdfium.FPDFText_CountChars(text_page.raw)
@@ -124,16 +123,16 @@ def raw_text(text_page: pypdfium2.PdfTextPage) -> str:
     buffer = (ctypes.c_ushort * (count + 1))()
     written = pdfium.FPDFText_GetText(text_page.raw, 0, count, buffer)
     text = bytes(buffer)[: 2 * max(0, written - 1)].decode("utf-16-le", errors="surrogatepass")
-    return _clear_unmapped(text, text_page) if _HYPHEN_MARK in text else text
+    return _blank_unmapped_glyphs(text, text_page) if _HYPHEN_MARK in text else text
 
 
 def stored_text(raw: str) -> str:
-    """What is stored of `raw`, in its own order."""
+    """The text that is stored for `raw`, in the same order."""
     return clean_text(raw.replace("\r\n", "\n").replace(_HYPHEN_MARK, SOFT_HYPHEN))
 
 
 def natural_places(raw: str, start: int = 0, end: int | None = None) -> list[int]:
-    """For each character of `stored_text(raw[start:end])` its place in `raw`."""
+    """The offset in `raw` of each character of `stored_text(raw[start:end])`."""
     end = len(raw) if end is None else end
     places: list[int] = []
     at = start
@@ -144,7 +143,7 @@ def natural_places(raw: str, start: int = 0, end: int | None = None) -> list[int
 
 
 def unit_positions(raw: str) -> Sequence[int]:
-    """For each character of `raw` the position of its first UTF-16 unit, as PDFium counts."""
+    """The position of the first UTF-16 unit of each character of `raw`; PDFium counts in these units."""
     if not raw or max(raw) <= "\uffff":
         return range(len(raw))
     return list(itertools.accumulate((2 if character > "\uffff" else 1 for character in raw), initial=0))[:-1]
@@ -167,69 +166,59 @@ def read_runs(text_page: pypdfium2.PdfTextPage) -> list[Rectangle]:
 def _put_in_order(
     text_page: pypdfium2.PdfTextPage, raw: str, runs: Sequence[Rectangle]
 ) -> tuple[str, list[int]] | None:
-    """The text of a page in reading order and the places of its characters in `raw`; None where `raw` is in order."""
-    level = level_rotation(text_page, text_page.page.get_rotation())
-    turned = [_turn(run, level) for run in runs] if level else runs
+    """The text of a page in reading order and the places of its characters in `raw`; None if `raw` is in order."""
+    turns = _find_level_turns(text_page, text_page.page.get_rotation())
+    turned = [turn(run, turns) for run in runs]
     if reading_order.may_be_disordered(turned):
-        doubtful = reading_order.find_order(line_pieces.join_runs(turned)) is not None
+        is_doubtful = reading_order.find_order(join_runs(turned)) is not None
     else:
-        doubtful = level == 0 and _hides_gutter(text_page, runs)
-    if not doubtful:
+        is_doubtful = turns == 0 and _hides_gutter(text_page, runs)
+    if not is_doubtful:
         return None
-    spans, pieces = _split_pieces(text_page, raw, level, line_pieces.measure_em(turned))
-    rules = [_turn(rule, level) for rule in find_rules(text_page.page, runs)]
+    spans, pieces = _split_pieces(text_page, raw, turns, measure_em(turned))
+    rules = [turn(rule, turns) for rule in find_rules(text_page.page, runs)]
     order = reading_order.find_order(pieces, reading_order.join_rules(rules))
     return _arrange(raw, [spans[number] for number in order]) if order else None
 
 
 def _hides_gutter(text_page: pypdfium2.PdfTextPage, runs: Sequence[Rectangle]) -> bool:
-    """Whether runs as wide as the text leave a strip down its middle or its first third free.
+    """Whether runs as wide as the text leave a strip free down its middle or at its first third.
 
-    Some files draw a line of two columns at once, gap and all; where no column ends cannot be seen from its bounds.
+    Some files draw a line of two columns at once with the gap inside, which the bounds of the run do not show.
     """
     from pypdfium2 import raw as pdfium
 
     if len(runs) < _MIN_LINES:
         return False
     left, right = min(run[0] for run in runs), max(run[2] for run in runs)
-    wide = [run for run in runs if run[2] - run[0] > 0.6 * (right - left)]
+    wide = [run for run in runs if run[2] - run[0] > _WIDE_RUN * (right - left)]
     if len(wide) < _MIN_LINES:
         return False
     buffer = (ctypes.c_ushort * (4 * len(wide)))()
     top, bottom = max(run[3] for run in wide), min(run[1] for run in wide)
     for middle in ((left + right) / 2, (2 * left + right) / 3):
-        count = pdfium.FPDFText_GetBoundedText(text_page.raw, middle - 1, top, middle + 1, bottom, buffer, len(buffer))
+        count = pdfium.FPDFText_GetBoundedText(
+            text_page.raw, middle - _STRIP, top, middle + _STRIP, bottom, buffer, len(buffer)
+        )
         strip = bytes(buffer)[: 2 * max(0, count)].decode("utf-16-le", errors="replace")
-        if sum(character.isalnum() for character in strip) < len(wide) / 4:
+        if sum(character.isalnum() for character in strip) < _MAX_CROSSING * len(wide):
             return True
     return False
 
 
-def _turn(rectangle: Rectangle, level: int) -> Rectangle:
-    """`rectangle` on the page turned by `level` degrees, so that lines are level."""
-    left, bottom, right, top = rectangle
-    if level == 90:
-        return bottom, -right, top, -left
-    if level == 180:
-        return -right, -top, -left, -bottom
-    if level == 270:
-        return -top, left, -bottom, right
-    return rectangle
-
-
 def _split_pieces(
-    text_page: pypdfium2.PdfTextPage, raw: str, level: int, em: float
+    text_page: pypdfium2.PdfTextPage, raw: str, turns: int, em: float
 ) -> tuple[list[tuple[int, int]], list[Piece]]:
-    """The lines of a page cut at wide gaps: their stretches of `raw`, and where they stand.
+    """The lines of a page cut at wide gaps: their stretches of `raw`, and the pieces there.
 
-    Every character but white space is in one of the stretches; one without a place is with the one before it.
+    Every character but white space is in one of the stretches; a character without a box joins the one before it.
     """
     spans: list[list[int]] = []
-    places: list[Rectangle] = []
-    boxes = [_turn(box, level) if box else None for box in _read_boxes(text_page, raw)]
+    places: list[Box] = []
+    boxes = [turn(bounds, turns) if bounds else None for bounds in _read_bounds(text_page, raw)]
     lines = list(_LINE.finditer(raw))
     around = ((boxes[match.start() - 1], boxes[match.end()]) for match in _WORD_GAP.finditer(raw))
-    gap = line_pieces.wide_gap([after[0] - before[2] for before, after in around if before and after], len(lines), em)
+    gap = measure_wide_gap([after[0] - before[2] for before, after in around if before and after], len(lines), em)
     for line in lines:
         is_open = False
         for place in range(*line.span()):
@@ -238,8 +227,8 @@ def _split_pieces(
                 if spans and not raw[place].isspace():
                     spans[-1][1] = place + 1
                 continue
-            if is_open and line_pieces.goes_on(places[-1], box, gap):
-                places[-1] = line_pieces.join_boxes(places[-1], box)
+            if is_open and continues_line(places[-1], box, gap):
+                places[-1] = join_boxes(places[-1], box)
                 spans[-1][1] = place + 1
             else:
                 places.append(box)
@@ -249,15 +238,15 @@ def _split_pieces(
     return [(start, end) for start, end in spans], pieces
 
 
-def _read_boxes(text_page: pypdfium2.PdfTextPage, raw: str) -> list[Rectangle | None]:
-    """The bounds of each character of `raw`; None for white space and what has none."""
+def _read_bounds(text_page: pypdfium2.PdfTextPage, raw: str) -> list[Rectangle | None]:
+    """The bounds of each character of `raw`; None for white space and for characters without any."""
     handle, sides = address_of(text_page.raw), (ctypes.c_double * 4)()
     left, right, bottom, top = cells_in(sides, (0, 2, 1, 3))
     get_box = plain_call("FPDFText_GetCharBox", ADDRESS)
     boxes: list[Rectangle | None] = []
-    for character, index in zip(raw, _indices(text_page, raw), strict=True):
-        seen = index is not None and not character.isspace()
-        if seen and get_box(handle, index, left, right, bottom, top):
+    for character, index in zip(raw, _read_indices(text_page, raw), strict=True):
+        has_ink = index is not None and not character.isspace()
+        if has_ink and get_box(handle, index, left, right, bottom, top):
             box = _FOUR_DOUBLES.unpack(sides)
             boxes.append(box if box[0] < box[2] and box[1] < box[3] else None)
         else:
@@ -268,13 +257,14 @@ def _read_boxes(text_page: pypdfium2.PdfTextPage, raw: str) -> list[Rectangle | 
 def _arrange(raw: str, spans: Sequence[tuple[int, int]]) -> tuple[str, list[int]]:
     """The stored text of stretches of `raw` in this order, and the places of its characters in `raw`.
 
-    Where the order changes there is a line break, or the soft hyphen that PDFium would have made of a hyphen there.
+    Between stretches that do not follow each other in `raw` is a line break; a word cut by a hyphen there is joined by
+    a soft hyphen, as PDFium does within a column.
     """
     start, last = spans[0]
     text, places = stored_text(raw[start:last]), natural_places(raw, start, last)
     for start, end in spans[1:]:
         if last <= start and not raw[last:start].strip():
-            start = last  # the order of the file: what stands between belongs to the text
+            start = last  # the white space between stretches that stay in order is kept
         elif raw[last - 1] in _HYPHENS and raw[last - 2 : last - 1].isalpha() and raw[start].isalnum():
             text = text[:-1] + SOFT_HYPHEN
         else:
@@ -286,10 +276,10 @@ def _arrange(raw: str, spans: Sequence[tuple[int, int]]) -> tuple[str, list[int]
     return text, places
 
 
-def _indices(text_page: pypdfium2.PdfTextPage, raw: str) -> list[int | None]:
+def _read_indices(text_page: pypdfium2.PdfTextPage, raw: str) -> list[int | None]:
     """PDFium's character index for each character of `raw`; None where PDFium has no character.
 
-    Index and unit grow apart where characters are left out of the text, and never come nearer again.
+    The difference between index and unit grows where characters are missing from the text, and never shrinks.
     """
     handle, units = address_of(text_page.raw), unit_positions(raw)
     get_index = plain_call("FPDFText_GetCharIndexFromTextIndex", ADDRESS)
@@ -301,7 +291,7 @@ def _indices(text_page: pypdfium2.PdfTextPage, raw: str) -> list[int | None]:
     return found
 
 
-def _clear_unmapped(text: str, text_page: pypdfium2.PdfTextPage) -> str:
+def _blank_unmapped_glyphs(text: str, text_page: pypdfium2.PdfTextPage) -> str:
     from pypdfium2 import raw as pdfium
 
     characters, units = list(text), unit_positions(text)

@@ -1,4 +1,4 @@
-"""Boxes that ruling lines make: lines are made whole, and pdfplumber's functions find what they enclose."""
+"""Finds the boxes that ruling lines enclose: broken lines are joined first, then pdfplumber looks for boxes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from functions.core.extraction.pdf.tables.glyphs import Box
+from functions.core.extraction.pdf.geometry import Box
 from functions.core.extraction.pdf.tables.ruling_lines import SNAP, Rule
 
-_MAX_POINTS = 6_000  # pdfplumber's time grows with their square: a second here
+_MAX_CROSSINGS = 6_000
+"""pdfplumber's time grows with the square of the crossings of lines; with so many it takes a second."""
 _REACH = SNAP + 0.001
+"""Points: how far beyond its ends a line crosses others; just over `SNAP`, so that rounding excludes none."""
 
 Edge = dict[str, Any]
-"""A line as pdfplumber's functions take it."""
+"""A line in pdfplumber's form."""
 
 
 def find_boxes(rules: Sequence[Rule]) -> list[list[Box]]:
-    """The boxes that `rules` make, those of one table together, from the top of the page down."""
+    """The boxes that `rules` enclose, those of one table in one list, from the top of the page down."""
     rules = merge_rules(rules)
-    for find_sides in (_far_sides, _outer_sides):
+    for find_sides in (_find_missing_ends, _find_missing_sides):
         sides = find_sides(rules)
         if sides:
             rules = merge_rules([*rules, *sides])
@@ -30,24 +32,24 @@ def find_boxes(rules: Sequence[Rule]) -> list[list[Box]]:
     from pdfplumber import table as plumber
 
     points = plumber.edges_to_intersections([_as_edge(rule) for rule in rules], SNAP, SNAP)
-    if len(points) > _MAX_POINTS:
+    if len(points) > _MAX_CROSSINGS:
         return []
     boxes: list[list[Box]] = plumber.cells_to_tables(plumber.intersections_to_cells(points))
     return boxes
 
 
 def merge_rules(rules: Iterable[Rule]) -> list[Rule]:
-    """Rules hardly apart as one, as pdfplumber's `merge_edges` does it, but several times faster.
+    """Joins rules that are hardly apart, as pdfplumber's `merge_edges` does, but several times faster.
 
-    Those side by side, with gaps of up to `SNAP`, move to their mean place (the same number, so that merging once
-    is enough); then those that touch are joined.
+    Parallel rules up to `SNAP` apart move to their mean place, all to exactly the same number, so that one pass is
+    enough; then rules in one line that touch are joined.
     """
     level, upright = split_rules(rules)
-    return [*_join(_snap(level)), *_join(_snap(upright))]
+    return [*_join_in_line(_align(level)), *_join_in_line(_align(upright))]
 
 
 def split_rules(rules: Iterable[Rule]) -> tuple[list[Rule], list[Rule]]:
-    """Level and upright ones."""
+    """The level rules and the upright ones."""
     level: list[Rule] = []
     upright: list[Rule] = []
     for rule in rules:
@@ -55,7 +57,7 @@ def split_rules(rules: Iterable[Rule]) -> tuple[list[Rule], list[Rule]]:
     return level, upright
 
 
-def _snap(rules: Sequence[Rule]) -> Iterator[Rule]:
+def _align(rules: Sequence[Rule]) -> Iterator[Rule]:
     cluster_of: dict[float, int] = {}
     number, last = 0, 0.0
     for at in sorted({rule.at for rule in rules}):
@@ -70,7 +72,7 @@ def _snap(rules: Sequence[Rule]) -> Iterator[Rule]:
             yield Rule(level, mean, start, end)
 
 
-def _join(rules: Iterable[Rule]) -> Iterator[Rule]:
+def _join_in_line(rules: Iterable[Rule]) -> Iterator[Rule]:
     joined: Rule | None = None
     for rule in sorted(rules, key=lambda rule: (rule.at, rule.start)):
         if joined is None or rule.at != joined.at or rule.start > joined.end + SNAP:
@@ -84,12 +86,12 @@ def _join(rules: Iterable[Rule]) -> Iterator[Rule]:
 
 
 def drop_loose(rules: Sequence[Rule]) -> list[Rule]:
-    """Without rules that cross fewer than two others, which are no sides of boxes, and so on; none if few are left."""
+    """Drops rules that cross fewer than two others, repeatedly, until all that remain can be sides of boxes."""
     level, upright = split_rules(rules)
     while len(level) > 1 and len(upright) > 1:
         places = [rule.at for rule in level]  # in order, as merged rules are
-        seen: list[set[float]] = [set() for _ in level]
-        tied: list[Rule] = []
+        crossed_at: list[set[float]] = [set() for _ in level]
+        kept_upright: list[Rule] = []
         for rule in upright:
             crossed = [
                 number
@@ -97,18 +99,18 @@ def drop_loose(rules: Sequence[Rule]) -> list[Rule]:
                 if level[number].start - _REACH <= rule.at <= level[number].end + _REACH
             ]
             if crossed and places[crossed[0]] != places[crossed[-1]]:
-                tied.append(rule)
+                kept_upright.append(rule)
                 for number in crossed:
-                    seen[number].add(rule.at)
-        bound = [rule for rule, places_of in zip(level, seen, strict=True) if len(places_of) > 1]
-        if len(bound) == len(level) and len(tied) == len(upright):
+                    crossed_at[number].add(rule.at)
+        kept_level = [rule for rule, crossings in zip(level, crossed_at, strict=True) if len(crossings) > 1]
+        if len(kept_level) == len(level) and len(kept_upright) == len(upright):
             return [*level, *upright]
-        level, upright = bound, tied
+        level, upright = kept_level, kept_upright
     return []
 
 
-def _far_sides(rules: Sequence[Rule]) -> list[Rule]:
-    """The lower (or upper) line of a table without: as wide as the level rule that several upright ones hang from."""
+def _find_missing_ends(rules: Sequence[Rule]) -> list[Rule]:
+    """The lower (or upper) line of tables drawn without it: as wide as the level rule where upright rules begin."""
     level, upright = split_rules(rules)
     found: list[Rule] = []
     for _, group in itertools.groupby(sorted(upright, key=_round_ends), _round_ends):
@@ -116,8 +118,8 @@ def _far_sides(rules: Sequence[Rule]) -> list[Rule]:
         if len(sides) < 2:
             continue
         first, last, top, bottom = min(rule.at for rule in sides), max(rule.at for rule in sides), *sides[0][2:]
-        hung = [rule for rule in level if rule.start < last and rule.end > first]
-        ends = [[rule for rule in hung if abs(rule.at - end) <= SNAP] for end in (top, bottom)]
+        between = [rule for rule in level if rule.start < last and rule.end > first]
+        ends = [[rule for rule in between if abs(rule.at - end) <= SNAP] for end in (top, bottom)]
         for near, others, end in ((ends[0], ends[1], bottom), (ends[1], ends[0], top)):
             wide = [rule for rule in near if rule.start < first - SNAP and rule.end > last + SNAP]
             if wide and not others:
@@ -129,13 +131,13 @@ def _round_ends(rule: Rule) -> tuple[int, int]:
     return round(rule.start / SNAP), round(rule.end / SNAP)
 
 
-def _outer_sides(rules: Sequence[Rule]) -> list[Rule]:
-    """The outer lines of tables without: from end to end of two equal lines that a third between joins."""
+def _find_missing_sides(rules: Sequence[Rule]) -> list[Rule]:
+    """The outer lines of tables drawn without them: they connect the ends of two equal rules that a third crosses."""
     level, upright = split_rules(rules)
-    return [*_join_ends(level, upright), *_join_ends(upright, level)]
+    return [*_connect_ends(level, upright), *_connect_ends(upright, level)]
 
 
-def _join_ends(sides: Sequence[Rule], rungs: Sequence[Rule]) -> Iterator[Rule]:
+def _connect_ends(sides: Sequence[Rule], rungs: Sequence[Rule]) -> Iterator[Rule]:
     for one, two in itertools.pairwise(sorted(sides, key=lambda rule: (*_round_ends(rule), rule.at))):
         if abs(one.start - two.start) > SNAP or abs(one.end - two.end) > SNAP:
             continue

@@ -1,7 +1,7 @@
-"""Finds the tables of a PDF page: cheap signs first, then grids of ruling lines, then words in columns.
+"""Finds the tables of a PDF page: a cheap check first, then grids of ruling lines, then words in columns.
 
-Where things stand comes from PDFium, the boxes that lines make from pdfplumber's functions, and the texts of cells
-from the stored text of the page.
+PDFium measures lines and characters, pdfplumber's functions find the boxes that lines enclose, and the texts of cells
+come from the stored text of the page.
 """
 
 from __future__ import annotations
@@ -13,19 +13,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from functions.core import models
+from functions.core.extraction.pdf.geometry import Frame, Rectangle
+from functions.core.extraction.pdf.page_objects import sample_angles
 from functions.core.extraction.pdf.tables import classifier, prefilter, ruled, ruling_lines, unruled
 from functions.core.extraction.pdf.tables.glyphs import (
-    Box,
-    Frame,
     Glyph,
     Piece,
     find_blocks,
-    find_frame,
     find_leaders,
     find_words,
-    font_size,
     is_visible,
     join_words,
+    measure_font_size,
     read_cell,
     read_glyphs,
 )
@@ -37,16 +36,23 @@ if TYPE_CHECKING:
     import pypdfium2
 
 MIN_OWN_SHARE = 0.8
-"""The least share of a table's cells in the visible characters of the text it stretches over."""
+"""The share of visible characters, from a table's first to its last in the text, that must be in its cells."""
 
 _MIN_GLYPHS = 8
+"""The fewest characters of a ruled table; with fewer a grid is a drawing or an empty form."""
+_RULES_NEEDED, _NO_RULES_NEEDED = 2, 3
+"""How many neighbouring lines need wide gaps for unruled tables to be sought, with and without stacked rules."""
+_MIN_FULL_ROWS, _MIN_FILL = 0.3, 0.3
+"""The shares of a grid's rows with several cells (at least two rows), and of its cells that are not empty."""
+_MIN_NAMED = 0.5
+"""The share of columns that one of the first two rows of a grid must name."""
 
 
 @dataclass(slots=True)
 class _Draft:
-    """A table as places in the page text: rows of cells of offsets.
+    """A table whose cells are lists of offsets in the page text; `borders` are in points.
 
-    `spans` are cells over several columns: the row, the first column, and the one after the last.
+    `spans` are cells over several columns: the row, the first column and the one after the last.
     """
 
     rows: list[list[list[int]]]
@@ -60,27 +66,27 @@ def find_tables(
     text_page: pypdfium2.PdfTextPage,
     text: str,
     indices: Callable[[], Sequence[int | None]],
-    runs: Sequence[Box] | None = None,
+    runs: Sequence[Rectangle] | None = None,
 ) -> tuple[models.Table, ...]:
     """The tables of a page in the order of its text.
 
-    `text` is the stored page text; `indices` gives PDFium's character index for each of its characters, and is called
-    only on a page that looks as if it had a table. `runs` are the boxes (left, bottom, right, top) of what the file
-    draws at once, in PDFium's order, where they are read already.
+    `text` is the stored page text; `indices` returns PDFium's character index for each of its characters, and is called
+    only for a page that may have a table. `runs` are PDFium's bounds of what the file draws at once, in PDFium's order,
+    if they are read already.
 
-    A row stretches from the first to the last of its characters in the text; rows that the text goes through crosswise
-    share one stretch. A table whose stretch of text is not mostly its own is left out. In header rows a cell over
-    several columns is repeated in each, so that every column has its whole name; in other rows its text stands in the
-    first. Borders depend on the lines or, without, on the alignment of columns; the right one is missing where nothing
-    marks it.
+    A row covers the text from its first to its last character; rows whose characters alternate in the text share one
+    stretch. A table is left out if less than `MIN_OWN_SHARE` of the text that it covers is its own. In header rows the
+    text of a cell over several columns is repeated in each, so that every column has its whole name; in other rows it
+    is in the first column only. Borders come from the ruling lines or else from the alignment of columns; the right one
+    is missing where nothing marks it.
     """
     if not text.strip():
         return ()
-    frame = find_frame(page, text_page)
+    frame = Frame.of_text(page, sample_angles(text_page))
     rules = ruling_lines.read_rules(page, frame)
     grids = ruled.find_grids(rules)
     stacks = ruling_lines.stack_rules(rules)
-    needed = 2 if stacks else 3
+    needed = _RULES_NEEDED if stacks else _NO_RULES_NEEDED
     has_columns = prefilter.has_columns(text_page, text, frame, needed, runs)
     if not grids and not has_columns:
         return ()
@@ -93,14 +99,14 @@ def find_tables(
             rules = [rule for rule in rules if not grid.holds(rule)]
     if has_columns:
         taken = {at for draft in drafts for row in draft.rows for cell in row for at in cell}
-        drafts += _draft_sheets(found, ruling_lines.stack_rules(rules) if drafts else stacks, taken)
-    tables = [table for draft in drafts if (table := _finish(draft, text)) is not None]
-    return tuple(_apart(sorted(tables, key=lambda table: table.start)))
+        drafts += _draft_unruled(found, ruling_lines.stack_rules(rules) if drafts else stacks, taken)
+    tables = [table for draft in drafts if (table := _build_table(draft, text)) is not None]
+    return tuple(_drop_overlapping(sorted(tables, key=lambda table: table.start)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Page:
-    """The characters and words of a page; `size` is that of most of them, in points."""
+    """The characters and words of a page; `size` is the median font size in points."""
 
     text: str
     glyphs: list[Glyph]
@@ -117,7 +123,7 @@ class _Page:
     ) -> _Page:
         glyphs = read_glyphs(text_page, text, indices, frame)
         words = find_words(text_page, text, glyphs, indices, frame)
-        return cls(text, glyphs, words, font_size(words))
+        return cls(text, glyphs, words, measure_font_size(words))
 
     def places(self, pieces: Sequence[Piece]) -> list[int]:
         ordered = sorted(pieces, key=lambda piece: piece.start)
@@ -129,14 +135,14 @@ class _Page:
 
 
 def _draft_grid(grid: Grid, page: _Page) -> _Draft | None:
-    """The table in a grid, None when it is a drawing, a box or a title."""
+    """The table in a grid, None if it is a drawing, a frame around text or a title."""
     filled = ruled.fill_grid(grid, page.glyphs)
     if sum(len(cell) for row in filled for cell in row.cells) < _MIN_GLYPHS:
         return None
     borders, rows = ruled.split_columns(grid, filled, page.words, page.glyphs)
     rows = [line for row in rows for line in ruled.split_lines(row, borders, page.words, page.read_row)]
     rows = [row for row in rows if any(row.cells)]
-    for end in (0, -1):  # the title of the table, and the notes below it
+    for end in (0, -1):  # the title of the table and the notes below it
         while rows and rows[end].spans == [(0, len(borders) - 1)]:
             del rows[end]
     columns = [n for n in range(len(borders) - 1) if any(row.cells[n] for row in rows)]
@@ -152,26 +158,27 @@ def _draft_grid(grid: Grid, page: _Page) -> _Draft | None:
 
 
 def _is_filled(draft: _Draft) -> bool:
-    """Whether a grid holds rows and names of columns; drawings, too, have lines that cross, and a few letters."""
+    """Whether a grid has rows and column names; drawings also have crossing lines and a few letters."""
     counts, width = [sum(map(bool, row)) for row in draft.rows], len(draft.rows[0])
-    if sum(count > 1 for count in counts) < max(2, 0.3 * len(counts)) or sum(counts) < 0.3 * len(counts) * width:
+    full_rows = sum(count > 1 for count in counts)
+    if full_rows < max(2, _MIN_FULL_ROWS * len(counts)) or sum(counts) < _MIN_FILL * len(counts) * width:
         return False
     named = [counts[n] + sum(last - first - 1 for row, first, last in draft.spans if row == n) for n in (0, 1)]
-    return max(named) >= 0.5 * width
+    return max(named) >= _MIN_NAMED * width
 
 
-def _draft_sheets(page: _Page, stacks: Sequence[Sequence[Rule]], taken: set[int]) -> Iterator[_Draft]:
-    """The tables without a grid in what is not taken by others."""
+def _draft_unruled(page: _Page, stacks: Sequence[Sequence[Rule]], taken: set[int]) -> Iterator[_Draft]:
+    """The tables without a grid among the words that are not in other tables already."""
     words = [word for word in page.words if word.start not in taken]
     blocks = find_blocks(join_words(words, page.size), page.size)
-    for sheet in unruled.find_sheets(blocks, stacks, page.size, page.read_row):
-        rows = [[page.places(cell) for cell in row.cells] for row in sheet.rows]
-        spans = [(number, *span) for number, row in enumerate(sheet.rows) for span in row.spans]
-        yield _Draft(rows, sheet.borders, sheet.header_rows, spans)
+    for table in unruled.find_unruled_tables(blocks, stacks, page.size, page.read_row):
+        rows = [[page.places(cell) for cell in row.cells] for row in table.rows]
+        spans = [(number, *span) for number, row in enumerate(table.rows) for span in row.spans]
+        yield _Draft(rows, table.borders, table.header_rows, spans)
 
 
-def _finish(draft: _Draft, text: str) -> models.Table | None:
-    """The table as it is stored, or None when its stretch of text holds too much that is not its own."""
+def _build_table(draft: _Draft, text: str) -> models.Table | None:
+    """The table as it is stored; None if it has no words, or if too much of the text it covers is not its own."""
     own = {at for row in draft.rows for cell in row for at in cell}
     start, end = min(own), max(own) + 1
     leaders = find_leaders(text[start:end])
@@ -179,18 +186,18 @@ def _finish(draft: _Draft, text: str) -> models.Table | None:
     if len(own & visible) < MIN_OWN_SHARE * len(visible):
         return None
     cells = [[read_cell(text, cell) for cell in row] for row in draft.rows]
-    if not classifier.says_something(cells):
+    if not classifier.has_readable_cells(cells):
         return None
     for number, first, last in draft.spans:
         if number < draft.header_rows:
             cells[number][first:last] = [cells[number][first]] * (last - first)
-    stretches = _stretches(draft.rows)
+    stretches = _find_stretches(draft.rows)
     rows = tuple(models.TableRow(*stretch, tuple(row)) for stretch, row in zip(stretches, cells, strict=True))
     return models.Table(rows, draft.header_rows, tuple(float(round(border)) for border in draft.borders))
 
 
-def _stretches(rows: Sequence[Sequence[Sequence[int]]]) -> list[models.Offsets]:
-    """Where each row begins and ends in the text; rows that overlap there get the stretch of both."""
+def _find_stretches(rows: Sequence[Sequence[Sequence[int]]]) -> list[models.Offsets]:
+    """The stretch of text that each row covers; rows that overlap there share the stretch of both."""
     own = [(min(map(min, filter(None, row))), max(map(max, filter(None, row))) + 1) for row in rows]
     merged: list[models.Offsets] = []
     for start, end in sorted(own):
@@ -202,8 +209,8 @@ def _stretches(rows: Sequence[Sequence[Sequence[int]]]) -> list[models.Offsets]:
     return [merged[bisect_right(starts, start) - 1] for start, _ in own]
 
 
-def _apart(tables: Sequence[models.Table]) -> Iterator[models.Table]:
-    """Tables that do not share text; the first of two that do."""
+def _drop_overlapping(tables: Sequence[models.Table]) -> Iterator[models.Table]:
+    """The tables without those that overlap an earlier one in the text."""
     end = 0
     for table in tables:
         if table.start >= end:

@@ -1,4 +1,7 @@
-"""Cheap signs that lines of a page stand in columns, before any character is looked at."""
+"""Checks cheaply, before any character is measured, whether lines of a page may stand in columns.
+
+Heights are those of lines as drawn; lengths in heights are multiples of them.
+"""
 
 from __future__ import annotations
 
@@ -7,52 +10,63 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from functions.core.extraction.pdf.tables.glyphs import CAP_HEIGHT, Box, Frame
+from functions.core.extraction.pdf.geometry import Box, Frame, Rectangle
+from functions.core.extraction.pdf.tables.glyphs import CAP_HEIGHT
 
 if TYPE_CHECKING:
     import pypdfium2
 
-_NEAR_LINES = 8
-_HIGHEST = 40.0
-_SPARSE, _SPARSE_CAPITALS = 0.78, 0.85
+_NEIGHBOURS = 8
+"""How many successive lines are looked at together: tables have a wide gap in several of them."""
+_TALLEST_LINE = 40.0
+"""Points: lines are taken for no taller, so that a run with a huge box does not hide gaps."""
+_SPARSE = 0.78
+"""Heights per character: a line that is wider has a wide gap in it."""
+_SPARSE_TO_SIZE = 0.85
+"""Em per character: the same, with the font size as the heights of capitals give it."""
+_SAME_LINE = 0.2
+"""Heights: runs that share more than this, from top to bottom, are of one line."""
+_HIGHEST_NEXT_CELL = 8.0
+"""Heights: how far above the line before it a run may begin as the next cell of a row rather than the next column."""
 _LINE = re.compile("[^\r\n\u00ad\ufffe]+")
 
 
 def has_columns(
-    text_page: pypdfium2.PdfTextPage, text: str, frame: Frame, needed: int, runs: Sequence[Box] | None = None
+    text_page: pypdfium2.PdfTextPage, text: str, frame: Frame, needed: int, runs: Sequence[Rectangle] | None = None
 ) -> bool:
-    """Whether `needed` lines of eight that follow each other have wide gaps: between what was drawn at once, or in it.
+    """Whether `needed` of eight successive lines have wide gaps, between runs of text or within one.
 
-    True for some pages without a table. Costs about a quarter of what reading the text of the page does.
+    `runs` are PDFium's bounds of what the file draws at once, if they are read already. True for some pages without a
+    table. Costs about a quarter of what reading the text of the page does.
     """
     lines = _join_lines(_read_runs(text_page) if runs is None else runs, frame)
-    if _densest([gapped for _, gapped in lines]) >= needed:
+    if _count_densest([gapped for _, gapped in lines]) >= needed:
         return True
     texts = [line for line in _LINE.findall(text) if not line.isspace()]
-    if len(texts) != len(lines):  # which line of the text is which on the page is not known
-        return _densest(_find_sparse(text_page, frame)) >= needed
+    if len(texts) != len(lines):  # the lines of the text cannot be matched with those on the page
+        return _count_densest(_find_sparse(text_page, frame)) >= needed
     sparse = [
-        box[2] - box[0] > _SPARSE * len(line) * min(box[3] - box[1], _HIGHEST)
+        box[2] - box[0] > _SPARSE * len(line) * min(box[3] - box[1], _TALLEST_LINE)
         for (box, _), line in zip(lines, texts, strict=True)
     ]
-    return _densest(sparse) >= needed
+    return _count_densest(sparse) >= needed
 
 
-def _read_runs(text_page: pypdfium2.PdfTextPage) -> list[Box]:
-    """PDFium's boxes for what was drawn at once, which mostly is a line, a piece of one, or a word."""
+def _read_runs(text_page: pypdfium2.PdfTextPage) -> list[Rectangle]:
+    """PDFium's bounds of what the file draws at once: mostly a line, a piece of one or a word."""
     from pypdfium2 import raw as pdfium
 
     read, page = pdfium.FPDFText_GetRect, text_page.raw
     left, top, right, bottom = (ctypes.c_double() for _ in range(4))
-    runs: list[Box] = []
+    runs: list[Rectangle] = []
     for index in range(pdfium.FPDFText_CountRects(page, 0, -1)):
         read(page, index, left, top, right, bottom)
         runs.append((left.value, bottom.value, right.value, top.value))
     return runs
 
 
-def _join_lines(runs: Sequence[Box], frame: Frame) -> list[tuple[Box, bool]]:
-    """The lines of a page in the order of the file, and whether they have a wide gap."""
+def _join_lines(runs: Sequence[Rectangle], frame: Frame) -> list[tuple[Box, bool]]:
+    """The lines of a page in the order of the file, each with whether it has a wide gap."""
     boxes = iter(frame.place_all(runs))
     first = next(boxes, None)
     if first is None:
@@ -60,27 +74,27 @@ def _join_lines(runs: Sequence[Box], frame: Frame) -> list[tuple[Box, bool]]:
     lines: list[tuple[Box, bool]] = []
     (west, north, east, south), gapped = first, False  # the last line so far
     for left, top, right, bottom in boxes:
-        height = min(max(south - north, bottom - top), _HIGHEST)
+        height = min(max(south - north, bottom - top), _TALLEST_LINE)
         gap = left - east
-        if gap > -height and top < south - 0.2 * height and bottom > north + 0.2 * height:
+        if gap > -height and top < south - _SAME_LINE * height and bottom > north + _SAME_LINE * height:
             west, north, east, south = min(west, left), min(north, top), max(east, right), max(south, bottom)
             gapped = gapped or gap > height
             continue
-        goes_up = gap > height and north > bottom > north - 8 * height  # the next cell of a row
-        lines.append(((west, north, east, south), gapped or goes_up))
+        is_next_cell = gap > height and north > bottom > north - _HIGHEST_NEXT_CELL * height
+        lines.append(((west, north, east, south), gapped or is_next_cell))
         (west, north, east, south), gapped = (left, top, right, bottom), False
     return [*lines, ((west, north, east, south), gapped)]
 
 
 def _find_sparse(text_page: pypdfium2.PdfTextPage, frame: Frame) -> list[bool]:
-    """Which lines of the text are much wider than as many characters are."""
+    """For each line of the text, whether it is much wider than its characters need."""
     from pypdfium2 import raw as pdfium
 
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
 
     def box(index: int) -> Box:
         pdfium.FPDFText_GetCharBox(text_page.raw, index, left, right, bottom, top)
-        return frame.place(left.value, bottom.value, right.value, top.value)
+        return frame.place((left.value, bottom.value, right.value, top.value))
 
     sparse: list[bool] = []
     for match in _LINE.finditer(text_page.get_text_range(errors="surrogatepass")):
@@ -89,13 +103,13 @@ def _find_sparse(text_page: pypdfium2.PdfTextPage, frame: Frame) -> list[bool]:
             sparse.append(False)
             continue
         first, last = box(match.start()), box(match.start() + len(line) - 1)
-        height = min(max(first[3] - first[1], last[3] - last[1]), _HIGHEST) / CAP_HEIGHT
-        sparse.append(last[2] - first[0] > _SPARSE_CAPITALS * len(line) * height)
+        height = min(max(first[3] - first[1], last[3] - last[1]), _TALLEST_LINE) / CAP_HEIGHT
+        sparse.append(last[2] - first[0] > _SPARSE_TO_SIZE * len(line) * height)
     return sparse
 
 
-def _densest(marks: Sequence[bool]) -> int:
-    """The most marks among eight lines that follow each other."""
+def _count_densest(marks: Sequence[bool]) -> int:
+    """The most marks among eight successive lines."""
     if not any(marks):
         return 0
-    return max(sum(marks[n : n + _NEAR_LINES]) for n in range(len(marks)))
+    return max(sum(marks[n : n + _NEIGHBOURS]) for n in range(len(marks)))

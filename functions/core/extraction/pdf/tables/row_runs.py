@@ -1,4 +1,7 @@
-"""Runs of lines that leave the same gaps free, with what belongs to them above and below."""
+"""Finds runs of lines that leave the same gaps free, and the titles, captions and rules that belong to them.
+
+Pitch is the distance between the base lines of successive bands; lengths in em are multiples of the font size.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,63 @@ import statistics
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from functions.core.extraction.pdf.tables.columns import GAP, Span, is_at, merge_spans, spans_of, touched_columns
-from functions.core.extraction.pdf.tables.glyphs import WIDE, Band, Piece, font_size
+from functions.core.extraction.pdf.tables.columns import (
+    MIN_COLUMN_GAP,
+    Span,
+    are_aligned,
+    merge_spans,
+    spans_of,
+    touched_columns,
+)
+from functions.core.extraction.pdf.tables.glyphs import WIDE_GAP, Band, Piece, measure_font_size
 from functions.core.extraction.pdf.tables.rows import LINE_PITCH
 from functions.core.extraction.pdf.tables.ruling_lines import Rule
 
 _MAX_ODD, _MAX_ODD_WORDS = 2, 8
-_MAX_LINES = 8
+"""The most lines of a title between rows, and the most words of each; longer text is not part of the table."""
+_MAX_CELL_LINES = 8
+"""The most lines of one column alone that may be the rest of a tall cell; more lines are the text after the table."""
 _MAX_HEADS = 3
+"""The most bands above a run that are tried as titles of its columns."""
+
+_REACH, _REACH_IN_PITCHES = 2.6, 1.8
+"""Em and medians of pitch, whichever is more: a band farther below a run is not part of it."""
+_REACH_OF_FIRST = 3.2
+"""Em: the same below the first band of a run, when no pitch is known yet."""
+_SET_OFF = 1.15
+"""Medians of pitch: a line farther below, or a title farther above, is set off from the rows."""
+_MIN_KEPT_GAPS = 0.75
+"""A band fits a run if this share of columns, of the run's or of its own if it has more, stays apart with it.
+
+Cell F1 of unruled tables: 0.994 at 0.6, 0.996 at 0.75 and 0.9.
+"""
+_MIN_ROWS_TO_ALIGN = 3
+"""The fewest regular bands of a run with which an overlong band can be aligned."""
+_MIN_REACHED = 0.6
+"""The share of columns, and at least two, with which an overlong band must be aligned."""
+_REGULAR_BANDS = 3
+"""The fewest bands of a run whose pitch is compared with that of further lines."""
+_IRREGULAR = 1.3
+"""Times the largest pitch of the run: lines farther apart do not continue it."""
+_TIGHT = 1.1
+"""Medians of pitch: the largest pitch of lines in a tall cell, unless `LINE_PITCH` is more."""
+_LOOSE = 1.35
+"""Medians of pitch: how far a title between rows may be below the row above it."""
+_FARTHEST_HEAD = 2.2
+"""Em: how far above the columns their titles may stand."""
+_RULE_ABOVE, _RULE_BELOW = 3.5, 3.0
+"""Em: how far from the first and the last base line the outer rules of a table may be."""
+_MIN_COVERED, _MAX_WIDER = 0.8, 1.5
+"""The share of the run's width that its rules cover, and how many times as wide they may be."""
 
 
 @dataclass(slots=True)
 class Run:
-    """Bands that leave the same gaps free.
+    """Bands that leave the same gaps free; `size` is that of their font in points.
 
-    `odd` are the numbers of those that reach over gaps, `spans` where the others have words. `heads` are bands above
-    with titles over columns, `lead` is one over the first column: a caption, or the beginning of the first cell.
+    `odd` are the numbers of bands that reach over gaps, `spans` is where the others have words, `pitches` are those
+    between the bands. `heads` are the bands above with titles over columns, `lead` is one over the first column alone:
+    a caption, or the beginning of the first cell.
     """
 
     size: float
@@ -48,24 +92,24 @@ class Run:
         self.bands.append(band)
 
     def cut(self, first: int, last: int) -> None:
-        """Leaves only the bands [first, last), and nothing above them when some are gone."""
+        """Keeps only the bands [first, last), and what is above them only if the first band stays."""
         self.bands, self.pitches = self.bands[first:last], self.pitches[first : max(first, last - 1)]
         self.odd = {number - first for number in self.odd if first <= number < last}
         if first:
             self.heads, self.lead = [], None
 
     def spans_with(self, band: Band) -> list[Span]:
-        return merge_spans([*self.spans, *((piece.x0, piece.x1) for piece in band.pieces)], GAP * self.size)
+        return merge_spans([*self.spans, *((piece.x0, piece.x1) for piece in band.pieces)], MIN_COLUMN_GAP * self.size)
 
 
 def find_runs(block: list[Band], size: float, is_text: Callable[[Band], bool]) -> Iterator[Run]:
-    """The runs of two and more bands in a block; `is_text` says of a band whether it reads as prose or a caption."""
+    """The runs of at least two bands in a block; `is_text` tells whether a band reads as prose or a caption."""
     run, waiting, start = Run(size), list[Band](), 0
     for n, band in enumerate(block):
-        columns = len(spans_of(band.pieces, WIDE * size))
+        columns = len(spans_of(band.pieces, WIDE_GAP * size))
         if run.bands and _is_near(run, waiting, band) and not _breaks_off(run, band, columns, is_text):
             fits = _fits(run, band, columns)
-            if columns > 1 and (fits or _lines_up(run, band)) and _are_regular(run, [*waiting, band]):
+            if columns > 1 and (fits or _is_aligned(run, band)) and _are_regular(run, [*waiting, band]):
                 for other in waiting:
                     run.add(other, fits=_fits(run, other, 1))
                 run.add(band, fits=fits)
@@ -92,64 +136,68 @@ def measure_pitch(above: Band, below: Band) -> float:
 
 
 def _is_near(run: Run, waiting: Sequence[Band], band: Band) -> bool:
-    """Whether a band is near enough below a run, or what waits there, to belong to it."""
-    reach = max(2.6 * run.size, 1.8 * statistics.median(run.pitches)) if run.pitches else 3.2 * run.size
+    """Whether a band is near enough below a run, and the bands waiting to join it, to belong to it."""
+    reach = _REACH_OF_FIRST * run.size
+    if run.pitches:
+        reach = max(_REACH * run.size, _REACH_IN_PITCHES * statistics.median(run.pitches))
     return measure_pitch([*run.bands, *waiting][-1], band) <= reach
 
 
 def _breaks_off(run: Run, band: Band, columns: int, is_text: Callable[[Band], bool]) -> bool:
-    """Whether something else begins: prose set off from the rows, a caption, or a row below titles of columns."""
+    """Whether a band begins something else: prose set off from the rows, a caption, or a row below column titles."""
     if len(run.bands) == 1:
         titles = run.bands[0].pieces
-        first = spans_of(band.pieces, WIDE * run.size)[0]
+        first = spans_of(band.pieces, WIDE_GAP * run.size)[0]
         return len(titles) < columns - 1 and min(piece.x0 for piece in titles) > first[1]
-    far = measure_pitch(run.bands[-1], band) > 1.15 * statistics.median(run.pitches)
+    far = measure_pitch(run.bands[-1], band) > _SET_OFF * statistics.median(run.pitches)
     return (far or columns == 1) and is_text(band)
 
 
 def _fits(run: Run, band: Band, columns: int) -> bool:
-    """Whether the gaps of the run stay free with this band, of so many columns, in it."""
+    """Whether the gaps of the run stay free when a band of so many columns joins it."""
     after = len(run.spans_with(band))
-    return after > 1 and after >= 0.75 * max(len(run.spans), columns)
+    return after > 1 and after >= _MIN_KEPT_GAPS * max(len(run.spans), columns)
 
 
-def _lines_up(run: Run, band: Band) -> bool:
-    """Whether words of a band begin or end where most columns do: its cells are just long."""
-    if len(run.bands) - len(run.odd) < 3:
+def _is_aligned(run: Run, band: Band) -> bool:
+    """Whether words of a band begin or end where most columns do, so that its cells are merely long."""
+    if len(run.bands) - len(run.odd) < _MIN_ROWS_TO_ALIGN:
         return False
-    reached = sum(any(is_at(word.x0, x0) or is_at(word.x1, x1) for word in band.words) for x0, x1 in run.spans)
-    return len(run.spans) > 1 and reached >= max(2, 0.6 * len(run.spans))
+    reached = sum(
+        any(are_aligned(word.x0, x0) or are_aligned(word.x1, x1) for word in band.words) for x0, x1 in run.spans
+    )
+    return len(run.spans) > 1 and reached >= max(2, _MIN_REACHED * len(run.spans))
 
 
 def _are_regular(run: Run, bands: Sequence[Band]) -> bool:
-    """Whether lines that waited, and the row after them, follow each other like rows: a paragraph is set off."""
-    if len(bands) < 2 or len(run.bands) < 3:
+    """Whether waiting bands and the row after them follow each other at the pitch of rows; a paragraph is set off."""
+    if len(bands) < 2 or len(run.bands) < _REGULAR_BANDS:
         return True
-    widest = 1.3 * max(run.pitches)
+    widest = _IRREGULAR * max(run.pitches)
     return all(measure_pitch(*pair) <= widest for pair in itertools.pairwise([run.bands[-1], *bands]))
 
 
 def _may_wait(run: Run, waiting: Sequence[Band], band: Band, columns: int) -> bool:
-    """Whether a band may stand in a table if more rows follow: a line of a tall cell, or a title between rows."""
+    """Whether a band may be part of the table if more rows follow: a line of a tall cell, or a title between rows."""
     pitch = measure_pitch([*run.bands, *waiting][-1], band)
-    usual = statistics.median(run.pitches) if len(run.bands) > 2 else 0.0
+    usual = statistics.median(run.pitches) if len(run.bands) >= _REGULAR_BANDS else 0.0
     if columns == 1 and _fits(run, band, 1):
-        regular = pitch <= max(LINE_PITCH * run.size, 1.1 * usual)
-        return len(waiting) < (_MAX_LINES if regular else _MAX_ODD)
+        regular = pitch <= max(LINE_PITCH * run.size, _TIGHT * usual)
+        return len(waiting) < (_MAX_CELL_LINES if regular else _MAX_ODD)
     short = sum(1 for _ in band.words) <= _MAX_ODD_WORDS
-    return short and len(waiting) < _MAX_ODD and pitch <= 1.35 * usual
+    return short and len(waiting) < _MAX_ODD and pitch <= _LOOSE * usual
 
 
 def _close(run: Run, waiting: Sequence[Band], before: Sequence[Band]) -> Run:
-    """The run with what belongs to it of the bands after it and before it."""
-    run.size = font_size(_words(run.bands))
-    columns = spans_of((piece for band in run.regular for piece in band.pieces), GAP * run.size)
-    for band in waiting:  # the last row may go on for a line
+    """The run with those of the bands after and before it that belong to it."""
+    run.size = measure_font_size(_words(run.bands))
+    columns = spans_of((piece for band in run.regular for piece in band.pieces), MIN_COLUMN_GAP * run.size)
+    for band in waiting:  # these may be further lines of the last row
         touched = touched_columns(band.pieces[0], columns)
         if len(band.pieces) > 1 or len(touched) != 1 or measure_pitch(run.bands[-1], band) > LINE_PITCH * run.size:
             break
         run.add(band, fits=True)
-    below, farthest = run.bands[0], max(2.2 * run.size, 1.15 * statistics.median(run.pitches))
+    below, farthest = run.bands[0], max(_FARTHEST_HEAD * run.size, _SET_OFF * statistics.median(run.pitches))
     for band in reversed(before):
         if _is_head(band, columns, below, farthest):
             run.heads.insert(0, band)
@@ -162,7 +210,7 @@ def _close(run: Run, waiting: Sequence[Band], before: Sequence[Band]) -> Run:
 
 
 def _is_head(band: Band, columns: Sequence[Span], below: Band, farthest: float) -> bool:
-    """Whether a band has titles of columns: nothing in it stands over the first column, where captions begin."""
+    """Whether a band has titles of columns: none of it is over the first column, where captions begin."""
     left, right = columns[0][1], columns[-1][1]
     inside = all(piece.x0 > left and piece.middle < right for piece in band.pieces)
     return inside and measure_pitch(band, below) <= farthest
@@ -175,15 +223,16 @@ def _is_lead(band: Band, columns: Sequence[Span], below: Band, size: float) -> b
 
 
 def find_rules(run: Run, stacks: Sequence[Sequence[Rule]]) -> list[Rule]:
-    """The level rules just above, in and below a run that are about as wide as it is."""
+    """The level rules just above, in and below a run and about as wide, from the stack that has most of them."""
     left, right = min(word.x0 for word in _words(run.bands)), max(word.x1 for word in _words(run.bands))
-    top = min(band.first_base for band in [*run.heads, *run.bands]) - 3.5 * run.size
-    bottom = max(band.last_base for band in run.bands) + 3 * run.size
+    top = min(band.first_base for band in [*run.heads, *run.bands]) - _RULE_ABOVE * run.size
+    bottom = max(band.last_base for band in run.bands) + _RULE_BELOW * run.size
     found: list[Rule] = []
     for stack in stacks:
         start, end = stack[0].start, stack[0].end
         rules = [rule for rule in stack if top <= rule.at <= bottom]
         covered = min(right, end) - max(left, start)
-        if covered >= 0.8 * (right - left) and end - start < 1.5 * (right - left) and len(rules) > max(1, len(found)):
+        fits = covered >= _MIN_COVERED * (right - left) and end - start < _MAX_WIDER * (right - left)
+        if fits and len(rules) > max(1, len(found)):
             found = rules
     return found

@@ -1,4 +1,7 @@
-"""Ruled tables: the boxes that lines make, and the rows and columns of text in them."""
+"""Finds ruled tables: the boxes that lines enclose, and the rows and columns of text in them.
+
+Lengths in em are multiples of the font size, places and other lengths are in points.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +10,44 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from functions.core.extraction.pdf.geometry import Box
 from functions.core.extraction.pdf.tables.boxes import find_boxes
 from functions.core.extraction.pdf.tables.columns import find_columns
 from functions.core.extraction.pdf.tables.glyphs import (
     Band,
-    Box,
     Glyph,
     Piece,
     find_blocks,
-    font_size,
     join_pieces,
     join_words,
+    measure_font_size,
 )
 from functions.core.extraction.pdf.tables.rows import ReadRow, Row, is_number, join_rows
 from functions.core.extraction.pdf.tables.ruling_lines import SNAP, Rule
 
+_SAME_LINE = 0.5
+"""Em: base lines are rounded to multiples of this to tell lines apart."""
+_WORD_GAP = 0.5
+"""Em: the least white that a border between two columns needs in each line."""
+_INSIDE = 1.0
+"""Points: how far a grid may reach over another that it is inside."""
+_MIN_FILLED, _MIN_WIDTH = 0.6, 1.2
+"""A column between two rules is divided only into columns that fill this share of its lines and are so many em wide."""
+_FEWEST_WORDS = 4
+"""A row of boxes with fewer words is not divided into lines."""
+_MIN_CELLS = 0.5
+"""The share of a row's filled boxes that a line must fill to be a row of its own; at least two boxes."""
+_MIN_ROWS = 0.7
+"""The share of lines that must be such rows for all lines to be rows."""
+_SURELY_ROWS = 4
+"""So many lines are rows even if some have no first cell; a figure over a margin of error makes fewer."""
+_MIN_NUMBERS, _MIN_EARLY = 0.5, 0.6
+"""Lines are rows if this share of them has numbers below numbers, or of their cells ends well before the border."""
+
 
 @dataclass(frozen=True, slots=True)
 class GridCell:
-    """A box of a ruled table, over rows and columns [first, after the last)."""
+    """A box of a ruled table, which covers rows and columns [first, after the last)."""
 
     rows: tuple[int, int]
     columns: tuple[int, int]
@@ -33,20 +55,20 @@ class GridCell:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The boxes of one ruled table; `xs` and `ys` are where its columns and rows begin, and the last ones end."""
+    """The boxes of one ruled table; columns begin at `xs` and rows at `ys`, whose last items are where the last end."""
 
     xs: tuple[float, ...]
     ys: tuple[float, ...]
     cells: tuple[GridCell, ...]
-    nested: bool = False
-    """Whether there is another grid in one of its boxes."""
+    has_inner_grid: bool = False
+    """Whether one of its boxes contains another grid."""
 
     @property
     def box(self) -> Box:
         return self.xs[0], self.ys[0], self.xs[-1], self.ys[-1]
 
     def holds(self, rule: Rule) -> bool:
-        """Whether a rule is one of this grid."""
+        """Whether a rule lies within this grid."""
         left, top, right, bottom = self.box
         (first, last), (low, high) = ((left, right), (top, bottom)) if rule.level else ((top, bottom), (left, right))
         return rule.start >= first - SNAP and rule.end <= last + SNAP and low - SNAP <= rule.at <= high + SNAP
@@ -54,26 +76,26 @@ class Grid:
 
 @dataclass(slots=True)
 class GridRow:
-    """A row as places in the page text, by column; `spans` are cells over several: the first, and the one after."""
+    """A row as offsets in the page text, by column; `spans` are cells over several columns [first, after the last)."""
 
     cells: list[list[int]]
     spans: list[tuple[int, int]]
 
 
 def find_grids(rules: Sequence[Rule]) -> list[Grid]:
-    """The grids of two and more columns that `rules` make, from the top of the page down; none inside another."""
+    """The grids of at least two columns that `rules` form, from the top of the page down; none inside another."""
     if sum(rule.level for rule in rules) < 2 or sum(not rule.level for rule in rules) < 2:
         return []
     grids = [_as_grid(boxes) for boxes in find_boxes(rules)]
     return [
-        replace(grid, nested=any(_is_inside(other, grid) for other in grids))
+        replace(grid, has_inner_grid=any(_is_inside(other, grid) for other in grids))
         for grid in grids
         if len(grid.xs) > 2 and not any(_is_inside(grid, other) for other in grids)
     ]
 
 
 def fill_grid(grid: Grid, glyphs: Sequence[Glyph]) -> list[GridRow]:
-    """The characters of each cell: those whose centre is in it."""
+    """The rows of a grid with the characters whose centres are in each cell."""
     where = {(row, column): cell for cell in grid.cells for row in range(*cell.rows) for column in range(*cell.columns)}
     places: dict[GridCell, list[int]] = {cell: [] for cell in grid.cells}
     left, upper, right, lower = grid.box
@@ -105,20 +127,26 @@ def _as_grid(boxes: Sequence[Box]) -> Grid:
 
 def _is_inside(grid: Grid, other: Grid) -> bool:
     (left, top, right, bottom), (x0, y0, x1, y1) = grid.box, other.box
-    return grid is not other and left >= x0 - 1 and top >= y0 - 1 and right <= x1 + 1 and bottom <= y1 + 1
+    return (
+        grid is not other
+        and left >= x0 - _INSIDE
+        and top >= y0 - _INSIDE
+        and right <= x1 + _INSIDE
+        and bottom <= y1 + _INSIDE
+    )
 
 
 def split_columns(
     grid: Grid, rows: list[GridRow], words: Sequence[Piece], glyphs: Sequence[Glyph]
 ) -> tuple[list[float], list[GridRow]]:
-    """The columns' borders and the rows, with more columns where several stand between two rules."""
+    """The columns' borders and the rows, with columns divided where two rules enclose several columns of words."""
     column_of = {at: n for row in rows for n, cell in enumerate(row.cells) for at in cell}
     spanned = {at for row in rows for first, _ in row.spans for at in row.cells[first]}
     own: list[list[Piece]] = [[] for _ in grid.xs[1:]]
     for word in words:
         if word.start in column_of and word.start not in spanned:
             own[column_of[word.start]].append(word)
-    found = [_inner_borders(column) for column in own if not grid.nested]
+    found = [_find_inner_borders(column) for column in own if not grid.has_inner_grid]
     if not any(found):
         return list(grid.xs), rows
     borders = sorted({*grid.xs, *itertools.chain.from_iterable(found)})
@@ -127,19 +155,19 @@ def split_columns(
     return borders, [_split_row(row, grid.xs, borders, by_start, middles) for row in rows]
 
 
-def _lines_of(words: Sequence[Piece], size: float) -> Iterator[list[Piece]]:
-    for _, line in itertools.groupby(words, key=lambda word: round(word.base / (0.5 * size))):
+def _group_lines(words: Sequence[Piece], size: float) -> Iterator[list[Piece]]:
+    for _, line in itertools.groupby(words, key=lambda word: round(word.base / (_SAME_LINE * size))):
         yield sorted(line, key=lambda word: word.x0)
 
 
-def _inner_borders(words: Sequence[Piece]) -> list[float]:
-    """Where a column of words divides: most lines leave the same gap, and on its sides is more than a mere sign."""
-    size = font_size(words)
-    bands = [Band(join_words(line, size)) for line in _lines_of(words, size)]
+def _find_inner_borders(words: Sequence[Piece]) -> list[float]:
+    """The borders at which the words of one column divide: most lines leave a gap there, with words on both sides."""
+    size = measure_font_size(words)
+    bands = [Band(join_words(line, size)) for line in _group_lines(words, size)]
     columns = find_columns(bands, size) if len(bands) > 2 else []
     for x0, x1 in columns:
         filled = sum(any(word.x1 > x0 and word.x0 < x1 for word in band.words) for band in bands)
-        if filled < 0.6 * len(bands) or x1 - x0 < 1.2 * size:
+        if filled < _MIN_FILLED * len(bands) or x1 - x0 < _MIN_WIDTH * size:
             return []
     return [(left[1] + right[0]) / 2 for left, right in itertools.pairwise(columns)]
 
@@ -147,7 +175,7 @@ def _inner_borders(words: Sequence[Piece]) -> list[float]:
 def _split_row(
     row: GridRow, old: Sequence[float], new: Sequence[float], words: dict[int, Piece], middles: dict[int, float]
 ) -> GridRow:
-    """The row with its cells put into the new columns; a cell whose words reach over a new border spans."""
+    """The row in the new columns; a cell whose words reach over a new border spans the columns on both sides."""
     split = GridRow([[] for _ in new[1:]], [])
     ends = dict(row.spans)
     for n, cell in enumerate(row.cells):
@@ -164,12 +192,12 @@ def _split_row(
 
 
 def _reaches_over(words: Sequence[Piece], x: float) -> bool:
-    """Whether a line of these words has no gap at `x`."""
-    size = font_size(words)
-    for line in _lines_of(words, size):
+    """Whether a line of these words leaves no gap at `x`."""
+    size = measure_font_size(words)
+    for line in _group_lines(words, size):
         left = max((word.x1 for word in line if word.middle < x), default=None)
         right = min((word.x0 for word in line if word.middle >= x), default=None)
-        if left is not None and right is not None and right - left < 0.5 * size:
+        if left is not None and right is not None and right - left < _WORD_GAP * size:
             return True
         if (left is not None and left > x) or (right is not None and right < x):
             return True
@@ -177,17 +205,17 @@ def _reaches_over(words: Sequence[Piece], x: float) -> bool:
 
 
 def split_lines(row: GridRow, borders: Sequence[float], words: Sequence[Piece], read: ReadRow) -> list[GridRow]:
-    """The rows in a row: several where rules part columns only.
+    """The rows in one row of boxes: several where rules are drawn between columns only.
 
-    Lines are rows when the text takes one after the other, and when the words of the next line would have had room in
-    most of them: the text of a cell is broken into lines where the cell is full.
+    Its lines are rows if they follow each other in the text, and if the first word of the next line would have fitted
+    into most of them: the text of a cell continues on the next line only when its line is full.
     """
     column_of = {at: column for column, cell in enumerate(row.cells) for at in cell}
     own = [word for word in words if word.start in column_of]
-    if len(own) < 4 or row.spans:
+    if len(own) < _FEWEST_WORDS or row.spans:
         return [row]
-    size = font_size(own)
-    groups = itertools.groupby(own, key=lambda word: (column_of[word.start], round(word.base / (0.5 * size))))
+    size = measure_font_size(own)
+    groups = itertools.groupby(own, key=lambda word: (column_of[word.start], round(word.base / (_SAME_LINE * size))))
     blocks = find_blocks([join_pieces(list(group)) for _, group in groups], size)
     bands = blocks[0]
     if len(blocks) > 1 or len(bands) < 2:
@@ -196,12 +224,12 @@ def split_lines(row: GridRow, borders: Sequence[float], words: Sequence[Piece], 
         Row([[p for p in band.pieces if column_of[p.start] == n] for n in range(len(row.cells))]) for band in bands
     ]
     joined = join_rows(lines, size, (), read)
-    wanted = max(2, round(0.5 * len([cell for cell in row.cells if cell])))
+    wanted = max(2, round(_MIN_CELLS * len([cell for cell in row.cells if cell])))
     full = sum(len(line.filled) >= wanted for line in joined)
     first = min(n for n, cell in enumerate(row.cells) if cell)
-    if len(joined) < 4 and not all(line.cells[first] for line in joined):
-        return [row]  # a figure below a figure, as errors are given, is no row
-    if len(joined) < 2 or full < 0.7 * len(joined) or not _are_rows(joined, borders, size, read):
+    if len(joined) < _SURELY_ROWS and not all(line.cells[first] for line in joined):
+        return [row]  # such as figures with their margins of error below
+    if len(joined) < 2 or full < _MIN_ROWS * len(joined) or not _are_rows(joined, borders, size, read):
         return [row]
     ends = [max(piece.end for piece in line.pieces) for line in joined]
     split = [GridRow([[] for _ in row.cells], []) for _ in joined]
@@ -212,7 +240,7 @@ def split_lines(row: GridRow, borders: Sequence[float], words: Sequence[Piece], 
 
 
 def _are_rows(lines: Sequence[Row], borders: Sequence[float], size: float, read: ReadRow) -> bool:
-    """Whether lines of one box are rows: there are numbers below numbers, all cells have as many, or most end early."""
+    """Whether lines are rows: all have all cells, numbers stand below numbers, or most cells end with room to spare."""
     if len(lines[0].cells) > 2 and all(len(line.filled) == len(line.cells) for line in lines):
         return True
     early = numbers = pairs = 0
@@ -225,4 +253,4 @@ def _are_rows(lines: Sequence[Row], borders: Sequence[float], size: float, read:
                 room = borders[column + 1] - max(piece.x1 for piece in above.cells[column])
                 first = below.cells[column][0].words[0]
                 early += room > first.x1 - first.x0 + size
-    return numbers >= 0.5 * (len(lines) - 1) or early >= 0.6 * max(pairs, 1)
+    return numbers >= _MIN_NUMBERS * (len(lines) - 1) or early >= _MIN_EARLY * max(pairs, 1)

@@ -1,4 +1,4 @@
-"""Ruling lines of a PDF page: the drawn lines, thin boxes and borders of boxes that tables are made of."""
+"""Reads the ruling lines of a PDF page: drawn lines, thin boxes and the sides of boxes, of which tables are made."""
 
 from __future__ import annotations
 
@@ -8,29 +8,41 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from functions.core.extraction.pdf import page_objects
-from functions.core.extraction.pdf.page_objects import ADDRESS, Matrix, cells_in, plain_call
-from functions.core.extraction.pdf.tables.glyphs import Box, Frame
+from functions.core.extraction.pdf.geometry import Box, Frame, Matrix, Rectangle
+from functions.core.extraction.pdf.page_objects import (
+    ADDRESS,
+    LineReader,
+    cells_in,
+    list_form,
+    list_objects,
+    plain_call,
+)
 
 if TYPE_CHECKING:
     import pypdfium2
 
 SNAP = 3.0
-"""Lines less than so many points apart are one."""
+"""Points: lines up to this far apart are one line, and lines whose ends miss each other by less meet."""
 
 _MAX_PATHS, _MAX_RULES = 6_000, 4_000
+"""A page with more of either is one large drawing, and has no ruled tables."""
 _MAX_DEPTH = 5
+"""How deep form objects are followed into form objects."""
 _MAX_SEGMENTS = 2_000
-_THICK = 4.0
+"""A path with more segments is a drawing, and none of its lines are rules."""
+_THICKEST = 4.0
+"""Points: a thicker box is an area and no line."""
 _SHORTEST = 6.0
+"""Points: a shorter line is too short for the side of a cell."""
 _WHOLE_PAGE = 0.9
+"""The share of both the page's width and its height from which on a path is the background or the frame of the page."""
+_ROUNDING = 0.01
+"""Points: how much a length may differ when it is computed before and after a transformation."""
 _PATH, _FORM = 2, 5  # PDFium's types of page objects
-_INEXACT = 0.01
-"""So far may the same length be from itself, seen from one place or another."""
 
 
 class Rule(NamedTuple):
-    """A straight line, level or upright: at `at`, from `start` to `end`."""
+    """A level line at height `at` from left to right, or an upright one at `at` from top to bottom; in points."""
 
     level: bool
     at: float
@@ -39,14 +51,14 @@ class Rule(NamedTuple):
 
 
 def read_rules(page: pypdfium2.PdfPage, frame: Frame) -> list[Rule]:
-    """All level and upright lines of a page, those in form objects too; none on a page that is one large drawing."""
-    return _Reader(frame).read(page)
+    """All level and upright lines of a page and its form objects; none of a page that is one large drawing."""
+    return _RuleReader(frame).read(page)
 
 
 def stack_rules(rules: Sequence[Rule]) -> list[list[Rule]]:
-    """Level rules of one width below each other, each stack from its top down; only stacks of two and more."""
+    """Level rules that begin and end at the same places, from the top down; stacks of at least two rules."""
     stacks: list[list[Rule]] = []
-    near: dict[tuple[int, int], list[int]] = defaultdict(list)  # the numbers of the stacks hereabouts
+    near: dict[tuple[int, int], list[int]] = defaultdict(list)  # the stacks whose first rule begins and ends nearby
     for rule in sorted((rule for rule in rules if rule.level), key=lambda rule: rule.at):
         _, at, start, end = rule
         across, along = int(start // SNAP), int(end // SNAP)
@@ -63,8 +75,8 @@ def stack_rules(rules: Sequence[Rule]) -> list[list[Rule]]:
     return [stack for stack in stacks if len(stack) > 1]
 
 
-class _Reader:
-    """Walks over the objects of a page; holds the cells that PDFium writes into."""
+class _RuleReader:
+    """Reads the objects of a page one after the other, through the same buffers for PDFium's answers."""
 
     def __init__(self, frame: Frame) -> None:
         self._frame, (self._width, self._height) = frame, frame.size
@@ -75,64 +87,64 @@ class _Reader:
         self._get_matrix = plain_call("FPDFPageObj_GetMatrix", ADDRESS)
         self._get_mode = plain_call("FPDFPath_GetDrawMode", ADDRESS)
         self._count_segments = plain_call("FPDFPath_CountSegments", ADDRESS)
-        self._lines = page_objects.LineReader()
-        self._last_seen: tuple[bytes, Matrix | None] = b"", None
-        self._last_place = Matrix()
+        self._lines = LineReader()
+        self._last_key: tuple[bytes, Matrix | None] = b"", None
+        self._last_matrix = Matrix()
 
     def read(self, page: pypdfium2.PdfPage) -> list[Rule]:
         rules: list[Rule] = []
-        for number, (path, form) in enumerate(self._paths(page_objects.list_objects(page))):
-            rules += self._rules_of(path, form)
+        for number, (path, form) in enumerate(self._list_paths(list_objects(page))):
+            rules += self._read_path(path, form)
             if number > _MAX_PATHS or len(rules) > _MAX_RULES:
                 return []
         return rules
 
-    def _paths(
+    def _list_paths(
         self, items: Iterable[int], form: Matrix | None = None, depth: int = 0
     ) -> Iterator[tuple[int, Matrix | None]]:
-        """Path objects with the matrix of the form object they stand in."""
+        """Path objects, each with the matrix of the form object around it."""
         get_type = self._get_type
         for item in items:
             kind = get_type(item)
             if kind == _PATH:
                 yield item, form
             elif kind == _FORM and depth < _MAX_DEPTH:
-                yield from self._paths(page_objects.list_form(item), self._place(item, form), depth + 1)
+                yield from self._list_paths(list_form(item), self._read_matrix(item, form), depth + 1)
 
-    def _place(self, item: int, form: Matrix | None) -> Matrix:
-        """How points of an object that stands in a form, or on the page itself, become points of the page."""
+    def _read_matrix(self, item: int, form: Matrix | None) -> Matrix:
+        """The transformation from the space of an object, in a form or on the page itself, to page space."""
         self._get_matrix(item, ctypes.byref(self._places))
-        seen = bytes(self._places), form
-        if seen != self._last_seen:  # most objects stand where the one before does
+        key = bytes(self._places), form
+        if key != self._last_key:  # most objects have the matrix of the object before
             own = Matrix(*self._places)
-            self._last_seen, self._last_place = seen, own if form is None else own.within(form)
-        return self._last_place
+            self._last_key, self._last_matrix = key, own if form is None else own.within(form)
+        return self._last_matrix
 
-    def _rules_of(self, path: int, form: Matrix | None) -> Sequence[Rule]:
+    def _read_path(self, path: int, form: Matrix | None) -> Sequence[Rule]:
         if not self._get_bounds(path, *self._at_sides):
             return ()
-        left, bottom, right, top = self._sides if form is None else _transform_box(self._sides, form)
-        if right - left < _SHORTEST - _INEXACT and top - bottom < _SHORTEST - _INEXACT:
+        left, bottom, right, top = self._sides if form is None else form.place_rectangle((*self._sides,))
+        if right - left < _SHORTEST - _ROUNDING and top - bottom < _SHORTEST - _ROUNDING:
             return ()
         self._get_mode(path, *self._at_modes)
         if not any(self._modes):
             return ()
-        box = self._frame.place(left, bottom, right, top)
+        box = self._frame.place((left, bottom, right, top))
         width, height = box[2] - box[0], box[3] - box[1]
-        if min(width, height) <= _THICK:
-            rule = _rule_of(box)
+        if min(width, height) <= _THICKEST:
+            rule = _as_rule(box)
             return () if rule is None else (rule,)
         if width < _WHOLE_PAGE * self._width or height < _WHOLE_PAGE * self._height:
             place = self._frame.place
-            return [rule for box in self._strokes(path, form) if (rule := _rule_of(place(*box))) is not None]
+            return [rule for box in self._list_thin_boxes(path, form) if (rule := _as_rule(place(box))) is not None]
         return ()
 
-    def _strokes(self, path: int, form: Matrix | None) -> Iterator[Box]:
-        """The boxes, on the page, around straight lines of a path that may be rules; none of a large drawing."""
-        count, thickest, shortest = self._count_segments(path), _THICK + _INEXACT, _SHORTEST - _INEXACT
+    def _list_thin_boxes(self, path: int, form: Matrix | None) -> Iterator[Rectangle]:
+        """The bounds, in page space, of straight lines of a path that may be rules; none of a large drawing."""
+        count, thickest, shortest = self._count_segments(path), _THICKEST + _ROUNDING, _SHORTEST - _ROUNDING
         if count > _MAX_SEGMENTS:
             return
-        for (x0, y0), (x1, y1) in self._lines.read(path, self._place(path, form), count, closing=True):
+        for (x0, y0), (x1, y1) in self._lines.read(path, self._read_matrix(path, form), count, closing=True):
             left, right = (x0, x1) if x0 < x1 else (x1, x0)
             bottom, top = (y0, y1) if y0 < y1 else (y1, y0)
             width, height = right - left, top - bottom
@@ -140,19 +152,11 @@ class _Reader:
                 yield left, bottom, right, top
 
 
-def _rule_of(box: Box) -> Rule | None:
-    """The rule that a long and thin box is."""
+def _as_rule(box: Box) -> Rule | None:
+    """The rule that a long and thin box amounts to, None for any other box."""
     left, top, right, bottom = box
-    if right - left >= _SHORTEST and bottom - top <= _THICK:
+    if right - left >= _SHORTEST and bottom - top <= _THICKEST:
         return Rule(True, (top + bottom) / 2, left, right)
-    if bottom - top >= _SHORTEST and right - left <= _THICK:
+    if bottom - top >= _SHORTEST and right - left <= _THICKEST:
         return Rule(False, (left + right) / 2, top, bottom)
     return None
-
-
-def _transform_box(box: Iterable[float], matrix: Matrix) -> Box:
-    left, bottom, right, top = box
-    a, b, c, d, e, f = matrix
-    across = a * left + c * bottom + e, a * left + c * top + e, a * right + c * bottom + e, a * right + c * top + e
-    up = b * left + d * bottom + f, b * left + d * top + f, b * right + d * bottom + f, b * right + d * top + f
-    return min(across), min(up), max(across), max(up)

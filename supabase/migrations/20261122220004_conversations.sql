@@ -1,4 +1,4 @@
--- Conversations keep their own copy of every source, so that old answers stay readable when documents change.
+-- A message keeps its own copy of every source it cites, so that old answers stay readable when documents change.
 create table rag.conversations (
     id uuid primary key default gen_random_uuid(),
     owner_id uuid not null,
@@ -18,10 +18,13 @@ create table rag.messages (
     conversation_id uuid not null references rag.conversations on delete cascade,
     owner_id uuid not null,
     position bigint generated always as identity,
+    -- In an answer, the position of its question: of two questions asked at once, the second may be answered first.
+    question_position bigint,
     role text not null check (role in ('user', 'assistant')),
     content text not null,
     status text not null default 'complete' check (status in ('complete', 'interrupted', 'failed', 'guarded')),
     mode text check (mode in ('model', 'extractive', 'guard')),
+    search_query text, -- in an answer, what was searched instead of a follow-up question
     sections jsonb not null default '[]',
     sources jsonb not null default '[]',
     scope jsonb,
@@ -30,6 +33,7 @@ create table rag.messages (
 );
 create index messages_conversation on rag.messages (conversation_id, position);
 
+-- The documents that the questions of a conversation are about.
 create table rag.conversation_documents (
     conversation_id uuid not null references rag.conversations on delete cascade,
     document_id uuid not null references rag.documents on delete cascade,

@@ -1,4 +1,4 @@
--- What every search function returns: a passage, its place in its source, its rank and score in each arm.
+-- What every search function returns: a passage, its place in its source, and its rank and score in each arm.
 create type rag.search_hit as (
     chunk_id bigint,
     source text,
@@ -22,5 +22,7 @@ create type rag.search_hit as (
     blend_score double precision,
     coverage double precision,
     candidate_sources int,
-    candidate_chunks bigint
+    candidate_chunks bigint,
+    markdown text,
+    blend_rank int
 );

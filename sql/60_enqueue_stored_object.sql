@@ -1,0 +1,54 @@
+-- Queues the ingestion of a stored object; calling it again for the same version changes nothing. The storage trigger, the
+-- finalize request and the sweeper call it. Returns the id of the job, or null when the object belongs to no document, has been
+-- replaced by a newer version, or is larger than its upload announced.
+create or replace function rag.enqueue_stored_object(object_path text, object_version text, object_size bigint) returns bigint
+language plpgsql
+security definer -- neither the storage service nor users may write the queue
+set search_path = ''
+as $$
+declare
+    document rag.documents;
+    job_id bigint;
+begin
+    select * into document from rag.documents d where d.object_path = enqueue_stored_object.object_path for update;
+    if not found then
+        return null;
+    end if;
+    -- An event for a version that has been replaced since: the version stored now has its own event.
+    if exists (
+        select from storage.objects o
+        where o.bucket_id = 'documents' and o.name = enqueue_stored_object.object_path
+            and o.version <> enqueue_stored_object.object_version
+    ) then
+        return null;
+    end if;
+    select j.id into job_id from rag.ingest_jobs j
+    where j.document_id = document.id and j.kind = 'ingest' and j.object_version = enqueue_stored_object.object_version;
+    if found then
+        return job_id;
+    end if;
+    update rag.ingest_jobs j set status = 'superseded', finished_at = clock_timestamp(), lease_token = null
+    where j.document_id = document.id and j.status in ('queued', 'running');
+    -- Quotas count the announced size. A larger file is not read, and the sweeper removes it.
+    if document.generation is null and object_size > coalesce(document.announced_bytes, document.size_bytes) then
+        update rag.documents d
+        set status = 'failed', stage = null, error_code = 'larger_than_announced',
+            error = format('%s bytes arrived where %s were announced. Upload the file again, with its real size.',
+                object_size, coalesce(document.announced_bytes, document.size_bytes))
+        where d.id = document.id and d.error_code is distinct from 'larger_than_announced';
+        return null;
+    end if;
+    insert into rag.ingest_jobs (owner_id, document_id, kind, object_version)
+    values (document.owner_id, document.id, 'ingest', enqueue_stored_object.object_version)
+    returning id into job_id;
+    -- A duplicate whose file was replaced is a document of its own again.
+    update rag.documents d
+    set duplicate_of = null, status = case when d.generation is null then 'uploaded' else 'reindexing' end,
+        announced_bytes = coalesce(d.announced_bytes, d.size_bytes),
+        size_bytes = coalesce(object_size, d.size_bytes), error_code = null, error = null, stage = 'queued', pages_done = 0
+    where d.id = document.id;
+    return job_id;
+end
+$$;
+revoke all on function rag.enqueue_stored_object(text, text, bigint) from public;
+grant execute on function rag.enqueue_stored_object(text, text, bigint) to rag_worker, service_role;

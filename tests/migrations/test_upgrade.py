@@ -1,0 +1,98 @@
+"""A database that exists receives every later change of the code, and keeps what it holds."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from functions.adapters.postgres import search
+from functions.local.database import embedded_postgres, migrate, stamp
+from functions.local.server import serve
+from functions.runtime.config import Config
+from functions.runtime.services import Services
+from tests.support import library
+from tests.support.requirements import REPOSITORY
+
+NAME = "12_prefers_vector_index.sql"
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> stamp.Folders:
+    """A copy of the repository's sources and migrations, to be changed."""
+    copy = stamp.Folders(tmp_path / "sql", tmp_path / "migrations", tmp_path / "migrations.sha256")
+    shutil.copytree(migrate.FUNCTIONS, copy.functions)
+    shutil.copytree(migrate.MIGRATIONS, copy.migrations)
+    shutil.copy(stamp.FROZEN, copy.frozen)
+    return copy
+
+
+def change(folders: stamp.Folders, limit: int) -> None:
+    """Changes a number in a function and stamps the change."""
+    text = (migrate.FUNCTIONS / NAME).read_text().replace("50000", str(limit))
+    (folders.functions / NAME).write_text(text)
+    stamp.write_stamp("another limit", folders)
+
+
+def read_limit(dsn: str) -> int:
+    with psycopg.connect(dsn) as connection:
+        row = connection.execute(
+            "select substring(prosrc from '[0-9]+') from pg_proc where proname = %s", (NAME[3:-4],)
+        )
+        return int(row.fetchall()[0][0])
+
+
+def test_a_database_receives_every_change_of_a_function(database: str, folders: stamp.Folders) -> None:
+    """Also the second change of two: a stamp that was applied is followed by another."""
+    found = []
+    for limit in (60_000, 70_000):
+        change(folders, limit)
+        migrate.migrate(database, migrations_dir=folders.migrations)
+        found.append(read_limit(database))
+    assert found == [60_000, 70_000]
+
+
+def test_make_run_updates_an_existing_database_and_keeps_its_documents(
+    tmp_path: Path, folders: stamp.Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = Config(ibid_home=tmp_path, log_level="CRITICAL")
+    with serve.open_services(config) as services:
+        opened, dsn = services.database, read_dsn(services)
+        library.index_document(opened, dsn, ["The zeppelin crossed the sea."], server=library.add_server(opened))
+    change(folders, 60_000)
+    monkeypatch.setattr(migrate, "migrate", partial(migrate.migrate, migrations_dir=folders.migrations))
+    with serve.open_services(config) as services:
+        found = search.hybrid_search(services.database, library.ADA, library.make_query("zeppelin"))
+        limit = read_limit(read_dsn(services))
+    assert ([hit.text for hit in found.hits], limit) == (["The zeppelin crossed the sea."], 60_000)
+
+
+def read_dsn(services: Services) -> str:
+    assert services.config.database_url is not None
+    return services.config.database_url.get_secret_value()
+
+
+def test_make_run_refuses_a_database_from_before_the_first_release_in_one_line(tmp_path: Path) -> None:
+    with (
+        embedded_postgres.start(tmp_path / "postgres", settings=embedded_postgres.FAST_SETTINGS) as server,
+        psycopg.connect(server.dsn) as connection,
+    ):
+        connection.execute(migrate.BOOKKEEPING.encode())
+        connection.execute(
+            "insert into supabase_migrations.schema_migrations (version) values (%s)", (migrate.FIRST_BEFORE_RELEASE,)
+        )
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        environment = {"PATH": os.environ["PATH"], "IBID_HOME": str(tmp_path), "PORT": str(free.getsockname()[1])}
+    command = [sys.executable, "-m", "functions.local", "serve"]
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=120)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("ibid: This database was made by a version of Ibid from before its first release.")
+    assert done.stderr.count("\n") == 1
