@@ -2,5 +2,5 @@ import gc
 import os
 
 if "AWS_LAMBDA_FUNCTION_NAME" in os.environ:
-    # What a cold start imports never becomes garbage, and is looked through a hundred times all the same.
+    # Imported objects never become garbage, but with the default thresholds a cold start scans them a hundred times.
     gc.set_threshold(20_000, 10, 10)

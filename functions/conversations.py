@@ -1,4 +1,4 @@
-"""HTTP: conversations, with their documents, their exports, and answers that become notes."""
+"""HTTP: conversations, their attached documents and exports, and answers saved as notes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP: upload, finalize, follow, read and delete documents."""
+"""HTTP: uploads, lists, reads, moves and deletes documents."""
 
 from __future__ import annotations
 

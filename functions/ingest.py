@@ -1,4 +1,4 @@
-"""Worker: one message, one job, for as long as this invocation lasts; what is left goes back to the queue."""
+"""Worker: runs the job of each queue message until the invocation ends, and queues the rest again."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ _log = logging.getLogger(__name__)
 
 @with_request_id
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    """Answers with the messages to deliver again (`ReportBatchItemFailures`); the job itself keeps its own state."""
-    scratch.remove_lost_folders()  # of an invocation that was killed here
+    """Returns the messages to deliver again (`ReportBatchItemFailures`); the state of a job is in the database."""
+    scratch.remove_lost_folders()  # left by an invocation that was killed in this container
     failures = []
     for record in event["Records"]:
         try:
             ingest_record(record, context)
         except Exception:
-            _log.exception("message not processed", extra={"sqs_message": record["messageId"]})
+            _log.exception("a message could not be processed", extra={"sqs_message": record["messageId"]})
             failures.append({"itemIdentifier": record["messageId"]})
     return {"batchItemFailures": failures}
 
 
 def ingest_record(record: dict[str, Any], context: Any) -> None:
+    """Runs the job that a message names; raises InvalidInputError when it names none."""
     services = shared_services()
     job_id = events.read_job_id(record)
     worker = services.make_worker(context.get_remaining_time_in_millis() / 1000)
-    if not worker.has_time():  # an earlier message of the batch took it
+    if not worker.has_time():  # an earlier message of the batch used the time up
         services.nudge_worker(job_id)
         return
     outcome = worker.ingest_next(job_id)
     if outcome is None:
-        return  # done, or in another worker's hands
+        return  # the job is finished, or another worker holds its lease
     if outcome.status != "queued":
         metrics.record_job(outcome.status)
     _log.info("ai_index_job", extra={"job_id": job_id, "status": outcome.status, "code": outcome.code})

@@ -1,10 +1,10 @@
-"""HTTP: search and notes as tools for AI assistants (Model Context Protocol)."""
+"""HTTP: offers search and notes to AI assistants as tools (Model Context Protocol)."""
 
 from __future__ import annotations
 
 from mangum import Mangum
 
-import functions.web.mcp_server  # noqa: F401  loads the SDK while the function starts, not while a client waits
+import functions.web.mcp_server  # noqa: F401  loads the SDK at the start of the function instead of in the first request
 from functions.web.app import create_app
 from functions.web.routes import mcp
 

@@ -1,4 +1,4 @@
-"""Schedule, daily: deletes conversations beyond the retention; also `GET /api/cron/retention` with the secret."""
+"""Schedule, daily: deletes conversations older than the retention; `GET /api/cron/retention` with the secret too."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 
 def purge(services: Services) -> dict[str, int]:
-    """Runs in batches, so that a time-out loses nothing and two runs at once share the work."""
+    """Deletes in batches, so that a timeout keeps what is done and two simultaneous runs share the work."""
     users.purge_counters(services.database)
     return {"deleted": conversations.purge_conversations(services.database, services.policy().settings.retention_days)}

@@ -1,4 +1,4 @@
-"""HTTP: ranked passages without a model."""
+"""HTTP: ranks passages for a query, without a language model."""
 
 from __future__ import annotations
 

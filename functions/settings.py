@@ -1,4 +1,4 @@
-"""HTTP: read and change the settings."""
+"""HTTP: reads and changes the settings."""
 
 from __future__ import annotations
 

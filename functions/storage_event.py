@@ -1,4 +1,4 @@
-"""Trigger: an object was stored (database webhook). The job is in the table already; this starts a worker sooner."""
+"""Trigger (database webhook): starts a worker for a stored object, whose job a database trigger has queued."""
 
 from __future__ import annotations
 

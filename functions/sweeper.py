@@ -1,4 +1,4 @@
-"""Schedule, every minute: puts right what a crash or a lost message left, and starts workers for what is due."""
+"""Schedule, every minute: repairs the queue after crashes and lost messages, and starts workers for due jobs."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 
 def sweep(services: Services) -> dict[str, Any]:
-    """Returns what was put right, and the jobs that are due; writes down what waits, for alarms."""
+    """Returns what was repaired and which jobs are due; logs the backlog, on which alarms are based."""
     if metrics.is_embedded():
-        waiting = jobs.read_backlog(services.database)
-        metrics.record_backlog(waiting.due, waiting.oldest_seconds, waiting.given_up)
+        backlog = jobs.read_backlog(services.database)
+        metrics.record_backlog(backlog.due, backlog.oldest_seconds, backlog.given_up)
     report = JobStore(services.database).sweep_ingest_jobs(services.policy().settings.max_attempts)
     metrics.record_job("dead", report["dead"])
     for job_id in report["due"]:

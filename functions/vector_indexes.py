@@ -1,4 +1,4 @@
-"""Schedule, daily: builds the approximate indexes that large libraries have come to need."""
+"""Schedule, daily: builds the approximate vector indexes that large libraries need."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from functions.runtime.logging import with_request_id
 from functions.runtime.services import Services, shared_services
 
 MARGIN_SECONDS = 10
-"""A killed function cannot stop the database, which would go on building and lock out writers for nothing."""
+"""The build stops this long before the timeout: the database would continue for a killed function and block writers."""
 
 
 @with_request_id
@@ -18,5 +18,5 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 
 
 def build(services: Services, seconds: float | None = None) -> dict[str, Any]:
-    """A build that takes longer than `seconds` is given up, leaves nothing behind and is tried again the next day."""
+    """Builds the missing indexes; a build longer than `seconds` is rolled back and tried again the next day."""
     return {"built": vector_indexes.build_vector_indexes(services.database, seconds)}

@@ -1,4 +1,4 @@
-"""Who is asking: bearer tokens as Supabase signs them, verified here without a call for each request."""
+"""Verifies bearer tokens as Supabase signs them, locally, so that no request waits for the sign-in server."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from functions.core import errors, models
 AUDIENCE = "authenticated"
 ROLE = "authenticated"
 LOCAL_ISSUER = "ibid-local"
+# The namespace of local user ids. A changed value would give every local user another id.
 LOCAL_USERS = uuid.UUID("6f0f3c2e-6f1c-5d0f-9a55-1b1dca11ab1e")
 ASYMMETRIC = ("ES256", "RS256")
 LEEWAY_SECONDS = 10
@@ -32,24 +33,24 @@ _log = logging.getLogger(__name__)
 
 
 class Keys(Protocol):
-    """Where keys come from, and the algorithms they are good for: never what the token says."""
+    """Supplies verification keys and the accepted algorithms; a token cannot choose its algorithm."""
 
     @property
     def algorithms(self) -> tuple[str, ...]: ...
 
     def find(self, token: str) -> Any:
-        """Raises NotSignedInError when there is no key for this token."""
+        """The key that verifies `token`; raises NotSignedInError when there is none."""
         ...
 
 
 class SharedSecret:
-    """One secret for signing and verifying: local use, and projects with a legacy JWT secret."""
+    """One secret that both signs and verifies: for local use, and for projects with a legacy JWT secret."""
 
     algorithms = ("HS256",)
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) < MIN_SECRET_BYTES:
-            raise ValueError(f"a JWT secret has at least {MIN_SECRET_BYTES} bytes")
+            raise ValueError(f"the JWT secret must have at least {MIN_SECRET_BYTES} bytes")
         self._secret = secret
 
     def find(self, token: str) -> bytes:
@@ -59,10 +60,10 @@ class SharedSecret:
 class KeySet:
     """The public keys of a project, fetched from its JWKS address.
 
-    They are used for at most `lifetime` seconds. From `refresh` seconds on they are fetched anew, by one request while
-    the others go on; a fetch that fails, or that brings no key at all, leaves the good keys in use until their lifetime
-    is over. An unknown key id fetches them too. There is at most one fetch in `cooldown` seconds, so that made-up ids,
-    or an address that does not answer, do not turn into requests.
+    Keys are used for at most `lifetime` seconds. After `refresh` seconds one request fetches them again while the
+    others keep using the old ones. A fetch that fails or returns no key leaves the old keys in use until their lifetime
+    ends. An unknown key id also triggers a fetch. At most one fetch happens in `cooldown` seconds, so invented key ids
+    and an unreachable server do not cause one fetch per request.
     """
 
     def __init__(
@@ -77,9 +78,9 @@ class KeySet:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not url.startswith(("https://", "http://")):
-            raise ValueError("the JWKS address starts with https://")
+            raise ValueError("the JWKS address must start with https://")
         if not algorithms or not set(algorithms) <= set(ASYMMETRIC):
-            raise ValueError(f"the algorithm of a key set is one of {', '.join(ASYMMETRIC)}")
+            raise ValueError(f"the algorithm of a key set must be one of {', '.join(ASYMMETRIC)}")
         self.algorithms = algorithms
         self._url = url
         self._lifetime = lifetime
@@ -93,14 +94,14 @@ class KeySet:
 
     def find(self, token: str) -> jwt.PyJWK:
         kid = str(jwt.get_unverified_header(token).get("kid"))
-        self._renew()
-        return self._usable().get(kid) or self._look_again(kid)
+        self._refresh_early()
+        return self._usable().get(kid) or self._fetch_and_find(kid)
 
     def _usable(self) -> dict[str, jwt.PyJWK]:
         return self._keys if self._clock() - self._fetched < self._lifetime else {}
 
-    def _renew(self) -> None:
-        """Fetches keys that will soon be too old, unless another request is just doing that."""
+    def _refresh_early(self) -> None:
+        """Fetches keys that will soon be too old, unless another request is fetching them already."""
         if self._clock() - self._fetched < self._refresh_after or not self._usable():
             return
         if self._lock.acquire(blocking=False):
@@ -109,8 +110,12 @@ class KeySet:
             finally:
                 self._lock.release()
 
-    def _look_again(self, kid: str) -> jwt.PyJWK:
-        """The key among those that can be had now; a key that may be new is no reason to sign anybody out."""
+    def _fetch_and_find(self, kid: str) -> jwt.PyJWK:
+        """The key, after a fetch if one is due.
+
+        Raises NotSignedInError only when the newest keys lack it: while they cannot be fetched, the key may exist, and
+        signing the user out would be wrong. Raises UnavailableError then.
+        """
         with self._lock:
             if kid not in self._usable():
                 self._fetch_if_due()
@@ -120,7 +125,7 @@ class KeySet:
             return key
         if is_current:
             raise errors.NotSignedInError("The bearer token is signed with an unknown key. Sign in again.")
-        raise errors.UnavailableError("The keys for checking sign-ins cannot be fetched. Try again in a moment.")
+        raise errors.UnavailableError("The keys that verify sign-ins cannot be fetched. Try again in a moment.")
 
     def _fetch_if_due(self) -> None:
         now = self._clock()
@@ -130,54 +135,56 @@ class KeySet:
         try:
             keys = _read_key_set(_download(self._url, self._timeout))
         except (OSError, http.client.HTTPException, ValueError, RecursionError) as exc:
-            _log.warning("no keys for checking sign-ins", extra={"url": self._url, "reason": str(exc)})
+            _log.warning(
+                "the keys that verify sign-ins could not be fetched", extra={"url": self._url, "reason": str(exc)}
+            )
             return
         self._keys, self._fetched = keys, now
 
 
-class _SameAddress(urllib.request.HTTPRedirectHandler):
-    """Follows nobody elsewhere: keys come from the configured address or not at all."""
+class _RefuseRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: keys from another address than the configured one cannot be trusted."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
 
 
 def _download(url: str, timeout: float) -> bytes:
-    """The body of an answer that is complete within `timeout` seconds. Raises OSError or HTTPException."""
+    """The response body; raises OSError or HTTPException, also when it is incomplete after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     body = bytearray()
-    with urllib.request.build_opener(_SameAddress).open(url, timeout=timeout) as response:
+    with urllib.request.build_opener(_RefuseRedirects).open(url, timeout=timeout) as response:
         while piece := response.read1(1 << 16):
             body += piece
             if time.monotonic() > deadline or len(body) > MAX_KEY_SET_BYTES:
-                raise TimeoutError("the key set is too long, or comes too slowly")
+                raise TimeoutError("the key set is too large or arrives too slowly")
     return bytes(body)
 
 
 def _read_key_set(body: bytes) -> dict[str, jwt.PyJWK]:
-    """The keys by their ids; raises ValueError when there is none that we can use."""
+    """The usable keys by id; raises ValueError when there is none."""
     document = json.loads(body)
     entries = document.get("keys") if isinstance(document, dict) else None
     keys = dict(filter(None, map(_read_key, entries if isinstance(entries, list) else [])))
     if not keys:
-        raise ValueError("no public key in the key set; a project that signs with HS256 needs SUPABASE_JWT_SECRET")
+        raise ValueError("the key set has no public key; a project that signs with HS256 needs SUPABASE_JWT_SECRET")
     return keys
 
 
 def _read_key(entry: Any) -> tuple[str, jwt.PyJWK] | None:
-    """A key for signatures that we can use; a set may hold others."""
+    """The id and the key, or None for a key that we cannot use: one for encryption, or of another algorithm."""
     try:
         key = jwt.PyJWK.from_dict(entry)
     except (jwt.PyJWTError, AttributeError, TypeError, ValueError):
         return None
-    is_ours = key.algorithm_name in ASYMMETRIC and entry.get("use", "sig") == "sig"
-    return (key.key_id, key) if is_ours and key.key_id else None
+    is_usable = key.algorithm_name in ASYMMETRIC and entry.get("use", "sig") == "sig"
+    return (key.key_id, key) if is_usable and key.key_id else None
 
 
 class JwtAuthenticator:
-    """Accepts tokens of signed-in people only: the right signature, issuer, audience and role, and not expired.
+    """Accepts unexpired tokens of signed-in users with the expected signature, issuer, audience and role.
 
-    `issuer` or `audience` None leaves that claim unchecked; some tools mint tokens without them.
+    `None` for `issuer` or `audience` leaves that claim unchecked, because some tools issue tokens without them.
     """
 
     def __init__(self, keys: Keys, *, issuer: str | None, audience: str | None = AUDIENCE) -> None:
@@ -187,24 +194,24 @@ class JwtAuthenticator:
 
     @classmethod
     def for_local(cls, secret: bytes) -> JwtAuthenticator:
-        """For the tokens of `issue_local_token`."""
+        """Accepts the tokens of `issue_local_token`."""
         return cls(SharedSecret(secret), issuer=LOCAL_ISSUER)
 
     @classmethod
     def for_shared_secret(cls, supabase_url: str, secret: str) -> JwtAuthenticator:
-        """For a project that still signs with its legacy secret. Raises UnavailableError for one that is too short."""
-        with _configuration():
+        """Accepts tokens that a project signs with its legacy secret; raises UnavailableError if that is too short."""
+        with _configuration_errors():
             return cls(SharedSecret(secret.encode()), issuer=_issuer(supabase_url))
 
     @classmethod
     def for_supabase(cls, supabase_url: str, algorithm: str = "ES256") -> JwtAuthenticator:
-        """For a project with signing keys; `algorithm` may name two while a project changes: "ES256,RS256".
+        """Accepts tokens of a project with signing keys.
 
-        Raises UnavailableError for algorithms of other kinds.
+        `algorithm` may name two while a project migrates: "ES256,RS256". Raises UnavailableError for any other.
         """
         issuer = _issuer(supabase_url)
         algorithms = tuple(name.strip() for name in algorithm.split(","))
-        with _configuration():
+        with _configuration_errors():
             return cls(KeySet(f"{issuer}/.well-known/jwks.json", algorithms), issuer=issuer)
 
     def authenticate(self, token: str) -> models.User:
@@ -214,16 +221,16 @@ class JwtAuthenticator:
         """
         claims = self._decode(token)
         if claims.get("role") != ROLE:
-            raise errors.NotSignedInError("The bearer token is not one of a signed-in user.")
+            raise errors.NotSignedInError("The bearer token does not belong to a signed-in user. Sign in again.")
         try:
             user_id = str(uuid.UUID(claims["sub"]))
         except (ValueError, AttributeError, TypeError) as exc:
-            raise errors.NotSignedInError("The bearer token names no user.") from exc
+            raise errors.NotSignedInError("The bearer token names no user. Sign in again.") from exc
         return models.User(id=user_id, is_admin=_is_admin(claims), claims={**claims, "sub": user_id})
 
     def _decode(self, token: str) -> dict[str, Any]:
         if len(token) > MAX_TOKEN_CHARS:
-            raise errors.NotSignedInError("The bearer token is too long.")
+            raise errors.NotSignedInError("The bearer token is too long. Sign in again.")
         required = ["exp", "sub", *(["iss"] if self._issuer else []), *(["aud"] if self._audience else [])]
         try:
             return jwt.decode(
@@ -242,12 +249,14 @@ class JwtAuthenticator:
 
 
 @contextmanager
-def _configuration() -> Iterator[None]:
-    """What an administrator has set wrongly is said in words; nobody is let in meanwhile."""
+def _configuration_errors() -> Iterator[None]:
+    """Reports a wrong setting as UnavailableError, so that every sign-in fails with a sentence that names it."""
     try:
         yield
     except ValueError as exc:
-        raise errors.UnavailableError(f"Sign-in is not set up: {exc}. An administrator has to change that.") from exc
+        raise errors.UnavailableError(
+            f"Sign-in is not set up: {exc}. An administrator has to correct the setting."
+        ) from exc
 
 
 def _issuer(supabase_url: str) -> str:
@@ -255,7 +264,7 @@ def _issuer(supabase_url: str) -> str:
 
 
 def _is_admin(claims: Mapping[str, Any]) -> bool:
-    """Only `app_metadata` counts: users may write their own `user_metadata`."""
+    """Reads `app_metadata` only, because users can write their own `user_metadata`."""
     metadata = claims.get("app_metadata")
     return isinstance(metadata, dict) and metadata.get("role") == "admin"
 
@@ -266,7 +275,7 @@ def local_user_id(name: str) -> str:
 
 
 def issue_local_token(secret: bytes, user_id: str, name: str, *, admin: bool = False, lifetime: int = 86_400) -> str:
-    """A token like Supabase's for the local mode; `lifetime` is in seconds."""
+    """A token with the claims of Supabase's, for local mode; `lifetime` is in seconds."""
     now = int(time.time())
     claims = {
         "iss": LOCAL_ISSUER,

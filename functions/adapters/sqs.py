@@ -1,4 +1,7 @@
-"""The nudge that starts a worker on AWS. The job itself is in the database; a lost message is found by the sweeper."""
+"""Sends the queue message that starts a worker on AWS.
+
+The job itself is in the database, so a lost message only delays it until the sweeper finds the job.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +18,14 @@ def _client() -> Any:
     import boto3  # part of the Lambda runtime, absent on a laptop
     from botocore.config import Config
 
-    # Somebody's request waits for this, and it may be lost: by default a queue that is down is tried for minutes.
-    patience = Config(connect_timeout=2, read_timeout=3, retries={"total_max_attempts": 2, "mode": "standard"})
-    return boto3.client("sqs", config=patience)
+    # A user's request waits for this call, and its message may be lost; the defaults would retry for minutes.
+    config = Config(connect_timeout=2, read_timeout=3, retries={"total_max_attempts": 2, "mode": "standard"})
+    return boto3.client("sqs", config=config)
 
 
 def send_job(queue_url: str, job_id: int) -> None:
-    """Sends the id of a due job; a failure is logged, not raised."""
+    """Sends the id of a due job. A failure is logged and not raised, because the sweeper starts the job later."""
     try:
         _client().send_message(QueueUrl=queue_url, MessageBody=json.dumps({"job_id": job_id}))
     except Exception:
-        _log.exception("the ingest queue did not take a message", extra={"job_id": job_id})
+        _log.exception("the ingest queue did not accept a message", extra={"job_id": job_id})

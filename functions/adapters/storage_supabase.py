@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from functions.core import errors, models, ports
 from functions.core.extraction import file_types
 
-# `supabase` and its httpx cost 400 ms at import, and most requests never touch a file: they load on first use.
+# `supabase` and its httpx take 400 ms to import, and most requests need no file: they load on first use.
 if TYPE_CHECKING:
     from storage3 import SyncStorageClient
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 UPLOAD_SECONDS = 7200  # fixed by Supabase
 TIMEOUT_SECONDS = 20
-CHUNK_BYTES = 6 * 1024 * 1024  # the only size that Supabase takes
-REMOVE_AT_ONCE = 500
+CHUNK_BYTES = 6 * 1024 * 1024  # the only chunk size that Supabase accepts
+REMOVE_BATCH = 500  # paths in one request
 
 
 def connect(url: str, secret_key: str, bucket: str) -> SupabaseObjectStore:
-    """The bucket of a project. The secret key passes row level security, so its client serves storage alone."""
+    """The bucket of a project. The secret key bypasses row level security, so its client is used for storage alone."""
 
     def open_client() -> Client:
         import httpx
@@ -34,7 +34,7 @@ def connect(url: str, secret_key: str, bucket: str) -> SupabaseObjectStore:
         import supabase
 
         options = supabase.ClientOptions(
-            # Redirects are not followed: the secret key would go along, to whatever address was named.
+            # Following a redirect would send the secret key to whatever address the redirect names.
             httpx_client=httpx.Client(timeout=TIMEOUT_SECONDS, follow_redirects=False),
             auto_refresh_token=False,
             persist_session=False,
@@ -45,7 +45,7 @@ def connect(url: str, secret_key: str, bucket: str) -> SupabaseObjectStore:
 
 
 class SupabaseObjectStore(ports.ObjectStore):
-    """One bucket; the client is opened when it is first needed."""
+    """One bucket of Supabase Storage; the client is opened on first use."""
 
     def __init__(self, open_client: Callable[[], Client], bucket: str) -> None:
         self._open_client = open_client
@@ -82,10 +82,10 @@ class SupabaseObjectStore(ports.ObjectStore):
     def info(self, path: str) -> models.StoredObject | None:
         try:
             with _storage_errors():
-                facts = self._bucket.info(path)
+                info = self._bucket.info(path)
         except errors.NotFoundError:
             return None
-        return _read_info(path, facts)
+        return _read_info(path, info)
 
     def download(self, path: str, target: Path) -> None:
         """Streams through a short-lived signed URL, because the client's own download holds the file in memory."""
@@ -94,38 +94,38 @@ class SupabaseObjectStore(ports.ObjectStore):
         with _storage_errors():
             url = self._bucket.create_signed_url(path, 60)["signedURL"]
             with httpx.stream("GET", url, timeout=TIMEOUT_SECONDS) as response:
-                _check(response)
+                _raise_for_status(response)
                 with target.open("wb") as file:
                     for piece in response.iter_bytes(1 << 20):
                         file.write(piece)
 
     def remove(self, paths: Sequence[str]) -> int:
         removed = 0
-        for start in range(0, len(paths), REMOVE_AT_ONCE):
+        for start in range(0, len(paths), REMOVE_BATCH):
             with _storage_errors():
-                removed += len(self._bucket.remove(list(paths[start : start + REMOVE_AT_ONCE])))
+                removed += len(self._bucket.remove(list(paths[start : start + REMOVE_BATCH])))
         return removed
 
 
 def _resumable_url(signed_url: str) -> str:
-    """The TUS endpoint that takes the token of a signed upload URL, on the host Supabase has for large files."""
+    """The TUS endpoint that accepts the token of a signed upload URL, on Supabase's host for large files."""
     base, _, _ = signed_url.partition("/object/upload/sign/")
     return re.sub(r"^(https://[a-z0-9]+)\.supabase\.co/", r"\1.storage.supabase.co/", f"{base}/upload/resumable/sign")
 
 
-def _read_info(path: str, facts: Mapping[str, Any]) -> models.StoredObject:
-    """Older servers answer in camel case."""
-    created = facts.get("created_at") or facts.get("createdAt")
+def _read_info(path: str, info: Mapping[str, Any]) -> models.StoredObject:
+    """Reads snake case and camel case, which older storage servers send."""
+    created = info.get("created_at") or info.get("createdAt")
     return models.StoredObject(
         path,
-        int(facts.get("size") or 0),
-        facts.get("content_type") or facts.get("contentType"),
+        int(info.get("size") or 0),
+        info.get("content_type") or info.get("contentType"),
         datetime.fromisoformat(created) if created else None,
     )
 
 
-def _check(response: Any) -> None:
-    """The storage answers 400 for nearly everything and says in the body what it means."""
+def _raise_for_status(response: Any) -> None:
+    """Raises StorageApiError with the status in the body: the storage sends HTTP 400 for nearly every error."""
     if response.is_success:
         return
     from storage3.exceptions import StorageApiError
@@ -140,7 +140,7 @@ def _check(response: Any) -> None:
 
 @contextmanager
 def _storage_errors() -> Iterator[None]:
-    """Turns what the client raises into our errors, by the status in the answer's body."""
+    """Turns the client's errors into ours, by the status in the response body."""
     import httpx
     from storage3.exceptions import StorageApiError
     from storage3.utils import StorageException
@@ -157,11 +157,13 @@ def _translate(status: str, message: str) -> errors.IbidError:
     if status == "404" and "bucket" in message.lower():
         return errors.StorageUnavailableError("The storage bucket does not exist. An administrator has to create it.")
     if status in ("401", "403"):
-        return errors.StorageUnavailableError("The file storage refused our key. An administrator has to check it.")
-    known = {
+        return errors.StorageUnavailableError(
+            "The file storage refused the secret key. An administrator has to check it."
+        )
+    by_status = {
         "404": errors.NotFoundError,
         "409": errors.ConflictError,
         "413": errors.TooLargeError,
         "415": errors.UnsupportedTypeError,
     }
-    return known.get(status, errors.StorageUnavailableError)()
+    return by_status.get(status, errors.StorageUnavailableError)()

@@ -1,6 +1,6 @@
-"""Reads pictures with the program Tesseract, in a process for each picture, so that nothing is left running after it.
+"""Reads page images with the Tesseract program: one process per image, so that a crash or a hang costs one page.
 
-Tesseract reports words as TSV, block by block: a block is a column, a caption or a table, complete before the next one.
+Tesseract writes its words as TSV, block by block: a block is a column, a caption or a table.
 """
 
 from __future__ import annotations
@@ -18,27 +18,28 @@ from itertools import groupby
 from functions.core import errors, models, ports
 
 _COLUMNS = 12
-_PAGE, _WORD = "1", "5"  # levels of a row
+_PAGE, _WORD = "1", "5"  # values of the column `level`
 _START_SECONDS = 10.0
 
-# Percent of confidence below which words are taken for noise of pictures; print has 90 and more, bad print 65.
-_SURE_BLOCK = 40  # the mean of a block
-_SURE_SYMBOL = 70  # a word without letters or digits
-_SURE_SHORT_WORD = 35  # a word of one or two letters or digits
-_SURE_WORD = 10
-_SURE_PAGE = 50  # at least one word of a page must have it
+# Confidences (0 to 100) below which a block, a word or a page counts as noise: clean print has 90 or more, bad
+# print 65.
+_MIN_BLOCK = 40  # the mean of a block
+_MIN_SYMBOL = 70  # a word without letters or digits
+_MIN_SHORT_WORD = 35  # a word of one or two letters or digits
+_MIN_WORD = 10
+_MIN_PAGE = 50  # at least one word of a page must have it
 _LETTERS_OF_LONG_WORD = 3
-_RULES = "|¦"  # the characters as which rules of a table are read, alone or as part of a word
+_RULES = "|¦"  # Tesseract reads the ruling lines of a table as these, alone or as part of a word
 
 _log = logging.getLogger(__name__)
 
 PageSize = tuple[int, int]
-"""Width and height of a picture in pixels."""
+"""Width and height of an image in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Word:
-    """A word as reported: the ids of its block, paragraph and line, its box in pixels and its confidence, 0…100."""
+    """A word of the report: the ids of its block, paragraph and line, its box in pixels, its confidence (0 to 100)."""
 
     block: str
     paragraph: str
@@ -50,22 +51,22 @@ class _Word:
 
 @dataclass(frozen=True, slots=True)
 class Tesseract:
-    """`program` is the path of the program, `languages` its argument for the languages to read, such as "eng+fra"."""
+    """An installed Tesseract: the path of the program, and the languages as its option `-l` takes them ("eng+fra")."""
 
     program: str
     languages: str
 
     def recognize(self, png: bytes, *, timeout: float) -> ports.RecognizedPage:
-        """The text of level lines, and of lines that run up or down, in reading order and without likely noise.
+        """The text of horizontal and vertical lines in reading order, without what looks like noise.
 
-        The confidence of the page is the mean of its words, weighted by their characters. Raises RecognitionError.
+        The confidence of a page is the mean of its words, weighted by their characters. Raises RecognitionError.
         """
         size, words = _read_tsv(self._run(png, timeout))
         return _compose(size, _drop_noise(words))
 
     def _run(self, png: bytes, timeout: float) -> str:
         command = [self.program, "stdin", "stdout", "-l", self.languages, "--psm", "3", "tsv"]
-        # Several threads make it slower, and take the other cores from other work.
+        # A second thread makes Tesseract slower and takes a core from other work.
         environment = os.environ | {"OMP_THREAD_LIMIT": "1"}
         try:
             process = subprocess.Popen(
@@ -74,13 +75,13 @@ class Tesseract:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 env=environment,
-                process_group=0,  # the program may be started by a script, and both must be killed together
+                process_group=0,  # `program` may be a wrapper script: killing the group kills its children too
             )
         except OSError as exc:
-            raise errors.RecognitionError("Tesseract could not be started.") from exc
+            raise errors.RecognitionError("Tesseract could not be started. Check its installation.") from exc
         with process:
             try:
-                output, complaints = process.communicate(png, timeout)
+                output, stderr = process.communicate(png, timeout)
             except BaseException as exc:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
@@ -88,32 +89,32 @@ class Tesseract:
                     raise errors.RecognitionError("Tesseract took too long.", seconds=timeout) from exc
                 raise
         if process.returncode != 0:
-            _log.warning("tesseract failed (%d): %s", process.returncode, complaints[-300:].decode(errors="replace"))
-            raise errors.RecognitionError("Tesseract could not read the picture.", exit_code=process.returncode)
+            _log.warning("tesseract failed (%d): %s", process.returncode, stderr[-300:].decode(errors="replace"))
+            raise errors.RecognitionError("Tesseract could not read the image.", exit_code=process.returncode)
         return output.decode("utf-8", errors="replace")
 
 
 def find_tesseract(languages: str = "eng+fra") -> Tesseract | None:
-    """The installed Tesseract with those of `languages` that are installed; None without the program or any of them."""
+    """The installed Tesseract with those of `languages` that it has; None without the program or a language."""
     program = shutil.which("tesseract")
     if program is None:
         return None
     try:
         command = [program, "--list-langs"]
-        done = subprocess.run(command, capture_output=True, timeout=_START_SECONDS, check=True)
+        listing = subprocess.run(command, capture_output=True, timeout=_START_SECONDS, check=True)
     except (OSError, subprocess.SubprocessError) as exc:
         _log.warning("tesseract is installed but does not work: %s", exc)
         return None
-    installed = set(done.stdout.decode(errors="replace").split())
+    installed = set(listing.stdout.decode(errors="replace").split())
     usable = [language for language in languages.split("+") if language in installed]
     if not usable:
-        _log.warning("tesseract has none of the languages %s", languages)
+        _log.warning("tesseract has none of the languages %s; install one of them or change OCR_LANGUAGES", languages)
         return None
     return Tesseract(program, "+".join(usable))
 
 
 def _read_tsv(output: str) -> tuple[PageSize, list[_Word]]:
-    """The size of the picture, and its words in the order of the report."""
+    """The size of the image in pixels and its words, in the order of the report."""
     size: PageSize = (1, 1)
     words: list[_Word] = []
     for line in output.split("\n"):
@@ -130,20 +131,20 @@ def _read_tsv(output: str) -> tuple[PageSize, list[_Word]]:
 
 
 def _drop_noise(words: Sequence[_Word]) -> list[_Word]:
-    """The words that are likely to be text: Tesseract also reads pictures, rules of tables and specks as letters."""
+    """Drops words that are probably noise: Tesseract reads letters into pictures, table rules and specks too."""
     kept: list[_Word] = []
     for _, group in groupby(words, key=lambda word: word.block):
         block = list(group)
-        if _mean_confidence(block) >= _SURE_BLOCK:
-            kept += filter(_is_likely, block)
-    is_page = any(word.confidence >= _SURE_PAGE and sum(map(str.isalnum, word.text)) > 1 for word in kept)
-    return kept if is_page else []
+        if _mean_confidence(block) >= _MIN_BLOCK:
+            kept += filter(_is_confident, block)
+    has_text = any(word.confidence >= _MIN_PAGE and sum(map(str.isalnum, word.text)) > 1 for word in kept)
+    return kept if has_text else []
 
 
-def _is_likely(word: _Word) -> bool:
+def _is_confident(word: _Word) -> bool:
     letters = sum(map(str.isalnum, word.text))
-    least = _SURE_SYMBOL if letters == 0 else _SURE_SHORT_WORD if letters < _LETTERS_OF_LONG_WORD else _SURE_WORD
-    return word.confidence >= least
+    threshold = _MIN_SYMBOL if letters == 0 else _MIN_SHORT_WORD if letters < _LETTERS_OF_LONG_WORD else _MIN_WORD
+    return word.confidence >= threshold
 
 
 def _mean_confidence(words: Iterable[_Word]) -> float:
@@ -152,7 +153,7 @@ def _mean_confidence(words: Iterable[_Word]) -> float:
 
 
 def _compose(size: PageSize, words: Sequence[_Word]) -> ports.RecognizedPage:
-    """The page with a space between words of a line, a line break between lines, an empty line between paragraphs."""
+    """Joins words with spaces, lines with line breaks and paragraphs with empty lines."""
     text = ""
     placed: list[models.RecognizedWord] = []
     for separator, word in zip(_separators(words), words, strict=True):
@@ -163,7 +164,7 @@ def _compose(size: PageSize, words: Sequence[_Word]) -> ports.RecognizedPage:
 
 
 def _separators(words: Sequence[_Word]) -> Iterator[str]:
-    """The white space before each word."""
+    """The separator before each word."""
     last: _Word | None = None
     for word in words:
         if last is None:

@@ -48,8 +48,8 @@ class Settings:
         max_length=1000,
     )
     match_count: int = _setting(
-        10,
-        "Passages that a search without a language model returns when the request sets no limit.",
+        20,
+        "Passages that a search, or the SQL functions of a single arm, return when the caller sets no limit.",
         minimum=5,
         maximum=100,
     )

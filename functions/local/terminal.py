@@ -162,7 +162,7 @@ def _ask(services: Services, user: models.User, question: str) -> int:
         raise errors.InvalidInputError("The question is empty.")
     answered: asking.Answered | None = None
     for event in asking.ask(services, user, asking.Question(text)):
-        if isinstance(event, asking.Wrote) and sys.stderr.isatty():
+        if isinstance(event, asking.TextDelta) and sys.stderr.isatty():
             print(event.text, end="", file=sys.stderr, flush=True)
         elif isinstance(event, asking.Answered):
             answered = event

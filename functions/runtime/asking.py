@@ -1,4 +1,4 @@
-"""Asks a question and saves what came of it: the one pipeline behind JSON, server-sent events and the command line."""
+"""Answers a question and saves both: the one pipeline behind JSON, server-sent events and the command line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from functions.core.citations.description import describe_citation, describe_sec
 from functions.core.retrieval import guard, retriever
 from functions.core.settings import Settings
 from functions.core.text import languages
-from functions.runtime import accounting, searching
+from functions.runtime import metrics, searching
 from functions.runtime.policy import Policy
 from functions.runtime.services import Services
 from functions.runtime.toolbox import Toolbox
@@ -28,9 +28,9 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was asked, and of what; `whole_library` leaves aside what its conversation is about.
+    """A question and its scope; `whole_library` ignores the scope of its conversation.
 
-    A question that brings its `history` along is of a conversation kept elsewhere: nothing of it is saved here.
+    A question with a `history` belongs to a conversation that the client keeps: neither question nor answer is saved.
     """
 
     query_text: str
@@ -45,7 +45,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The question is saved and its conversation has an id, or it has none and nothing is saved."""
+    """The first event: the question is saved; without `conversation_id`, the client keeps the conversation."""
 
     conversation_id: str | None
     scope: models.Scope
@@ -53,18 +53,18 @@ class Opened:
 
 
 @dataclass(frozen=True, slots=True)
-class Wrote:
-    """More text of the answer."""
+class TextDelta:
+    """The next piece of the answer's text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answer is complete and saved; without ids where nothing is.
+    """The last event: the answer is complete and saved; the ids are None if the client keeps the conversation.
 
-    `search_query` is what was searched in place of a question that leans on the ones before it. `failure` is that of a
-    model which broke off: then the answer is what it had written. `cost` is in US dollars, None where it is not known.
+    `search_query` is the complete question that was searched in place of a follow-up. With a `failure`, the model
+    stopped early and the answer holds the text up to then. `cost` is in US dollars, or None if it is not known.
     """
 
     conversation_id: str | None
@@ -78,7 +78,7 @@ class Answered:
 
 @dataclass(slots=True)
 class _Saver:
-    """Saves the answer exactly once, whatever ends it, and counts it."""
+    """Saves and counts the answer exactly once, whether it completes, fails or is interrupted."""
 
     services: Services
     user: models.User
@@ -107,7 +107,7 @@ class _Saver:
                 sections=[describe_section(section) for section in answer.sections],
                 sources=[describe_citation(citation) for citation in answer.sources],
                 scope=asdict(self.opened.scope),
-                usage=accounting.describe_usage(answer.usage, self.cost),
+                usage=metrics.describe_usage(answer.usage, self.cost),
                 search_query=self.search_query,
                 question_position=self.opened.question_position,
             )
@@ -115,31 +115,33 @@ class _Saver:
         return self.message_id
 
     def save_interrupted(self) -> None:
-        """Keeps what was written when the client went or the model died; without a word there is nothing to keep."""
+        """Saves the text so far if the client disconnected or the model failed; an answer without text is not saved."""
         text = "".join(self.written).strip()
         if self.message_id is None and (self.draft or text):
             try:
                 mode: Any = "extractive" if self.services.chat_model is None else "model"
                 self.save(self.draft or models.Answer(text, (), (), "interrupted", mode))
             except errors.IbidError:
-                _log.exception("an interrupted answer was not saved")
+                _log.exception("an interrupted answer could not be saved")
 
     def _count(self, answer: models.Answer) -> None:
-        """Also an answer that is kept elsewhere or cannot be saved: its tokens are spent."""
+        """Counts every answer, also one that is not saved, because its tokens were used."""
         if not self.is_counted:
             self.is_counted = True
-            self.cost = accounting.find_cost(answer.usage, self.settings)
-            accounting.record_answer(self.user, self.opened.conversation_id, answer, self.cost)
+            self.cost = metrics.find_cost(answer.usage, self.settings)
+            metrics.record_answer(self.user, self.opened.conversation_id, answer, self.cost)
 
 
-def ask(services: Services, user: models.User, question: Question) -> Generator[Opened | Wrote | Answered, None, None]:
+def ask(
+    services: Services, user: models.User, question: Question
+) -> Generator[Opened | TextDelta | Answered, None, None]:
     """Saves the question, finds passages, answers, saves the answer.
 
-    Closing the iterator early, or an error of the model, saves what was written as `interrupted`; an error before the
+    If the iterator is closed early or the model fails, the text so far is saved as `interrupted`; an error before the
     first word is raised. No database connection is held between the steps.
     """
     policy = services.policy()
-    opened, history = _open(services, user, question, policy)
+    opened, history = _open_question(services, user, question, policy)
     lang = follow_ups.find_language(question.query_text, history)
     saver = _Saver(services, user, opened, policy.settings)
     failure: errors.IbidError | None = None
@@ -154,14 +156,14 @@ def ask(services: Services, user: models.User, question: Question) -> Generator[
         )
         hits = retrieval.ranking.hits
         if guard.is_answerable(hits, guard.find_threshold(search_lang, retrieval.answered, policy.settings)):
-            # A model knows the conversation; without one, sentences are chosen by the words of the question alone.
-            asked = question if services.chat_model is not None else replace(question, query_text=query_text)
-            answer, failure = yield from _answer(services, policy, asked, lang, retrieval, history, saver)
+            # A model also gets the history. Extractive answers see only the question, so they need the rewritten one.
+            effective = question if services.chat_model is not None else replace(question, query_text=query_text)
+            answer, failure = yield from _answer(services, policy, effective, lang, retrieval, history, saver)
         else:
             message = policy.settings.guard_message
             text = guard.explain_refusal(message, lang, hits, searching.list_pending(services, user, opened.scope))
             answer = models.Answer(text, (models.CitedSection(text, (), ()),), (), "guarded", "guard")
-            yield Wrote(text)
+            yield TextDelta(text)
         answer = replace(answer, usage=rewriting.usage + answer.usage)
         message_id = saver.save(answer)
         yield Answered(
@@ -187,7 +189,7 @@ def _answer(
     retrieval: retriever.Retrieval,
     history: list[models.Turn],
     saver: _Saver,
-) -> Generator[Wrote, None, tuple[models.Answer, errors.IbidError | None]]:
+) -> Generator[TextDelta, None, tuple[models.Answer, errors.IbidError | None]]:
     stream = answers.answer_question(
         question.query_text,
         retrieval.context,
@@ -202,7 +204,7 @@ def _answer(
             for event in stream:
                 if isinstance(event, answers.TextDelta):
                     saver.written.append(event.text)
-                    yield Wrote(event.text)
+                    yield TextDelta(event.text)
                 else:
                     saver.draft = event.answer
     except errors.UnavailableError as exc:
@@ -210,14 +212,14 @@ def _answer(
             raise
         return saver.draft, exc
     if saver.draft is None:
-        raise errors.ModelUnavailableError("The model ended without an answer. Ask again.")
+        raise errors.ModelUnavailableError("The model returned no answer. Ask again.")
     return saver.draft, None
 
 
-def _open(
+def _open_question(
     services: Services, user: models.User, question: Question, policy: Policy
 ) -> tuple[Opened, list[models.Turn]]:
-    """Saves the question in its conversation, if kept here, and decides what it is asked of, in one transaction."""
+    """Counts the question, chooses its scope and saves it, unless the client keeps the history: one transaction."""
     with services.database.as_user(user) as connection:
         users.take_question(connection, policy.settings)
         documents.check_scope(connection, question.document_ids, question.notebook_id, question.note_id)
@@ -235,16 +237,19 @@ def _open(
             scope = choose_scope(question)
             created = conversations.create(connection, user, make_title(question.query_text), scope)
             conversation_id = str(created["id"])
-        asked = messages.add_message(
+        message = messages.add_message(
             connection, user, conversation_id, "user", question.query_text, scope=asdict(scope)
         )
-        return Opened(conversation_id, scope, asked["position"]), history
+        return Opened(conversation_id, scope, message["position"]), history
 
 
 def choose_scope(
     question: Question, attached: tuple[str, ...] = (), conversation: Mapping[str, Any] = MappingProxyType({})
 ) -> models.Scope:
-    """Explicit ids, then documents attached to the conversation, then its notebook or note, then the whole library."""
+    """The first that exists of: ids in the question, documents attached to the conversation, its note or notebook.
+
+    Without any of these, or with `whole_library`, the scope is the whole library.
+    """
     filters = question.filters
     if question.whole_library:
         return models.Scope("library", filters=filters)
@@ -264,6 +269,6 @@ def choose_scope(
 
 
 def make_title(text: str) -> str:
-    """The question as a title: one line, cut after a word."""
+    """The question as a title: one line of at most TITLE_LENGTH characters, cut after a word."""
     line = " ".join(text.split())
     return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rsplit(" ", 1)[0] + "…"

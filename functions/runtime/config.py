@@ -1,4 +1,4 @@
-"""The environment variables, each described in `.env.example`. Unset means the laptop's part stands in."""
+"""The environment variables, which `.env.example` describes. Without them, the laptop's own adapters are used."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
 class Config(BaseSettings):
-    """Read once a process; an empty variable counts as unset."""
+    """The configuration, read once per process; an empty variable counts as unset."""
 
     model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True)
 
@@ -48,16 +48,17 @@ class Config(BaseSettings):
     @field_validator("database_url")
     @classmethod
     def check_database_url(cls, value: SecretStr | None) -> SecretStr | None:
-        """Refuses what libpq does not take, without repeating it: it holds a password."""
+        """Refuses other schemes without quoting the URL, which contains a password."""
         if value is not None and not value.get_secret_value().startswith(("postgresql://", "postgres://")):
             raise ValueError("must begin with postgresql://")
         return value
 
     @cached_property
     def home(self) -> Path:
+        """The folder of the laptop's database, files and key, as an absolute path."""
         return self.ibid_home.expanduser().resolve()
 
 
 def find_function_name() -> str | None:
-    """None anywhere but on Lambda."""
+    """The name of the running Lambda function; None outside Lambda."""
     return os.environ.get("AWS_LAMBDA_FUNCTION_NAME")

@@ -1,4 +1,4 @@
-"""What platforms send: HTTP requests of API Gateway and Function URLs, queue messages, database webhooks."""
+"""Reads the events of the platform: HTTP requests (API Gateway, Function URLs), queue messages, database webhooks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from functions.core.text.storable import clean_text
 
 @dataclass(frozen=True, slots=True)
 class StoredObjectEvent:
-    """A row of storage.objects that was written."""
+    """A row of storage.objects that was inserted or updated."""
 
     path: str
     version: str
@@ -25,24 +25,24 @@ class StoredObjectEvent:
 
 
 def is_http(event: dict[str, Any]) -> bool:
-    """Whether this is a request (payload format 2.0) rather than a schedule."""
+    """Whether the event is an HTTP request (payload format 2.0) and not a schedule."""
     return "http" in event.get("requestContext", {})
 
 
 def has_secret(event: dict[str, Any], header: str, expected: SecretStr | None) -> bool:
-    """Compares a header with a secret in constant time; an unset secret lets nobody in."""
+    """Compares a header with a secret in constant time; False if no secret is configured."""
     given = {key.lower(): value for key, value in event.get("headers", {}).items()}.get(header, "")
     return expected is not None and hmac.compare_digest(given.encode(), expected.get_secret_value().encode())
 
 
 def has_bearer(event: dict[str, Any], expected: SecretStr | None) -> bool:
-    """Compares the bearer token with a secret."""
+    """Compares the bearer token with a secret, like `has_secret`."""
     bearer = None if expected is None else SecretStr(f"Bearer {expected.get_secret_value()}")
     return has_secret(event, "authorization", bearer)
 
 
 def read_stored_object(event: dict[str, Any], bucket: str) -> StoredObjectEvent | None:
-    """The object of a database webhook on storage.objects; None for deletions and for other buckets.
+    """The object in a database webhook on storage.objects; None for deletions and for other buckets.
 
     The payload is `{type, table, schema, record, old_record}` (https://supabase.com/docs/guides/database/webhooks).
     Raises InvalidInputError for anything else.
@@ -51,7 +51,7 @@ def read_stored_object(event: dict[str, Any], bucket: str) -> StoredObjectEvent 
     try:
         record = payload["record"]
         if payload["schema"] != "storage" or payload["table"] != "objects":
-            raise errors.InvalidInputError("This webhook takes changes of storage.objects only.")
+            raise errors.InvalidInputError("This webhook accepts changes of storage.objects only.")
         if payload["type"] not in ("INSERT", "UPDATE") or record["bucket_id"] != bucket:
             return None
         size = (record["metadata"] or {}).get("size")
@@ -63,10 +63,10 @@ def read_stored_object(event: dict[str, Any], bucket: str) -> StoredObjectEvent 
 
 
 def _read_size(value: Any) -> int:
-    """Bytes, as many as a column can say; raises ValueError, TypeError or OverflowError."""
+    """A size in bytes that fits a bigint; raises ValueError, TypeError or OverflowError."""
     size = int(value)
     if not 0 <= size < 1 << 63:
-        raise ValueError("not the size of a file")
+        raise ValueError("the size of a file must be between 0 and 2^63 - 1")
     return size
 
 
@@ -75,7 +75,7 @@ def read_job_id(record: dict[str, Any]) -> int:
     try:
         return int(json.loads(record["body"])["job_id"])
     except (KeyError, TypeError, ValueError) as exc:
-        raise errors.InvalidInputError("The message holds no job id.") from exc
+        raise errors.InvalidInputError("The message has no job id.") from exc
 
 
 def respond(status: int, body: dict[str, Any], content_type: str = "application/json") -> dict[str, Any]:
@@ -85,11 +85,11 @@ def respond(status: int, body: dict[str, Any], content_type: str = "application/
 
 def refuse(event: dict[str, Any]) -> dict[str, Any]:
     """401 for a missing or wrong secret, as a problem."""
-    return _problem(401, errors.NotSignedInError("The secret of this address is missing or wrong."), event)
+    return _problem(401, errors.NotSignedInError("The secret for this address is missing or wrong."), event)
 
 
 def reject(event: dict[str, Any], error: errors.IbidError) -> dict[str, Any]:
-    """400 for a request that is not valid, 503 for one that may be sent again later, as a problem."""
+    """503 for a retryable error, else 400, as a problem."""
     return _problem(503 if error.retryable else 400, error, event)
 
 

@@ -1,4 +1,4 @@
-"""JSON log lines with the request's id; never the text of a document or a question."""
+"""JSON log lines with the id of the request. They never contain the text of a document or a question."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Handler = Callable[[dict[str, Any], Any], dict[str, Any]]
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: time, level, logger, message, request_id, whatever was passed as `extra`."""
+    """One JSON object per line: time, level, logger, message, request_id and everything passed as `extra`."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -39,10 +39,10 @@ class JsonFormatter(logging.Formatter):
 
 
 def describe_exception(exc: BaseException) -> str:
-    """The stack trace, with the messages of our own errors and none of others', which quote what they could not take.
+    """The stack trace of an exception and its causes; only our own errors keep their messages.
 
-    A database names the value it refused, a parser the line, a model server the prompt. Of those stay the kind, and the
-    codes by which they can be looked up.
+    Messages of libraries quote user data: a database names the refused value, a parser the line, a model server the
+    prompt. Their exceptions are therefore reduced to the class and to error codes.
     """
     lines: list[str] = []
     seen: set[int] = set()
@@ -60,17 +60,17 @@ def _describe_kind(exc: BaseException) -> str:
     if isinstance(exc, errors.IbidError):
         return f"{kind}: {exc.message}"
     codes = ("sqlstate", "errno", "strerror", "status_code")
-    known = {name: value for name in codes if (value := getattr(exc, name, None)) is not None}
+    found = {name: value for name in codes if (value := getattr(exc, name, None)) is not None}
     constraint = getattr(getattr(exc, "diag", None), "constraint_name", None)
     if constraint is not None:
-        known["constraint"] = constraint
-    return " ".join([kind, *(f"{name}={value}" for name, value in known.items())])
+        found["constraint"] = constraint
+    return " ".join([kind, *(f"{name}={value}" for name, value in found.items())])
 
 
 def configure(level: str) -> None:
-    """Sends our log lines to stderr, once; what other libraries log below WARNING stays silent.
+    """Sends our log lines to stderr; calling it again only sets the level. Libraries log from WARNING on.
 
-    On Lambda the platform's own handler writes what the others log: in the same form, then.
+    On Lambda the platform's handler writes the lines of libraries, so it gets the same formatter.
     """
     logger = logging.getLogger("functions")
     if not logger.handlers:
@@ -79,18 +79,18 @@ def configure(level: str) -> None:
         logger.addHandler(handler)
         logger.propagate = False
         if find_function_name() is not None:
-            for foreign in logging.getLogger().handlers:
-                foreign.setFormatter(JsonFormatter())
+            for platform_handler in logging.getLogger().handlers:
+                platform_handler.setFormatter(JsonFormatter())
     logger.setLevel(level.upper())
 
 
 def with_request_id(handler: Handler) -> Handler:
-    """A function without the web application: its lines carry the gateway's id of the request, or the invocation's."""
+    """Wraps a handler without the web application, so that its log lines carry the id of the request or invocation."""
 
     @wraps(handler)
     def handle(event: dict[str, Any], context: Any) -> dict[str, Any]:
-        called = event.get("requestContext", {}).get("requestId")  # the one that its answer names
-        token = request_id.set(called or getattr(context, "aws_request_id", None))
+        gateway_id = event.get("requestContext", {}).get("requestId")  # also the one in the response
+        token = request_id.set(gateway_id or getattr(context, "aws_request_id", None))
         try:
             return handler(event, context)
         finally:

@@ -1,8 +1,8 @@
-"""Figures of what this process does: counted for Prometheus, or on Lambda written as log lines that CloudWatch reads.
+"""Counts requests, retrievals, answers, tokens and jobs: for Prometheus, or on Lambda as log lines for CloudWatch.
 
-No scraper reaches a Lambda container, so counters there would be lost. Each event is written as one log line in the
-Embedded Metric Format instead, and CloudWatch makes metrics of the same names from it. Everywhere else /metrics shows
-the counters of the process in Prometheus's text format.
+No scraper reaches a Lambda container, so its counters would be lost. Each event is instead written as one log line in
+the Embedded Metric Format, from which CloudWatch makes metrics of the same names. Everywhere else /metrics shows the
+counters of the process in Prometheus's text format. Retrievals and answers also get one log line each.
 https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
 https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 """
@@ -10,13 +10,14 @@ https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 from __future__ import annotations
 
 import json
+import logging
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from functions.runtime.config import find_function_name
 from functions.runtime.logging import request_id
@@ -24,6 +25,10 @@ from functions.runtime.logging import request_id
 if TYPE_CHECKING:
     import prometheus_client
     from prometheus_client import Counter, Gauge, Histogram
+
+    from functions.core import models
+    from functions.core.retrieval import retriever
+    from functions.core.settings import Settings
 
     _Series = Counter | Gauge | Histogram
 
@@ -34,10 +39,12 @@ _SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0
 
 Labels = tuple[str, ...]
 
+_log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One figure: a counter, a gauge, or a histogram with the upper ends of its buckets."""
+    """A counter, a gauge, or a histogram with the upper bounds of its buckets; `text` is its help text."""
 
     name: str
     text: str
@@ -47,7 +54,7 @@ class Metric:
 
     @property
     def unit(self) -> str:
-        """The unit, as CloudWatch names it."""
+        """CloudWatch's name of the unit."""
         return "Seconds" if self.name.endswith("_seconds") else "None" if self.kind == "gauge" else "Count"
 
 
@@ -55,25 +62,27 @@ RETRIEVALS: Final = Metric("ai_rag_retrieve_total", "Retrievals, by what was sea
 CHUNKS: Final = Metric(
     "ai_rag_chunks_retrieved", "Passages found by a retrieval.", (), "histogram", (0, 1, 2, 5, 10, 20, 50, 100)
 )
-EMBEDDING: Final = Metric("ai_rag_embed_latency_seconds", "Embedding of a question.", (), "histogram", _SECONDS)
-SEARCHING: Final = Metric("ai_rag_search_latency_seconds", "Search in the database.", (), "histogram", _SECONDS)
-ANSWERS: Final = Metric("ai_rag_answers_total", "Answers, by how they came about and ended.", ("mode", "status"))
-INPUT_TOKENS: Final = Metric("ai_rag_input_tokens_total", "Tokens the language model has read.")
-OUTPUT_TOKENS: Final = Metric("ai_rag_output_tokens_total", "Tokens the language model has written.")
+EMBEDDING: Final = Metric("ai_rag_embed_latency_seconds", "Time to embed a question.", (), "histogram", _SECONDS)
+SEARCHING: Final = Metric("ai_rag_search_latency_seconds", "Time to search the database.", (), "histogram", _SECONDS)
+ANSWERS: Final = Metric(
+    "ai_rag_answers_total", "Answers, by how they were written and how they ended.", ("mode", "status")
+)
+INPUT_TOKENS: Final = Metric("ai_rag_input_tokens_total", "Tokens that the language model has read.")
+OUTPUT_TOKENS: Final = Metric("ai_rag_output_tokens_total", "Tokens that the language model has written.")
 COST: Final = Metric("ai_rag_cost_usd_total", "Cost of answers at the prices in the settings.")
 REQUESTS: Final = Metric("http_requests_total", "Requests, by route and status.", ("method", "route", "status"))
 RESPONDING: Final = Metric(
     "http_request_duration_seconds",
-    "From a request to the end of its answer.",
+    "Time from a request to the end of its response.",
     ("method", "route"),
     "histogram",
     _SECONDS,
 )
-# A gauge, since a job goes with its document; on Lambda each job that ends is one.
-JOBS: Final = Metric("ai_index_jobs_total", "Jobs of the documents and notes that there are.", ("status",), "gauge")
-DUE_JOBS: Final = Metric("ai_index_jobs_due", "Jobs that could be worked on now.", (), "gauge")
-DUE_SECONDS: Final = Metric("ai_index_oldest_due_seconds", "How long the oldest of them has waited.", (), "gauge")
-GIVEN_UP: Final = Metric("ai_index_jobs_given_up", "Jobs that failed or died within a day.", (), "gauge")
+# A gauge, because a job is deleted with its document. On Lambda each job that ends is logged as 1.
+JOBS: Final = Metric("ai_index_jobs_total", "Jobs of all documents and notes, by status.", ("status",), "gauge")
+DUE_JOBS: Final = Metric("ai_index_jobs_due", "Jobs that are due.", (), "gauge")
+DUE_SECONDS: Final = Metric("ai_index_oldest_due_seconds", "How long the oldest due job has waited.", (), "gauge")
+GIVEN_UP: Final = Metric("ai_index_jobs_given_up", "Jobs that failed or died within the last day.", (), "gauge")
 
 Sample = tuple[Metric, Labels, float]
 
@@ -81,17 +90,17 @@ Sample = tuple[Metric, Labels, float]
 class Registry:
     """Counts samples from any thread and shows them in Prometheus's text format.
 
-    prometheus-client is loaded by the first sample: that takes 25 ms, and functions on Lambda count nothing.
+    The first sample imports prometheus-client, which takes 25 ms: functions on Lambda count nothing and never need it.
     """
 
-    def __init__(self, *always: tuple[Metric, Labels]) -> None:
-        """`always` are shown before anything happens, so that a rate begins at 0."""
-        self._always = always
+    def __init__(self, *initial: tuple[Metric, Labels]) -> None:
+        """`initial` series are shown with the value 0 before their first sample, so that rates start at 0."""
+        self._initial = initial
         self._lock = threading.Lock()
         self._collectors: dict[Metric, _Series] = {}
 
     def add(self, samples: Iterable[Sample]) -> None:
-        """Counts up counters and histograms, and sets gauges."""
+        """Increments counters, observes histograms and sets gauges."""
         from prometheus_client import Counter, Gauge
 
         for metric, labels, value in samples:
@@ -104,17 +113,17 @@ class Registry:
                 series.observe(value)
 
     def render(self, gauges: Iterable[Sample] = ()) -> str:
-        """These gauges and everything counted, in Prometheus's text format."""
+        """The given gauges and all counted metrics in Prometheus's text format."""
         from prometheus_client import generate_latest
 
-        for metric, labels in self._always:
+        for metric, labels in self._initial:
             self._find_series(metric, labels)
         current = Registry()
         current.add(gauges)
         return (generate_latest(current) + generate_latest(self)).decode()
 
     def collect(self) -> Iterator[prometheus_client.Metric]:
-        """The method through which prometheus-client reads a registry."""
+        """Called by prometheus-client to read the registry."""
         with self._lock:
             collectors = sorted(self._collectors.items(), key=lambda item: item[0].name)
         for _, collector in collectors:
@@ -131,7 +140,7 @@ class Registry:
 def _create_collector(metric: Metric) -> _Series:
     from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 
-    # Without this, every counter and histogram has a second series: the time of its creation.
+    # Otherwise every counter and histogram has a second series with the time of its creation.
     disable_created_metrics()  # type: ignore[no-untyped-call]
     histogram = partial(Histogram, buckets=metric.buckets)
     kinds: dict[str, Callable[..., _Series]] = {"counter": Counter, "gauge": Gauge, "histogram": histogram}
@@ -141,9 +150,9 @@ def _create_collector(metric: Metric) -> _Series:
 def describe_embedded(samples: Iterable[Sample], function: str, now: float) -> dict[str, object]:
     """One document of the Embedded Metric Format; every metric has the function's name as a dimension.
 
-    A document has one value a name, so samples of one metric with different labels are documents of their own.
+    A document holds one value per metric name, so two samples of the same metric need two documents.
     """
-    directives, facts = [], dict[str, object]()
+    directives, values = [], dict[str, object]()
     for metric, labels, value in samples:
         directives.append(
             {
@@ -152,12 +161,12 @@ def describe_embedded(samples: Iterable[Sample], function: str, now: float) -> d
                 "Metrics": [{"Name": metric.name, "Unit": metric.unit}],
             }
         )
-        facts |= dict(zip(metric.labels, labels, strict=True)) | {metric.name: value}
+        values |= dict(zip(metric.labels, labels, strict=True)) | {metric.name: value}
     return {
         "_aws": {"Timestamp": int(now * 1000), "CloudWatchMetrics": directives},
         "function": function,
         "request_id": request_id.get(),
-        **facts,
+        **values,
     }
 
 
@@ -169,12 +178,12 @@ REGISTRY: Final = Registry(
 
 
 def is_embedded() -> bool:
-    """Whether figures are logged instead of counted in this process."""
+    """Whether metrics are logged (on Lambda) instead of counted in this process."""
     return find_function_name() is not None
 
 
 def record(*samples: Sample) -> None:
-    """Counts the samples of one event, or logs them on Lambda, where no two of them may be of one metric."""
+    """Counts the samples of one event, or logs them on Lambda, where each metric may occur only once in an event."""
     if function_name := find_function_name():
         line = describe_embedded(samples, function_name, time.time())
         print(json.dumps(line), file=sys.stdout, flush=True)
@@ -182,38 +191,76 @@ def record(*samples: Sample) -> None:
         REGISTRY.add(samples)
 
 
-def record_retrieval(scope: str, chunks: int, embed_ms: float, search_ms: float) -> None:
+def record_retrieval(
+    user: models.User, conversation_id: str | None, scope: models.Scope, retrieval: retriever.Retrieval
+) -> None:
+    """Counts and logs a retrieval."""
     record(
-        (RETRIEVALS, (scope,), 1),
-        (CHUNKS, (), chunks),
-        (EMBEDDING, (), embed_ms / 1000),
-        (SEARCHING, (), search_ms / 1000),
+        (RETRIEVALS, (scope.kind,), 1),
+        (CHUNKS, (), len(retrieval.ranking.hits)),
+        (EMBEDDING, (), retrieval.embed_ms / 1000),
+        (SEARCHING, (), retrieval.search_ms / 1000),
+    )
+    scores = [hit.score for hit in retrieval.ranking.hits]
+    _log.info(
+        "ai_rag_retrieve",
+        extra={
+            "user": user.id,
+            "conversation": conversation_id,
+            "scope": scope.kind,
+            "candidate_docs": retrieval.ranking.candidate_sources,
+            "candidate_chunks": retrieval.ranking.candidate_chunks,
+            "top_k": len(retrieval.context),
+            "max_score": max(scores, default=None),
+            "min_score": min(scores, default=None),
+            "embed_latency_ms": round(retrieval.embed_ms, 1),
+            "search_latency_ms": round(retrieval.search_ms, 1),
+            "rerank_latency_ms": None if retrieval.rerank_ms is None else round(retrieval.rerank_ms, 1),
+            "degraded": list(retrieval.degraded),
+        },
     )
 
 
-def record_answer(
-    mode: str, status: str, input_tokens: int | None, output_tokens: int | None, cost: float | None
-) -> None:
-    """Tokens and cost are left out where the model's server sent no count, or a negative one."""
-    known = ((INPUT_TOKENS, input_tokens), (OUTPUT_TOKENS, output_tokens), (COST, cost))
-    counted = ((metric, (), value) for metric, value in known if value is not None and value >= 0)
-    record((ANSWERS, (mode, status), 1), *counted)
+def find_cost(usage: models.Usage, settings: Settings) -> float | None:
+    """The cost of an answer's tokens in US dollars; None without tokens or prices."""
+    prompt, completion = usage.prompt_tokens, usage.completion_tokens
+    if prompt is None and completion is None:
+        return None
+    if not settings.price_input_per_million and not settings.price_output_per_million:
+        return None
+    micro = (prompt or 0) * settings.price_input_per_million + (completion or 0) * settings.price_output_per_million
+    return round(micro / 1e6, 9)
+
+
+def describe_usage(usage: models.Usage, cost: float | None) -> dict[str, Any]:
+    """The tokens, and their cost in US dollars if it is known."""
+    return asdict(usage) if cost is None else {**asdict(usage), "cost_usd": cost}
+
+
+def record_answer(user: models.User, conversation_id: str | None, answer: models.Answer, cost: float | None) -> None:
+    """Counts and logs an answer; tokens and cost are not counted if the model server sent none or negative ones."""
+    usage = answer.usage
+    amounts = ((INPUT_TOKENS, usage.prompt_tokens), (OUTPUT_TOKENS, usage.completion_tokens), (COST, cost))
+    counted = ((metric, (), amount) for metric, amount in amounts if amount is not None and amount >= 0)
+    record((ANSWERS, (answer.mode, answer.status), 1), *counted)
+    facts = {"user": user.id, "conversation": conversation_id, "mode": answer.mode, "status": answer.status}
+    _log.info("ai_rag_answer", extra=facts | describe_usage(usage, cost))
 
 
 def record_request(method: str, route: str, status: int, seconds: float) -> None:
-    """Does nothing on Lambda, where the gateway and the platform count requests without a charge."""
+    """Counts a request. Does nothing on Lambda, where the gateway counts requests free of charge."""
     if not is_embedded():
         record((REQUESTS, (method, route, str(status)), 1), (RESPONDING, (method, route), seconds))
 
 
 def record_job(status: str, count: int = 1) -> None:
-    """Logs jobs that have ended. Does nothing outside Lambda, where /metrics asks the database."""
+    """Logs `count` jobs that have ended. Does nothing outside Lambda, where /metrics reads jobs from the database."""
     if is_embedded() and count:
         record((JOBS, (status,), count))
 
 
 def record_backlog(due: int, oldest_seconds: float, given_up: int) -> None:
-    """Logs what waits, once a minute. Does nothing outside Lambda, as above."""
+    """Logs the backlog, once a minute. Does nothing outside Lambda, where /metrics reads it from the database."""
     if is_embedded():
         record(*describe_backlog(due, oldest_seconds, given_up))
 

@@ -1,4 +1,4 @@
-"""What the database says about how to work, settings and embedding servers, kept for a few seconds."""
+"""Reads settings and embedding servers from the database and caches them for a few seconds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOCAL_SERVER = models.EmbeddingServer(
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Settings and embedding servers in force, the default server first."""
+    """The settings and embedding servers in force, the default server first."""
 
     settings: Settings
     servers: tuple[models.EmbeddingServer, ...]
@@ -37,7 +37,7 @@ class Policy:
 
 
 class PolicyReader:
-    """Reads the policy at most every POLICY_SECONDS; `database` is asked for when it is first needed."""
+    """Reads the policy at most every POLICY_SECONDS; `database` is called on the first read."""
 
     def __init__(self, config: Config, database: Callable[[], Database]) -> None:
         self._config = config
@@ -45,18 +45,18 @@ class PolicyReader:
         self._policy: Policy | None = None
 
     def read(self) -> Policy:
-        """The policy in force; a new database gets the server that the environment names."""
+        """The policy in force; a database without servers gets the one that the environment configures."""
         policy = self._policy
         if policy is None or time.monotonic() - policy.read_at > POLICY_SECONDS:
             with self._database().as_worker() as connection:
                 policy = self._policy = _read_policy(connection)
-        if not policy.servers:  # not above, where a pooler's last connection may be the one in hand
+        if not policy.servers:  # after the block above, because the pooler may have no second connection
             server = stored_settings.ensure_default_server(self._database(), configured_server(self._config))
             policy = self._policy = replace(policy, servers=(server,))
         return policy
 
     def forget(self) -> None:
-        """Lets the next call read afresh, for the caller that has just changed a setting."""
+        """Makes the next call read the database again, after a setting was changed."""
         self._policy = None
 
 
@@ -66,7 +66,7 @@ def _read_policy(connection: Connection) -> Policy:
 
 
 def configured_server(config: Config) -> models.EmbeddingServer:
-    """What the environment names; a database keeps the first that it was opened with."""
+    """The embedding server that the environment configures; only a database without servers registers it."""
     if config.embedding_model is None:
         return LOCAL_SERVER
     return models.EmbeddingServer(

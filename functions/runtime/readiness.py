@@ -1,4 +1,4 @@
-"""Whether everything needed is there, said in words within a few seconds, whatever hangs."""
+"""Checks database, storage, models and ingestion within a few seconds, even if one of them hangs."""
 
 from __future__ import annotations
 
@@ -19,66 +19,70 @@ from functions.runtime.config import find_function_name
 if TYPE_CHECKING:
     from functions.runtime.services import Services
 
-PATIENCE_SECONDS: Final = 4.0
+TIMEOUT_SECONDS: Final = 4.0
 FRESH_SECONDS: Final = 1.0
 MODELS_FRESH_SECONDS: Final = 30.0
 STUCK_SECONDS: Final = 600.0
-"""A job that has waited so long while no other is worked on says that there is no worker."""
+"""If a job has waited this long while no job is running, no worker is running."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One part, and how it is."""
+    """The state of one part, with a sentence for the administrator."""
 
     ok: bool
     detail: str
 
 
 class Probe:
-    """Asks one part in a thread of its own, at most every `fresh_seconds` and never twice at once."""
+    """Checks one part in a thread, at most every `fresh_seconds` and never twice at the same time.
 
-    def __init__(self, name: str, ask: Callable[[], str], fresh_seconds: float = FRESH_SECONDS) -> None:
+    `describe` returns a sentence about the part, or raises.
+    """
+
+    def __init__(self, name: str, describe: Callable[[], str], fresh_seconds: float = FRESH_SECONDS) -> None:
         self._name = name
-        self._ask = ask
+        self._describe = describe
         self._fresh_seconds = fresh_seconds
         self._lock = threading.Lock()
-        self._asked: Future[Check] | None = None
-        self._asked_at = 0.0
+        self._latest: Future[Check] | None = None
+        self._started_at = 0.0
 
     def start(self) -> Future[Check]:
+        """The running check, the latest if it is still fresh, or else a new one."""
         with self._lock:
-            asked = self._asked
-            if asked is None or (asked.done() and time.monotonic() - self._asked_at > self._fresh_seconds):
-                asked = self._asked = Future()
-                self._asked_at = time.monotonic()
-                threading.Thread(target=self._run, args=(asked,), name=f"ready-{self._name}", daemon=True).start()
-            return asked
+            check = self._latest
+            if check is None or (check.done() and time.monotonic() - self._started_at > self._fresh_seconds):
+                check = self._latest = Future()
+                self._started_at = time.monotonic()
+                threading.Thread(target=self._run, args=(check,), name=f"ready-{self._name}", daemon=True).start()
+            return check
 
-    def wait(self, asked: Future[Check], seconds: float) -> Check:
+    def wait(self, check: Future[Check], seconds: float) -> Check:
         try:
-            return asked.result(timeout=max(0.0, seconds))
+            return check.result(timeout=max(0.0, seconds))
         except OverdueError:
-            return Check(False, f"No answer about the {self._name} within {PATIENCE_SECONDS:g} seconds.")
+            return Check(False, f"The check of the {self._name} took longer than {TIMEOUT_SECONDS:g} seconds.")
 
-    def _run(self, asked: Future[Check]) -> None:
+    def _run(self, check: Future[Check]) -> None:
         try:
-            asked.set_result(Check(True, self._ask()))
+            check.set_result(Check(True, self._describe()))
         except errors.IbidError as exc:
-            asked.set_result(Check(False, exc.message))
+            check.set_result(Check(False, exc.message))
         except Exception:
-            _log.exception("the %s could not be asked", self._name)
-            asked.set_result(Check(False, f"The {self._name} could not be asked: something is wrong on our side."))
+            _log.exception("the check of the %s failed", self._name)
+            check.set_result(Check(False, f"The check of the {self._name} failed. The log has the cause."))
 
 
 class Readiness:
-    """The parts of one installation."""
+    """The checks of one installation."""
 
     def __init__(self, services: Services) -> None:
         self.services = services
         self._one_connection = threading.Lock()
-        """A container has one connection to the database, also when several parts are asked about at once."""
+        """Serialises the checks that use the database, because a container has only one connection."""
         self._probes = {
             "database": Probe("database", self._describe_database),
             "storage": Probe("storage", self._describe_storage),
@@ -87,10 +91,10 @@ class Readiness:
         }
 
     def check(self) -> dict[str, Check]:
-        """Every part by name, after PATIENCE_SECONDS at most."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        asked = {name: probe.start() for name, probe in self._probes.items()}
-        return {name: self._probes[name].wait(asked[name], deadline - time.monotonic()) for name in asked}
+        """Every check by the name of its part, after at most TIMEOUT_SECONDS."""
+        deadline = time.monotonic() + TIMEOUT_SECONDS
+        running = {name: probe.start() for name, probe in self._probes.items()}
+        return {name: self._probes[name].wait(running[name], deadline - time.monotonic()) for name in running}
 
     def _describe_database(self) -> str:
         with self._one_connection:
@@ -102,42 +106,45 @@ class Readiness:
         return "The file storage answers."
 
     def _describe_models(self) -> str:
-        """Asks each server of models that is configured; a local model has none."""
+        """Probes each configured model server once."""
         services, config = self.services, self.services.config
         with self._one_connection:
             servers = services.policy().servers
-        asked: set[tuple[str | None, str | None]] = set()
+        probed: set[tuple[str | None, str | None]] = set()
         for server in servers:
             if server.kind == "local":
                 _check_local_model(server)
                 continue
             key = services.key_of(server)
-            if (server.base_url, key) not in asked:
-                asked.add((server.base_url, key))
+            if (server.base_url, key) not in probed:
+                probed.add((server.base_url, key))
                 probe_server(server.base_url, key, f"Embedding ({server.name})")
-        if config.chat_model is not None and (config.openai_base_url, services.chat_key) not in asked:
+        if config.chat_model is not None and (config.openai_base_url, services.chat_key) not in probed:
             probe_server(config.openai_base_url, services.chat_key, f"Answers ({config.chat_model})")
         embedding = ", ".join(server.name for server in servers)
         return f"Embedding: {embedding}. Answers: {config.chat_model or 'extractive, no model configured'}."
 
     def _describe_ingestion(self) -> str:
         with self._one_connection:
-            found = jobs.read_backlog(self.services.database)
-        given_up = f" Given up within a day: {found.given_up}." if found.given_up else ""
-        if found.due and not found.running and found.oldest_seconds > STUCK_SECONDS:
-            minutes = round(found.oldest_seconds / 60)
-            raise errors.UnavailableError(f"No worker is at work: {_count(found.due)}, the oldest for {minutes} min.")
-        if not found.due:
-            return f"Nothing waits, {found.running} in work.{given_up}"
-        return f"{_count(found.due)}, the oldest for {found.oldest_seconds:.0f} s; {found.running} in work.{given_up}"
+            backlog = jobs.read_backlog(self.services.database)
+        given_up = f" Given up within a day: {backlog.given_up}." if backlog.given_up else ""
+        if backlog.due and not backlog.running and backlog.oldest_seconds > STUCK_SECONDS:
+            minutes = round(backlog.oldest_seconds / 60)
+            raise errors.UnavailableError(
+                f"No worker is running: {_describe_waiting(backlog.due)}, the oldest for {minutes} min. Start a worker."
+            )
+        running = f"{backlog.running} in progress.{given_up}"
+        if not backlog.due:
+            return f"No documents or notes are waiting; {running}"
+        return f"{_describe_waiting(backlog.due)}, the oldest for {backlog.oldest_seconds:.0f} s; {running}"
 
 
 def _check_local_model(server: models.EmbeddingServer) -> None:
     if find_function_name() is not None:
         raise errors.ModelRejectedError(
-            f"Embedding ({server.name}): functions hold no local model. Set EMBEDDING_MODEL."
+            f"Embedding ({server.name}): functions do not contain the local model. Set EMBEDDING_MODEL."
         )
 
 
-def _count(due: int) -> str:
-    return "one document or note waits" if due == 1 else f"{due} documents or notes wait"
+def _describe_waiting(due: int) -> str:
+    return "1 document or note is waiting" if due == 1 else f"{due} documents or notes are waiting"

@@ -1,4 +1,4 @@
-"""Searches a library as one user: the one way in for questions, searches and tools."""
+"""Searches a library as one user, for questions, search requests and tools."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from functools import partial
 from functions.adapters.postgres import documents, search
 from functions.core import models
 from functions.core.retrieval import retriever
-from functions.runtime import accounting
+from functions.runtime import metrics
 from functions.runtime.policy import Policy
 from functions.runtime.services import Services
 
 
 def list_pending(services: Services, user: models.User, scope: models.Scope) -> list[str]:
-    """What was not searched, because it is still being processed."""
+    """The names of documents that were not searched because they are still being processed."""
     with services.database.as_user(user) as connection:
         return documents.list_pending(connection, scope)
 
@@ -29,7 +29,7 @@ def retrieve(
     conversation_id: str | None = None,
     is_request: bool = False,
 ) -> retriever.Retrieval:
-    """Finds passages as this user; the database is asked once, and counts what is a request of its own."""
+    """Finds passages as this user in one database statement, which with `is_request` also counts a request."""
     per_minute = policy.settings.requests_per_minute if is_request else 0
     retrieval = retriever.retrieve(
         query_text,
@@ -41,5 +41,5 @@ def retrieve(
         settings=policy.settings,
         reranker=services.reranker,
     )
-    accounting.record_retrieval(user, conversation_id, scope, retrieval)
+    metrics.record_retrieval(user, conversation_id, scope, retrieval)
     return retrieval

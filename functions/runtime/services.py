@@ -1,4 +1,4 @@
-"""The one place that chooses adapters. Nothing is opened, loaded or read before it is used."""
+"""Chooses the adapters from the configuration. Nothing is opened, loaded or read before its first use."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Services:
-    """Every adapter of one process, made on first use; `model_threads` are those of the local embedding model."""
+    """The adapters of one process, created on first use; the local embedding model uses `model_threads` threads."""
 
     def __init__(self, config: Config, *, model_threads: int = 1) -> None:
         self.config = config
@@ -38,20 +38,20 @@ class Services:
 
     @property
     def is_local(self) -> bool:
-        """Without Supabase the laptop's storage and sign-in stand in, but never on a function platform."""
+        """Whether the laptop's storage and sign-in are used: without SUPABASE_URL, but never on Lambda."""
         if self.config.supabase_url is None and find_function_name() is not None:
-            raise errors.UnavailableError("SUPABASE_URL is not set.")
+            raise errors.UnavailableError("SUPABASE_URL is not set. An administrator has to set it.")
         return self.config.supabase_url is None
 
     @cached_property
     def database(self) -> Database:
         if self.config.database_url is None:
-            raise errors.DatabaseUnavailableError("DATABASE_URL is not set.")
+            raise errors.DatabaseUnavailableError("DATABASE_URL is not set. An administrator has to set it.")
         return Database(self.config.database_url.get_secret_value())
 
     @cached_property
     def local_secret(self) -> bytes:
-        """The laptop's own signing key, made once and kept readable for its user alone."""
+        """The laptop's own signing key, created once, in a file that only its user can read."""
         return read_or_create_secret(self.config.home / "secret")
 
     @cached_property
@@ -60,7 +60,7 @@ class Services:
             from functions.adapters.laptop import object_rows
             from functions.adapters.laptop.object_store import LocalObjectStore
 
-            # Signed URLs are relative to the address that the client has used for the request.
+            # Signed URLs are relative, so that they work at whichever address the client uses.
             return LocalObjectStore(
                 self.config.home / "storage",
                 self.local_secret,
@@ -88,7 +88,7 @@ class Services:
 
     @cached_property
     def chat_model(self) -> ports.ChatModel | None:
-        """None when no model is configured: answers are extractive then."""
+        """None if no model is configured; answers are extractive then."""
         config = self.config
         if config.chat_model is None:
             return None
@@ -100,12 +100,12 @@ class Services:
 
     @cached_property
     def rewriting_model(self) -> ports.ChatModel | None:
-        """The same model for a few words that a reader waits for: asked once, and not for long."""
+        """The chat model with short time limits and no retries, because the user waits for the rewritten question."""
         config = self.config
         if config.chat_model is None:
             return None
         from functions.adapters.models.openai_chat import OpenAIChatModel
-        from functions.adapters.models.openai_connection import Patience
+        from functions.adapters.models.openai_connection import RetryPolicy
         from functions.core.answering import follow_ups
 
         return OpenAIChatModel(
@@ -113,14 +113,14 @@ class Services:
             api_key=self.chat_key or "none",
             base_url=config.openai_base_url,
             max_tokens=follow_ups.MAX_REPLY_TOKENS,
-            patience=Patience(attempts=1),
+            retry_policy=RetryPolicy(attempts=1),
             read_seconds=follow_ups.LONGEST_SILENCE_SECONDS,
             total_seconds=follow_ups.TIME_LIMIT_SECONDS,
         )
 
     @cached_property
     def reranker(self) -> ports.Reranker | None:
-        """None when no server is configured: the fused order is final then."""
+        """None if no server is configured; the fused order is final then."""
         config = self.config
         if config.rerank_base_url is None:
             return None
@@ -131,28 +131,29 @@ class Services:
 
     @cached_property
     def recognizer(self) -> ports.TextRecognizer | None:
-        """None where Tesseract is not installed: pages without text are then reported, not read."""
+        """None if Tesseract is not installed; pages without text are then reported and not read."""
         from functions.adapters import tesseract
 
         return tesseract.find_tesseract(self.config.ocr_languages)
 
     @cached_property
     def holder(self) -> str:
-        """The name of this process in the leases it holds."""
+        """The name of this process in its leases: "host:pid"."""
         return f"{socket.gethostname()}:{os.getpid()}"
 
     def embedder_of(self, server: models.EmbeddingServer) -> ports.Embedder:
-        """The embedder of a server; one a process, because a local model takes a second to load."""
+        """The embedder of a server, one per process, because a local model takes a second to load."""
         with self._lock:
             if server.id not in self._embedders:
                 self._embedders[server.id] = self._make_embedder(server)
             return self._embedders[server.id]
 
     def policy(self) -> Policy:
-        """Settings and embedding servers in force."""
+        """The settings and embedding servers in force."""
         return self._policy.read()
 
     def forget_policy(self) -> None:
+        """Makes the next call of `policy` read the database again."""
         self._policy.forget()
 
     def make_worker(self, remaining_seconds: float | None = None) -> Worker:
@@ -176,21 +177,21 @@ class Services:
         )
 
     def nudge_worker(self, job_id: int) -> None:
-        """Tells a worker that a job is due. Losing this costs a minute, not the job: the sweeper finds it."""
+        """Tells a worker that a job is due. If the message is lost, the sweeper finds the job within a minute."""
         if self.config.ingest_queue_url is not None:
             from functions.adapters import sqs
 
             sqs.send_job(self.config.ingest_queue_url, job_id)
 
     def nudge_note_worker(self, job_id: int) -> None:
-        """The same for a note, which a server with a warm model may index by itself (`index_notes_with`)."""
+        """Like `nudge_worker`, unless `index_notes_with` has set a function that indexes notes in this process."""
         if self._note_worker is None:
             self.nudge_worker(job_id)
         else:
             self._note_worker(job_id)
 
     def index_notes_with(self, work: Callable[[int], object]) -> None:
-        """Lets notes be indexed by `work` at once, instead of behind the long document a lone worker may be at."""
+        """Indexes notes with `work` at once, so that they need not wait while the only worker reads a long document."""
         self._note_worker = work
 
     def _make_embedder(self, server: models.EmbeddingServer) -> ports.Embedder:
@@ -216,22 +217,22 @@ class Services:
 
     @property
     def chat_key(self) -> str | None:
-        """The key of the server that writes answers."""
+        """The API key of the chat model's server."""
         key = self.config.openai_api_key
         return None if key is None else key.get_secret_value()
 
     def key_of(self, server: models.EmbeddingServer) -> str | None:
-        """The key of an embedding server, whose variable the server names."""
+        """The API key of an embedding server, from the environment variable that its row names."""
         return os.environ.get(server.api_key_env or "") or None
 
     def _supabase_key(self) -> str:
         if self.config.supabase_secret_key is None:
-            raise errors.StorageUnavailableError("SUPABASE_SECRET_KEY is not set.")
+            raise errors.StorageUnavailableError("SUPABASE_SECRET_KEY is not set. An administrator has to set it.")
         return self.config.supabase_secret_key.get_secret_value()
 
 
 def read_or_create_secret(path: Path) -> bytes:
-    """32 random bytes in a file that only its owner reads; the first of several processes wins."""
+    """32 random bytes from a file that only its owner can read; of several processes, the first creates it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -244,5 +245,5 @@ def read_or_create_secret(path: Path) -> bytes:
 
 @lru_cache(maxsize=1)
 def shared_services() -> Services:
-    """The services of this process, from the environment."""
+    """The services of this process, configured by the environment."""
     return Services(Config())

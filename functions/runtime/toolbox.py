@@ -1,4 +1,4 @@
-"""Runs the tools of `core/answering/tools.py` for one person: the same search and the same notes as everywhere else."""
+"""Runs the tools of `core/answering/tools.py` for one user, with the same search and notes as the other routes."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from functions.runtime import searching
 from functions.runtime.services import Services
 
 WIDE_COUNT = 200
-"""Passages looked at where only some kinds of them are wanted, which the search itself cannot tell apart."""
+"""How many passages are read when the search cannot apply a restriction and they are filtered afterwards."""
 
-_ELSEWHERE = "There is no such {} in what this question is asked of."
+_OUTSIDE_SCOPE = "There is no such {} in the scope of this question."
 
 _log = logging.getLogger(__name__)
 
 
 class Toolbox:
-    """The tools in one person's hands, for what is in `scope`; a model that is asked `question` may cite notes too."""
+    """The tools of one user within `scope`; with a `question`, reading a note also returns its citable passages."""
 
     def __init__(
         self, services: Services, user: models.User, scope: models.Scope | None = None, question: str | None = None
@@ -37,7 +37,7 @@ class Toolbox:
         self._question = question
 
     def run(self, name: str, arguments: str | Mapping[str, Any]) -> ToolResult:
-        """Never raises: what went wrong is a result for the model to read."""
+        """Runs one call. Never raises: an error becomes a result that the model reads."""
         started = time.perf_counter()
         try:
             result = self._run(tools.read_call(name, arguments))
@@ -46,10 +46,10 @@ class Toolbox:
         except Exception:
             _log.exception("a tool failed")
             result = tool_results.describe_error("internal", "Something went wrong on our side. Go on without it.")
-        known = name if name in tools.BY_NAME else "unknown"
+        logged_name = name if name in tools.BY_NAME else "unknown"
         error = result.data["error"]["code"] if result.is_error else None
         duration = round((time.perf_counter() - started) * 1000, 1)
-        facts = {"tool": known, "hits": len(result.hits), "error": error, "duration_ms": duration}
+        facts = {"tool": logged_name, "hits": len(result.hits), "error": error, "duration_ms": duration}
         _log.info("ai_rag_tool", extra={"user": self._user.id, **facts})
         return result
 
@@ -58,46 +58,55 @@ class Toolbox:
             return self._read_note(call)
         if isinstance(call, tools.NoteSearch):
             if self._scope.document_ids:
-                raise errors.NotFoundError(_ELSEWHERE.format("note"))
-            asked = models.Scope("library", notebook_id=call.notebook_id, filters={"source": "note"})
-            return self._search(call.query, self._narrow(asked), call.limit)
-        asked = models.Scope(
+                raise errors.NotFoundError(_OUTSIDE_SCOPE.format("note"))
+            requested = models.Scope("library", notebook_id=call.notebook_id, filters={"source": "note"})
+            return self._search(call.query, self._narrow(requested), call.limit)
+        requested = models.Scope(
             "library", document_ids=call.document_ids, notebook_id=call.notebook_id, filters=call.filters
         )
         wanted = set(call.document_ids)
-        only = (lambda hit: hit.source_id in wanted) if wanted and self._scope.document_ids else None
-        return self._search(call.query, self._narrow(asked), call.limit, only)
+        # The scope's own documents take the one place for document ids, so the requested ones are filtered afterwards.
+        is_wanted = (lambda hit: hit.source_id in wanted) if wanted and self._scope.document_ids else None
+        return self._search(call.query, self._narrow(requested), call.limit, is_wanted)
 
-    def _narrow(self, asked: models.Scope) -> models.Scope:
-        """What is asked for inside what the question is asked of; the search takes all that is said together.
+    def _narrow(self, requested: models.Scope) -> models.Scope:
+        """The requested scope within the scope of the question.
 
-        Raises NotFoundError for what is not there, is somebody else's, or is outside.
+        Raises NotFoundError for ids that do not exist, belong to another user or are outside that scope.
         """
         with self._services.database.as_user(self._user) as connection:
-            documents.check_scope(connection, asked.document_ids, asked.notebook_id, None)
+            documents.check_scope(connection, requested.document_ids, requested.notebook_id, None)
         own = self._scope
-        if own.notebook_id and asked.notebook_id not in (None, own.notebook_id):
-            raise errors.NotFoundError(_ELSEWHERE.format("notebook"))
+        if own.notebook_id and requested.notebook_id not in (None, own.notebook_id):
+            raise errors.NotFoundError(_OUTSIDE_SCOPE.format("notebook"))
         return replace(
             own,
-            document_ids=own.document_ids or asked.document_ids,
-            notebook_id=own.notebook_id or asked.notebook_id,
-            filters={**asked.filters, **own.filters},
+            document_ids=own.document_ids or requested.document_ids,
+            notebook_id=own.notebook_id or requested.notebook_id,
+            filters={**requested.filters, **own.filters},
         )
 
     def _search(
-        self, query_text: str, scope: models.Scope, limit: int, only: Callable[[models.SearchHit], bool] | None = None
+        self,
+        query_text: str,
+        scope: models.Scope,
+        limit: int,
+        is_wanted: Callable[[models.SearchHit], bool] | None = None,
     ) -> ToolResult:
-        hits = self._find_passages(query_text, scope, limit, only)
+        hits = self._find_passages(query_text, scope, limit, is_wanted)
         return tool_results.describe_passages(
             hits, () if hits else searching.list_pending(self._services, self._user, scope)
         )
 
     def _find_passages(
-        self, query_text: str, scope: models.Scope, limit: int, only: Callable[[models.SearchHit], bool] | None = None
+        self,
+        query_text: str,
+        scope: models.Scope,
+        limit: int,
+        is_wanted: Callable[[models.SearchHit], bool] | None = None,
     ) -> Sequence[models.SearchHit]:
         policy = self._services.policy()
-        count = WIDE_COUNT if only else 2 * limit  # some say what a better one has said already
+        count = WIDE_COUNT if is_wanted else 2 * limit  # twice the limit, because near-duplicates are dropped
         settings = replace(
             policy.settings,
             hybrid_top_k=count,
@@ -108,21 +117,23 @@ class Toolbox:
         wide = replace(policy, settings=settings)
         lang = languages.detect_language(query_text)
         retrieval = searching.retrieve(self._services, self._user, wide, query_text, lang, scope)
-        return context.choose_context([hit for hit in retrieval.ranking.hits if only is None or only(hit)], settings)
+        return context.choose_context(
+            [hit for hit in retrieval.ranking.hits if is_wanted is None or is_wanted(hit)], settings
+        )
 
     def _read_note(self, call: tools.NoteRead) -> ToolResult:
         with self._services.database.as_user(self._user) as connection:
             row = notes.find(connection, call.note_id)
         own = self._scope
-        is_elsewhere = own.notebook_id not in (None, str(row["notebook_id"])) or own.note_id not in (None, call.note_id)
-        if is_elsewhere or own.document_ids or own.filters:
-            raise errors.NotFoundError(_ELSEWHERE.format("note"))
+        is_outside = own.notebook_id not in (None, str(row["notebook_id"])) or own.note_id not in (None, call.note_id)
+        if is_outside or own.document_ids or own.filters:
+            raise errors.NotFoundError(_OUTSIDE_SCOPE.format("note"))
         if row["trashed_at"] is not None:
             raise errors.ConflictError("The note is in the trash. Only its owner can restore it.")
-        return tool_results.describe_note(row, call.offset, self._passages_of(call.note_id))
+        return tool_results.describe_note(row, call.offset, self._find_note_passages(call.note_id))
 
-    def _passages_of(self, note_id: str) -> Sequence[models.SearchHit]:
-        """The passages of a note in its order, for a model that is to cite them."""
+    def _find_note_passages(self, note_id: str) -> Sequence[models.SearchHit]:
+        """The passages of a note in their order, for a model that may cite them; none without a question."""
         if self._question is None:
             return ()
         scope = models.Scope("note", note_id=note_id)

@@ -23,8 +23,7 @@ from functions.web import errors
 MAX_BODY_BYTES = 1024 * 1024  # JSON bodies only; files go straight to storage
 
 _TOO_LARGE = (
-    f"The request is larger than {MAX_BODY_BYTES} bytes."
-    " Files, and texts as long as that, are uploaded to the signed URL."
+    f"The request is larger than {MAX_BODY_BYTES} bytes. Upload files and longer texts to the signed URL of a document."
 )
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.=-]{8,64}")
 _log = logging.getLogger(__name__)
@@ -54,7 +53,7 @@ def create_app(*routers: APIRouter, services: Services | None = None) -> FastAPI
 
 
 class BrokenOffError(Exception):
-    """Raised to the server when a response fails after its start; the log line before it holds the cause."""
+    """Raised to the server when a response fails after its start; the log line before it has the cause."""
 
 
 class RequestFrame:
@@ -75,8 +74,8 @@ class RequestFrame:
         if is_head:  # answered as GET without the body (RFC 9110, 9.3.2); FastAPI has no routes for HEAD
             scope = {**scope, "method": "GET"}
         headers = {name: value for name, value in scope["headers"]}
-        current = _choose_request_id(scope, headers)
-        token = request_id.set(current)
+        chosen_id = _choose_request_id(scope, headers)
+        token = request_id.set(chosen_id)
         began = time.perf_counter()
         started, status = False, 500
 
@@ -84,7 +83,7 @@ class RequestFrame:
             nonlocal started, status
             if message["type"] == "http.response.start":
                 started, status = True, message["status"]
-                message["headers"] = [*message["headers"], *_HEADERS, (b"x-request-id", current.encode())]
+                message["headers"] = [*message["headers"], *_HEADERS, (b"x-request-id", chosen_id.encode())]
                 message["headers"] += _CORS_HEADERS if _is_open_to_all_hosts(scope["path"]) else []
             elif is_head:
                 message["body"] = b""
@@ -99,9 +98,9 @@ class RequestFrame:
                 await self.app(scope, _count_body(scope["path"], receive), send_framed)
         except Exception as exc:
             if started:  # too late for an error response: the server cuts the connection and logs what is raised here
-                _log.error("an answer was broken off by a fault", exc_info=exc)
+                _log.error("a response was cut off by an unexpected error", exc_info=exc)
                 raise BrokenOffError from None
-            await errors.describe_fault(scope["path"], exc)(scope, receive, send_framed)
+            await errors.describe_unexpected_error(scope["path"], exc)(scope, receive, send_framed)
         finally:
             metrics.record_request(*_describe_route(scope), status, time.perf_counter() - began)
             request_id.reset(token)
@@ -119,13 +118,13 @@ def _is_open_to_all_hosts(path: str) -> bool:
 
 
 def _answer_preflight(headers: dict[bytes, bytes]) -> Response:
-    asked = headers.get(b"access-control-request-headers", b"authorization, content-type").decode("latin-1")
-    allowed = {"Access-Control-Allow-Methods": "GET, POST", "Access-Control-Allow-Headers": asked}
+    requested = headers.get(b"access-control-request-headers", b"authorization, content-type").decode("latin-1")
+    allowed = {"Access-Control-Allow-Methods": "GET, POST", "Access-Control-Allow-Headers": requested}
     return Response(status_code=204, headers=allowed | {"Access-Control-Max-Age": "86400"})
 
 
 def _describe_route(scope: Scope) -> tuple[str, str]:
-    """Method and route as labels; the route is its pattern, because a path holds ids."""
+    """Method and route as metric labels; the route is a pattern, because paths contain ids."""
     route = getattr(scope.get("route"), "path", "none")
     return scope["method"] if scope["method"] in _METHODS else "other", route
 

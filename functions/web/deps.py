@@ -1,4 +1,4 @@
-"""What routes ask for: the services of the process, the signed-in user, checked ids."""
+"""Dependencies of the routes: the services of the process, the signed-in user, checked ids."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Admin = Annotated[models.User, Depends(get_admin)]
 
 
 def read_bearer(authorization: str | None) -> str:
-    """The token of an Authorization header; raises NotSignedInError."""
+    """The bearer token of an Authorization header; raises NotSignedInError."""
     scheme, _, token = (authorization or "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
         raise errors.NotSignedInError
@@ -46,13 +46,13 @@ def read_bearer(authorization: str | None) -> str:
 
 
 def check_secret(given: str | None, expected: SecretStr | None) -> None:
-    """Compares in constant time; an unset secret lets nobody in. Raises NotSignedInError."""
+    """Compares in constant time; raises NotSignedInError, also when no secret is configured."""
     if expected is None or not hmac.compare_digest((given or "").encode(), expected.get_secret_value().encode()):
-        raise errors.NotSignedInError("The secret of this address is missing or wrong.")
+        raise errors.NotSignedInError("The secret for this address is missing or wrong.")
 
 
 def read_id(value: str, what: str) -> str:
-    """An id from the address. What is no id at all is answered like an id that does not exist."""
+    """An id from the path; raises NotFoundError for a malformed id, as for one that does not exist."""
     try:
         return str(UUID(value))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Every error as problem+json (RFC 9457), and under /v1/ in OpenAI's form: the one table from classes to statuses."""
+"""Maps errors to HTTP responses: problem+json (RFC 9457), and OpenAI's form under /v1/."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from functions.core import errors
 from functions.runtime.logging import request_id
 
-# The nearest ancestor in this table decides.
+# An error has the status of its nearest ancestor in this table.
 STATUS: Final[dict[type[errors.IbidError], int]] = {
     errors.IbidError: 500,
     errors.InvalidInputError: 400,
@@ -47,11 +47,11 @@ _TITLES: Final = {
 }
 
 OPENAI_PREFIX: Final = "/v1/"
-"""Below it, errors have the form that OpenAI's clients read."""
+"""Errors of paths below it have the form that OpenAI's clients read."""
 _OPENAI_TYPES: Final = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
-# Details of an error that its reader can use: what is wrong where, and which conversation keeps the question.
-_TOLD: Final = ("faults", "conversation_id")
+# The details that responses contain: the invalid fields, and the conversation in which the question was saved.
+_PUBLIC_DETAILS: Final = ("faults", "conversation_id")
 
 _log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ def status_of(error: errors.IbidError) -> int:
 def describe_problem(error: errors.IbidError) -> dict[str, Any]:
     """The problem+json body of an error."""
     body = _problem(status_of(error), error.code, error.message)
-    return body | {key: error.details[key] for key in _TOLD if key in error.details}
+    return body | {key: error.details[key] for key in _PUBLIC_DETAILS if key in error.details}
 
 
 def _problem(status: int, code: str, detail: str) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def _problem(status: int, code: str, detail: str) -> dict[str, Any]:
 
 
 def describe_openai_error(problem: dict[str, Any]) -> dict[str, Any]:
-    """A problem in OpenAI's form: `{error: {message, type, param, code}}`; `param` is the first field at fault."""
+    """A problem in OpenAI's form: `{error: {message, type, param, code}}`; `param` is the first invalid field."""
     status, faults = problem["status"], problem.get("faults") or [{"key": None}]
     kind = _OPENAI_TYPES.get(status, "server_error" if status >= 500 else "invalid_request_error")
     return {
@@ -88,7 +88,7 @@ def describe_openai_error(problem: dict[str, Any]) -> dict[str, Any]:
 
 
 def refuse_openai(status: int, code: str, message: str, param: str) -> JSONResponse:
-    """A refusal whose code is of OpenAI's protocol and not one of ours."""
+    """An error response with a code of OpenAI's protocol instead of one of ours."""
     problem = _problem(status, code, message) | {"faults": [{"key": param, "message": message}]}
     return _respond(OPENAI_PREFIX, problem)
 
@@ -100,7 +100,7 @@ def _respond(path: str, body: dict[str, Any], headers: dict[str, str] | None = N
 
 
 def install(app: FastAPI) -> None:
-    """Answers what a route raises as a problem; what nobody foresaw is left to the outermost frame of the app."""
+    """Registers the handlers that turn errors of routes into responses; RequestFrame handles unexpected errors."""
     app.add_exception_handler(errors.IbidError, _on_ibid_error)
     app.add_exception_handler(RequestValidationError, _on_invalid_request)
     app.add_exception_handler(HTTPException, _on_http_exception)
@@ -119,16 +119,16 @@ def _on_ibid_error(request: Request, exc: Exception) -> JSONResponse:
 
 def _on_invalid_request(request: Request, exc: Exception) -> JSONResponse:
     assert isinstance(exc, RequestValidationError)
-    faults = [_describe_fault_of(e) for e in exc.errors()]
+    faults = [_describe_invalid_field(e) for e in exc.errors()]
     detail = "; ".join(f"{fault['key']}: {fault['message']}" for fault in faults)
     return _respond(request.scope["path"], _problem(400, "invalid_input", detail) | {"faults": faults})
 
 
-def _describe_fault_of(error: Any) -> dict[str, str]:
-    if error["type"] == "json_invalid":  # its place is a count of characters
+def _describe_invalid_field(error: Any) -> dict[str, str]:
+    if error["type"] == "json_invalid":  # its location is a character offset and no field
         return {"key": "body", "message": "The body is not valid JSON"}
     if error["type"] in ("model_attributes_type", "dict_type") and len(error["loc"]) == 1:
-        return {"key": "body", "message": "Send a JSON object, with Content-Type: application/json"}
+        return {"key": "body", "message": "Send a JSON object with Content-Type: application/json"}
     return {
         "key": ".".join(map(str, error["loc"][1:])) or "body",
         "message": error["msg"].removeprefix("Value error, "),
@@ -141,20 +141,20 @@ def _on_http_exception(request: Request, exc: Exception) -> JSONResponse:
 
 
 def describe_http_error(path: str, status: int, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
-    """The answer to what is wrong with a request as such, before any route has looked at it."""
-    known = {
-        400: ("invalid_input", "The body of the request cannot be read: it is not JSON in UTF-8."),
+    """The response to a request that fails before it reaches a route."""
+    descriptions = {
+        400: ("invalid_input", "The body of the request cannot be read. Send JSON in UTF-8."),
         404: ("not_found", "There is no such address."),
-        405: ("method_not_allowed", "This address does not take that method."),
+        405: ("method_not_allowed", "This address does not accept that method."),
         413: ("too_large", detail),
     }
-    code, text = known.get(status, ("http_error", detail))
+    code, text = descriptions.get(status, ("http_error", detail))
     return _respond(path, _problem(status, code, text), headers)
 
 
-def describe_fault(path: str, exc: Exception) -> JSONResponse:
-    """The answer to what nobody foresaw; what it was stands in the log, under the request's id."""
-    _log.error("unhandled fault", exc_info=exc)
+def describe_unexpected_error(path: str, exc: Exception) -> JSONResponse:
+    """The response to an unexpected error, which is logged with the request id."""
+    _log.error("unexpected error", exc_info=exc)
     return _respond(
         path, _problem(500, "internal", "Something went wrong on our side. It has been logged under this request id.")
     )

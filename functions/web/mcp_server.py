@@ -1,6 +1,6 @@
-"""The tools as a server of the Model Context Protocol: one request, one answer, no session.
+"""Serves the tools over the Model Context Protocol, without sessions: each request gets one response.
 
-Loads the SDK, which takes a second: imported by the function that needs it, and by a laptop at the first request.
+Importing the SDK takes a second. The MCP function imports this module at its start, a laptop on the first request.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ INSTRUCTIONS = (
 
 
 class Exchange(Response):
-    """Answers one request of an MCP client with the tools of one person.
+    """Answers one request of an MCP client with the tools of one user.
 
-    The SDK's manager lives as long as the request: it serves once, and on a function platform nothing outlives an
-    invocation. A page may only call the host that served it; whoever calls has shown a token before.
+    The SDK's manager lives as long as the request, because it can run only once and nothing outlives an invocation on
+    Lambda. Pages of other hosts are refused. The route has already checked the caller's token.
     """
 
     def __init__(self, toolbox: ports.ToolRunner) -> None:
@@ -42,7 +42,7 @@ class Exchange(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        body = await request.body()  # here, where a body that is too large is still refused as everywhere
+        body = await request.body()  # read here, so that an oversized body gets the usual 413
         if fault := _find_fault(body):
             await _refuse(*fault)(scope, receive, send)
             return
@@ -65,33 +65,37 @@ class Exchange(Response):
 
 
 def _find_fault(body: bytes) -> tuple[int, str, Any] | None:
-    """What is wrong with a message as such: code, words, id. The SDK would tell it by a dump of its own classes."""
+    """The error in a malformed message, as code, text and id; the SDK's own text would be a dump of its classes."""
     try:
         message = json.loads(body)
     except (ValueError, RecursionError):
-        return types.PARSE_ERROR, "The body is not JSON: send one JSON-RPC request.", None
+        return types.PARSE_ERROR, "The body is not JSON. Send one JSON-RPC request.", None
     if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
-        return types.INVALID_REQUEST, "The body is not one JSON-RPC 2.0 request; lists of requests are not taken.", None
-    known = message.get("id") if isinstance(message.get("id"), str | int) else None
+        return types.INVALID_REQUEST, "The body is not a JSON-RPC 2.0 request. Send one request and no list.", None
+    message_id = message.get("id") if isinstance(message.get("id"), str | int) else None
     if "result" in message or "error" in message:
         return None
     params = message.get("params") or {}
-    if isinstance(known, str) and not known.isprintable():
-        return types.INVALID_REQUEST, "The id holds characters that cannot be sent back.", None
-    if not isinstance(message.get("method"), str) or not isinstance(params, dict) or known != message.get("id"):
-        words = "A request has a method, an id that is a text or a number, and as params, if any, an object."
-        return types.INVALID_REQUEST, words, known
+    if isinstance(message_id, str) and not message_id.isprintable():
+        return types.INVALID_REQUEST, "The id contains unprintable characters, which cannot be returned.", None
+    if not isinstance(message.get("method"), str) or not isinstance(params, dict) or message_id != message.get("id"):
+        text = "A request needs a method, an id that is a string or a number, and params, if any, that are an object."
+        return types.INVALID_REQUEST, text, message_id
     if message["method"] != "tools/call":
         return None
     if not isinstance(params.get("name"), str):
-        return types.INVALID_PARAMS, f"name: say which tool to call. There are {', '.join(tools.BY_NAME)}.", known
+        return (
+            types.INVALID_PARAMS,
+            f"name: give the name of a tool. The tools are {', '.join(tools.BY_NAME)}.",
+            message_id,
+        )
     if not isinstance(params.get("arguments") or {}, dict):
-        return types.INVALID_PARAMS, "arguments: send them as a JSON object.", known
+        return types.INVALID_PARAMS, "arguments: send a JSON object.", message_id
     return None
 
 
-def _refuse(code: int, words: str, known: Any) -> Response:
-    body = {"jsonrpc": "2.0", "id": known, "error": {"code": code, "message": words}}
+def _refuse(code: int, text: str, message_id: Any) -> Response:
+    body = {"jsonrpc": "2.0", "id": message_id, "error": {"code": code, "message": text}}
     return JSONResponse(body, 400)
 
 

@@ -1,4 +1,4 @@
-"""Server-sent events from a sync generator, with a comment ping while it is silent."""
+"""Sends the events of a synchronous generator as server-sent events, with pings during pauses."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ _END = object()
 
 
 def format_event(data: dict[str, Any]) -> str:
+    """The bytes of one event, with `data` as JSON."""
     return f"data: {json.dumps(data, ensure_ascii=False, default=str)}\n\n"
 
 
 class EventStream(StreamingResponse):
-    """The response that sends `events`, then `end`.
+    """A response that sends `events` and then `end`.
 
-    When the client goes, they are closed then and not when memory is tidied up.
+    `events` is closed as soon as the client disconnects, not when the garbage collector finds it.
     """
 
     def __init__(self, events: Iterator[dict[str, Any]], end: str = "") -> None:
-        self._lines = _end_with(stream_events(events, PING_SECONDS), end)
+        self._lines = _append(stream_events(events, PING_SECONDS), end)
         super().__init__(self._lines, media_type="text/event-stream", headers=HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -39,27 +40,27 @@ class EventStream(StreamingResponse):
             self._lines.close()
 
 
-def _end_with(lines: Generator[str, None, None], end: str) -> Generator[str, None, None]:
+def _append(lines: Generator[str, None, None], end: str) -> Generator[str, None, None]:
     yield from lines
     if end:
         yield end
 
 
 def stream_events(events: Iterator[dict[str, Any]], ping_seconds: float) -> Generator[str, None, None]:
-    """Each event as it comes, and `: ping` after every `ping_seconds` of silence.
+    """Each event as it arrives, and the comment `: ping` after every `ping_seconds` without one.
 
-    `events` runs in a thread of its own, because a generator that waits for a model cannot ping meanwhile. When the
-    client goes, the thread is told at its next event, and `events` is closed there.
+    `events` runs in a separate thread, because a generator that waits for a model cannot send pings. After the client
+    has disconnected, the thread closes `events` at its next event.
     """
-    waiting: queue.Queue[Any] = queue.Queue(maxsize=64)
-    gone = threading.Event()
+    pending: queue.Queue[Any] = queue.Queue(maxsize=64)
+    is_closed = threading.Event()
     context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=(_pump, events, waiting, gone), name="sse", daemon=True)
+    thread = threading.Thread(target=context.run, args=(_pump, events, pending, is_closed), name="sse", daemon=True)
     thread.start()
     try:
         while True:
             try:
-                item = waiting.get(timeout=ping_seconds)
+                item = pending.get(timeout=ping_seconds)
             except queue.Empty:
                 yield ": ping\n\n"
                 continue
@@ -67,25 +68,25 @@ def stream_events(events: Iterator[dict[str, Any]], ping_seconds: float) -> Gene
                 return
             yield format_event(item)
     finally:
-        gone.set()
+        is_closed.set()
 
 
-def _pump(events: Iterator[dict[str, Any]], waiting: queue.Queue[Any], gone: threading.Event) -> None:
+def _pump(events: Iterator[dict[str, Any]], pending: queue.Queue[Any], is_closed: threading.Event) -> None:
     try:
         for event in events:
-            if not _put(waiting, event, gone):
+            if not _put(pending, event, is_closed):
                 break
     finally:
         close = getattr(events, "close", None)
         if close is not None:
             close()
-        _put(waiting, _END, gone)
+        _put(pending, _END, is_closed)
 
 
-def _put(waiting: queue.Queue[Any], item: Any, gone: threading.Event) -> bool:
-    while not gone.is_set():
+def _put(pending: queue.Queue[Any], item: Any, is_closed: threading.Event) -> bool:
+    while not is_closed.is_set():
         try:
-            waiting.put(item, timeout=0.5)
+            pending.put(item, timeout=0.5)
             return True
         except queue.Full:
             continue

@@ -442,11 +442,11 @@ IMAGE = [{"type": "text", "text": QUESTION}, {"type": "image_url", "image_url": 
 @pytest.mark.parametrize(
     ("fields", "param", "words"),
     [
-        ({"messages": []}, "messages", "there is none"),
-        ({"messages": [assistant_message("Hello.")]}, "messages", "there is none"),
+        ({"messages": []}, "messages", "There is no message of role user"),
+        ({"messages": [assistant_message("Hello.")]}, "messages", "There is no message of role user"),
         ({"messages": [{"role": "user", "content": " "}]}, "messages", "empty"),
         ({"messages": [{"role": "user", "content": "a" * 4001}]}, "messages", "4000"),
-        ({"messages": [{"role": "user", "content": IMAGE}]}, "messages", "text alone; leave out: image_url"),
+        ({"messages": [{"role": "user", "content": IMAGE}]}, "messages", "text only; leave out: image_url"),
         ({"messages": [{"role": "user", "content": 7}]}, "messages.0.content", "list"),
         ({"messages": [{"role": "king", "content": "a"}]}, "messages.0.role", "'system'"),
         ({"messages": None}, "messages", "list"),

@@ -317,7 +317,7 @@ def test_without_an_embedding_server_full_text_is_searched_and_readiness_names_t
     assert (found.status, found.json["degraded"]) == (200, ["all-MiniLM-L6-v2 (local)"])
     assert (models["ok"], models["detail"].partition(": ")[2]) == (
         False,
-        "functions hold no local model. Set EMBEDDING_MODEL.",
+        "functions do not contain the local model. Set EMBEDDING_MODEL.",
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from functions.adapters.models.openai_connection import Patience
+from functions.adapters.models.openai_connection import RetryPolicy
 from functions.adapters.models.reranker import RerankServer
 from tests.support import database as database_servers
 from tests.support import documents
@@ -114,7 +114,7 @@ def test_a_slow_reranker_costs_its_time_limit_and_nothing_else(
 ) -> None:
     """RET-9"""
     vars(service.services)["reranker"] = RerankServer(
-        base_url=reranker.base_url, read_seconds=0.2, patience=Patience(attempts=1)
+        base_url=reranker.base_url, read_seconds=0.2, retry_policy=RetryPolicy(attempts=1)
     )
     reranker.script(Fault(body={}, delay=2))
     found = search(islander)

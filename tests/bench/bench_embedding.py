@@ -66,7 +66,7 @@ def make_texts() -> list[str]:
     """Makes texts of exactly TOKENS tokens, including the two special ones."""
     from functions.adapters.laptop.embedder import LocalEmbedder
 
-    tokenizer = LocalEmbedder()._loaded().tokenizer
+    tokenizer = LocalEmbedder()._load_once().tokenizer
     texts = []
     for n in range(SEQUENCES):
         offsets = tokenizer.encode(TEXT.format(n=n) * 8, add_special_tokens=False).offsets
@@ -113,7 +113,7 @@ def make_quantised_embedder(threads: int) -> Any:
         options.log_severity_level = 3
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         session = ort.InferenceSession(target.read_bytes(), options, providers=["CPUExecutionProvider"])
-    embedder._model = _Model(embedder._loaded().tokenizer, session, None)
+    embedder._model = _Model(embedder._load_once().tokenizer, session, None)
     return embedder
 
 

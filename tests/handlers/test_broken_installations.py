@@ -67,7 +67,10 @@ def test_without_a_database_webhook_and_cron_get_a_503(fresh_services: Services)
 def test_readiness_names_the_variable_when_no_database_is_configured(fresh_services: Services) -> None:
     """FIX-7"""
     ready = events.send("page", events.http("GET", "/ready"))
-    assert ready.json["checks"]["database"] == {"ok": False, "detail": "DATABASE_URL is not set."}
+    assert ready.json["checks"]["database"] == {
+        "ok": False,
+        "detail": "DATABASE_URL is not set. An administrator has to set it.",
+    }
 
 
 def test_readiness_reports_an_unmigrated_database(
@@ -80,5 +83,5 @@ def test_readiness_reports_an_unmigrated_database(
     listed = Caller(fresh_services).call("documents", "GET", "/api/rag/documents")
     empty.close()
     assert ready.status == 503
-    assert "has to migrate it" in ready.json["checks"]["models"]["detail"]
+    assert "has to run the migrations" in ready.json["checks"]["models"]["detail"]
     assert listed.problem == (503, "database_unavailable")

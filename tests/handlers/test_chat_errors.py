@@ -11,7 +11,7 @@ import pytest
 
 from functions.adapters.models import openai_connection
 from functions.adapters.models.openai_chat import OpenAIChatModel
-from functions.adapters.models.openai_connection import Patience
+from functions.adapters.models.openai_connection import RetryPolicy
 from functions.runtime import searching
 from functions.runtime.services import Services
 from functions.web import sse
@@ -24,7 +24,7 @@ UNKNOWN_ID = "00000000-0000-4000-8000-00000000000f"
 FACT = "The boiler burns wood chips in winter. It was built by Marta Olsen in 1931."
 QUESTION = "What does the boiler burn in winter?"
 OFF_TOPIC = "Which prince married the dancer of the Bolshoi?"
-QUICK = Patience(attempts=1)
+QUICK = RetryPolicy(attempts=1)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def server() -> Iterator[FakeModelServer]:
 @pytest.fixture
 def model(services: Services, server: FakeModelServer, monkeypatch: pytest.MonkeyPatch) -> FakeModelServer:
     """The model that answers questions until the test ends."""
-    chat_model = OpenAIChatModel(model="fake", base_url=server.base_url, patience=QUICK)
+    chat_model = OpenAIChatModel(model="fake", base_url=server.base_url, retry_policy=QUICK)
     monkeypatch.setitem(vars(services), "chat_model", chat_model)
     server.requests.clear()
     return server

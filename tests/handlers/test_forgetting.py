@@ -16,7 +16,8 @@ FACT = b"The boiler burns wood chips in winter."
 
 OWNED = """
     select c.table_name::text as name
-    from information_schema.columns c where c.table_schema = 'rag' and c.column_name = 'owner_id' order by 1
+    from information_schema.columns c join information_schema.tables t using (table_schema, table_name)
+    where c.table_schema = 'rag' and c.column_name = 'owner_id' and t.table_type = 'BASE TABLE' order by 1
 """
 
 

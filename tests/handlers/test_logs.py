@@ -15,7 +15,7 @@ from fastapi.responses import StreamingResponse
 from starlette.testclient import TestClient
 
 from functions.adapters.models.openai_chat import OpenAIChatModel
-from functions.adapters.models.openai_connection import Patience
+from functions.adapters.models.openai_connection import RetryPolicy
 from functions.adapters.postgres import documents, messages
 from functions.core import errors
 from functions.runtime import logging as json_logging
@@ -96,7 +96,7 @@ def use_everything(caller: Caller, patch: pytest.MonkeyPatch, model: FakeModelSe
     patch.setitem(
         vars(services),
         "chat_model",
-        OpenAIChatModel(model="fake", base_url=model.base_url, patience=Patience(attempts=1)),
+        OpenAIChatModel(model="fake", base_url=model.base_url, retry_policy=RetryPolicy(attempts=1)),
     )
     conversation = ask(caller).json["conversation_id"]
     model.script(Reply(status=500, error={"message": f"no: {TEXT}"}), Reply(status=400, error={"message": TEXT}))
@@ -221,4 +221,4 @@ def test_an_error_while_streaming_is_logged_by_us_and_not_by_the_server(
         framed.get("/broken")
     assert raised.value.__suppress_context__
     assert MARK not in written.getvalue()
-    assert "in fail" in written.named("an answer was broken off by a fault")[0]["exception"]
+    assert "in fail" in written.named("a response was cut off by an unexpected error")[0]["exception"]

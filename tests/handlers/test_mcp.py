@@ -96,12 +96,12 @@ def test_a_page_of_another_origin_is_refused(caller: Caller) -> None:
 @pytest.mark.parametrize(
     ("params", "words"),
     [
-        ({"name": "document_search", "arguments": 7}, "arguments: send them as a JSON object"),
-        ({"name": "document_search", "arguments": "{}  "}, "arguments: send them as a JSON object"),
-        ({"name": "document_search", "arguments": ["boiler"]}, "arguments: send them as a JSON object"),
-        ({"name": 7}, "name: say which tool to call. There are document_search, note_search, note_read."),
-        ({}, "name: say which tool to call"),
-        (None, "name: say which tool to call"),
+        ({"name": "document_search", "arguments": 7}, "arguments: send a JSON object"),
+        ({"name": "document_search", "arguments": "{}  "}, "arguments: send a JSON object"),
+        ({"name": "document_search", "arguments": ["boiler"]}, "arguments: send a JSON object"),
+        ({"name": 7}, "name: give the name of a tool. The tools are document_search, note_search, note_read."),
+        ({}, "name: give the name of a tool"),
+        (None, "name: give the name of a tool"),
     ],
     ids=str,
 )

@@ -168,7 +168,7 @@ def test_on_lambda_the_metrics_page_points_to_cloudwatch(
 ) -> None:
     monkeypatch.setattr(health, "check_secret", lambda *_: None)
     text = get_metrics().content.decode()
-    assert text.startswith("# Retrievals, answers, tokens and cost of functions are CloudWatch metrics")
+    assert text.startswith("# CloudWatch has the metrics of retrievals, answers, tokens and cost")
     assert set(read_figures(text)) == {
         "ai_index_jobs_due",
         "ai_index_jobs_given_up",

@@ -96,7 +96,7 @@ def test_questions_searches_and_tool_calls_share_one_quota_per_minute(caller: Ca
     assert [ask(caller).problem, search(caller).problem] == [(429, "rate_limited")] * 2
     said = call_tool(caller)
     assert said["isError"] is True
-    assert "within a minute. Go on in" in said["content"][0]["text"]
+    assert "within a minute. Try again in" in said["content"][0]["text"]
 
 
 def test_concurrent_questions_cannot_exceed_the_quota(caller: Caller, admin: Caller) -> None:

@@ -32,11 +32,11 @@ def checks() -> dict[str, Json]:
 
 def test_readiness_counts_the_jobs_waiting_for_a_worker(fresh_services: Services) -> None:
     caller = Caller(fresh_services)
-    assert checks()["ingestion"] == {"ok": True, "detail": "Nothing waits, 0 in work."}
+    assert checks()["ingestion"] == {"ok": True, "detail": "No documents or notes are waiting; 0 in progress."}
     caller.store(caller.announce(size=len(FACT)), FACT)
     time.sleep(readiness.FRESH_SECONDS + 0.05)
     assert re.fullmatch(
-        r"one document or note waits, the oldest for \d s; 0 in work\.", checks()["ingestion"]["detail"]
+        r"1 document or note is waiting, the oldest for \d s; 0 in progress\.", checks()["ingestion"]["detail"]
     )
 
 
@@ -46,14 +46,16 @@ def test_readiness_reports_that_no_worker_is_running(fresh_services: Services) -
     caller.row("update rag.ingest_jobs set run_after = now() - interval '20 min' where id = %s returning id", job_id)
     assert checks()["ingestion"] == {
         "ok": False,
-        "detail": "No worker is at work: one document or note waits, the oldest for 20 min.",
+        "detail": "No worker is running: 1 document or note is waiting, the oldest for 20 min. Start a worker.",
     }
 
 
 def test_readiness_counts_the_jobs_that_were_given_up(fresh_services: Services) -> None:
     caller = Caller(fresh_services)
     fresh_services.make_worker().ingest_next(caller.store(caller.announce(size=3), b"\x00\x01\x02"))
-    assert checks()["ingestion"]["detail"] == "Nothing waits, 0 in work. Given up within a day: 1."
+    assert (
+        checks()["ingestion"]["detail"] == "No documents or notes are waiting; 0 in progress. Given up within a day: 1."
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,9 +63,9 @@ def test_readiness_counts_the_jobs_that_were_given_up(fresh_services: Services) 
     [
         (200, True, "Embedding: all-MiniLM-L6-v2 (local). Answers: fake."),
         (404, True, "Embedding: all-MiniLM-L6-v2 (local). Answers: fake."),
-        (401, False, "Answers (fake): its server refuses the key."),
-        (307, False, "Answers (fake): its server redirects. Set the address that it names."),
-        (503, False, "Answers (fake): its server answers with an error (503)."),
+        (401, False, "Answers (fake): the server refuses the key."),
+        (307, False, "Answers (fake): the server redirects requests. Configure the address that it redirects to."),
+        (503, False, "Answers (fake): the server answers with an error (503)."),
     ],
 )
 def test_readiness_asks_the_model_server(
@@ -84,7 +86,7 @@ def test_an_unreachable_model_server_is_reported_without_its_address_or_key(
     services = configure(monkeypatch, database, tmp_path, "http://someone:password@127.0.0.1:1/v1")
     found = readiness.Readiness(services).check()
     services.database.close()
-    assert found["models"] == readiness.Check(False, "Answers (fake): its server does not answer.")
+    assert found["models"] == readiness.Check(False, "Answers (fake): the server does not answer.")
     assert found["database"].ok
 
 
@@ -94,7 +96,9 @@ def test_a_key_with_invalid_characters_is_reported(
     services = configure(monkeypatch, database, tmp_path, "http://127.0.0.1:1/v1", key="sk-\u2011secret")
     found = readiness.Readiness(services).check()["models"]
     services.database.close()
-    assert found == readiness.Check(False, "Answers (fake): its key holds characters that no key has.")
+    assert found == readiness.Check(
+        False, "Answers (fake): the key contains characters that cannot be sent. Check the key."
+    )
 
 
 def test_the_model_server_is_asked_at_most_twice_a_minute(
@@ -126,12 +130,12 @@ def test_a_hanging_check_is_reported_within_seconds(fresh_services: Services, mo
     with socket.create_server(("127.0.0.1", 0)) as deaf:  # accepts connections and never answers
         port = deaf.getsockname()[1]
         monkeypatch.setitem(vars(fresh_services), "database", Database(f"postgresql://u@127.0.0.1:{port}/x"))
-        monkeypatch.setattr(readiness, "PATIENCE_SECONDS", 0.5)
+        monkeypatch.setattr(readiness, "TIMEOUT_SECONDS", 0.5)
         began = time.monotonic()
         answer = get_ready()
         took = time.monotonic() - began
     assert (answer.status, took < 2) == (503, True)
-    assert answer.json["checks"]["database"]["detail"] == "No answer about the database within 0.5 seconds."
+    assert answer.json["checks"]["database"]["detail"] == "The check of the database took longer than 0.5 seconds."
     assert answer.json["checks"]["storage"]["ok"] is True
 
 

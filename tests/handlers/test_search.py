@@ -65,12 +65,12 @@ def test_a_search_is_filtered_by_the_metadata_of_documents(
 
 def test_a_search_without_a_limit_returns_as_many_passages_as_the_setting_says(admin: Caller) -> None:
     """SET-3"""
-    admin.add("".join(f"# Boiler {n}\n\nThis boiler burns wood chips.\n\n" for n in range(12)).encode(), "boilers.md")
+    admin.add("".join(f"# Boiler {n}\n\nThis boiler burns wood chips.\n\n" for n in range(24)).encode(), "boilers.md")
 
     def count_hits(query: str) -> int:
         return len(admin.call("search", "GET", "/api/rag/search", query=query).json["hits"])
 
-    assert count_hits("q=boiler") == 10
+    assert count_hits("q=boiler") == 20
     assert admin.call("settings", "PATCH", "/api/rag/settings", {"match_count": 6}).status == 200
     assert (count_hits("q=boiler"), count_hits("q=boiler&limit=3")) == (6, 3)
 

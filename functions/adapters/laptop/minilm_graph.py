@@ -49,7 +49,7 @@ def read_weights(path: Path) -> dict[str, npt.NDArray[np.float32]]:
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as exc:
         raise errors.ModelRejectedError(
-            f"The weights of the local embedding model are damaged: install it again ({path.name})."
+            f"The weights of the local embedding model are damaged ({path.name}). Install the model again."
         ) from exc
 
 
@@ -141,7 +141,7 @@ def _add_pooling(graph: _Graph, tokens: str) -> None:
 
 
 def build_graph(weights: Weights) -> tuple[Any, dict[str, npt.NDArray[Any]]]:
-    """The model (an onnx ModelProto), and by name the large tensors that a session needs in addition.
+    """The model (an onnx ModelProto), and the large tensors by name, which are passed to the session separately.
 
     Inputs `input_ids`, `attention_mask`: int32 (batch, width), right-padded. Outputs `tokens`: float32
     (batch, width, 384), the last hidden states; `embeddings`: float32 (batch, 384), unit rows.
@@ -160,11 +160,11 @@ def build_graph(weights: Weights) -> tuple[Any, dict[str, npt.NDArray[Any]]]:
         helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["batch", "width", DIMENSIONS]),
         helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, ["batch", DIMENSIONS]),
     ]
-    beside = {name: values for name, values in graph.tensors.items() if values.nbytes > INLINE_BYTES}
-    tensors = [_declare(name, values, external=name in beside) for name, values in graph.tensors.items()]
+    external = {name: values for name, values in graph.tensors.items() if values.nbytes > INLINE_BYTES}
+    tensors = [_declare(name, values, external=name in external) for name, values in graph.tensors.items()]
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid(CONTRIB, 1)]
     proto = helper.make_graph(graph.nodes, "all-MiniLM-L6-v2", ids, outputs, tensors)
-    return helper.make_model(proto, opset_imports=opsets, ir_version=9), beside
+    return helper.make_model(proto, opset_imports=opsets, ir_version=9), external
 
 
 def _declare(name: str, values: npt.NDArray[Any], *, external: bool) -> Any:

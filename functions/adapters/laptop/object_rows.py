@@ -1,4 +1,4 @@
-"""The rows of storage.objects that the laptop's store keeps, as Supabase Storage does: the same trigger fires."""
+"""Writes storage.objects for the laptop's store as Supabase Storage does, so that the same trigger queues jobs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from functions.core import errors, models
 
 
 def record(database: Database, bucket: str, stored: models.StoredObject, version: str) -> None:
-    """Writes the row of an object whose bytes are all there: an insert, or for an overwrite an update of the version.
+    """Writes the row of a completely stored object: an insert, or an update of the version if it was overwritten.
 
-    Raises NotFoundError when no document waits for this path, as after its deletion.
+    Raises NotFoundError when no document has this path, for instance because it was deleted during the upload.
     """
     metadata = {"size": stored.size, "mimetype": stored.mime_type, "contentLength": stored.size, "httpStatusCode": 200}
     with database.as_worker() as connection:
         if connection.execute("select from rag.documents where object_path = %s", (stored.path,)).fetchone() is None:
-            raise errors.NotFoundError("There is no document that waits for this file.")
+            raise errors.NotFoundError("No document is waiting for this file. Create the document again.")
         connection.execute("select set_config('role', 'service_role', true)")
         connection.execute(
             "insert into storage.objects (bucket_id, name, version, metadata) values (%s, %s, %s, %s)"

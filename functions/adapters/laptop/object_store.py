@@ -1,7 +1,7 @@
 """Keeps uploaded files in a folder, behind signed URLs of the form that Supabase Storage uses.
 
-The web routes behind those URLs call `receive` and `open_signed`, which check the token and touch the files. The row in
-`storage.objects` is the route's to write, from what `receive` returns.
+The web routes behind those URLs call `receive` and `open_signed`, which check the token before they open a file. The
+upload route then writes the row in `storage.objects` from the result of `receive`.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from urllib.parse import quote
 from functions.core import errors, models, ports
 from functions.core.extraction import file_types
 
-UPLOAD_SECONDS = 7200  # what Supabase gives
+UPLOAD_SECONDS = 7200  # as in Supabase
 ABANDONED_SECONDS = 86_400
-# Our paths hold ids and "original.pdf": nothing else is let through, so that no path can mean another place.
+# Our paths consist of ids and "original.pdf". Other characters are refused, so that no path can leave the folder.
 SEGMENT = r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}"
 PATH = re.compile(rf"{SEGMENT}(/{SEGMENT}){{0,9}}")
 
@@ -37,15 +37,15 @@ Operation = Literal["upload", "download"]
 
 
 @dataclass(frozen=True, slots=True)
-class Received(models.StoredObject):
-    """An upload whose bytes are on the disk; `version` is new each time, also when an object was overwritten."""
+class ReceivedObject(models.StoredObject):
+    """A completely stored upload; `version` is new for each upload, even if it overwrites an object."""
 
     version: str = ""
     etag: str = ""
 
 
 class _Upload:
-    """An upload in progress: `write` the pieces, then `commit`; without `commit` nothing is kept."""
+    """An upload in progress: `write` the pieces, then `commit`; without `commit` nothing is stored."""
 
     def __init__(self, file: BinaryIO, temporary: Path, target: Path, path: str, max_bytes: int) -> None:
         self._file = file
@@ -65,10 +65,12 @@ class _Upload:
             self._file.write(piece)
         self._digest.update(piece)
 
-    def commit(self, *, mime_type: str | None = None, expected_size: int | None = None) -> Received:
-        """Puts the object in its place in one step, after its bytes are safe on the disk."""
+    def commit(self, *, mime_type: str | None = None, expected_size: int | None = None) -> ReceivedObject:
+        """Moves the file to its path atomically, after its bytes have been flushed to the disk."""
         if expected_size is not None and expected_size != self.size:
-            raise errors.InvalidInputError(f"The upload was cut off: {self.size} of {expected_size} bytes arrived.")
+            raise errors.InvalidInputError(
+                f"The upload was cut off: {self.size} of {expected_size} bytes arrived. Send the file again."
+            )
         with _storage_errors():
             self._file.flush()
             os.fsync(self._file.fileno())
@@ -77,13 +79,13 @@ class _Upload:
             _sync_folder(self._target.parent)
         kind = mime_type or file_types.find_media_type(self._path)
         etag = self._digest.hexdigest()
-        return Received(self._path, self.size, kind, datetime.now(UTC), version=str(uuid.uuid4()), etag=etag)
+        return ReceivedObject(self._path, self.size, kind, datetime.now(UTC), version=str(uuid.uuid4()), etag=etag)
 
 
 class LocalObjectStore(ports.ObjectStore):
-    """One bucket as a folder; `secret` signs, `base_url` is where clients reach the web routes.
+    """One bucket as a folder; `secret` signs URLs, and clients reach the web routes at `base_url`.
 
-    `on_removed` is told which paths were removed, for whoever keeps a list of what is there.
+    `on_removed` is called with the removed paths, so that the caller can delete their rows.
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class LocalObjectStore(ports.ObjectStore):
         self.max_bytes = max_bytes
         self._on_removed = on_removed
         self._base_url = base_url.rstrip("/")
-        # A key of its own: a token for a file must never pass for anything else signed with the same secret.
+        # A derived key, so that a token for a file is never valid as a bearer token signed with the same secret.
         self._key = hmac.digest(secret, b"ibid storage", "sha256")
         self._root = root.resolve() / bucket
         self._incoming = root.resolve() / ".incoming"
@@ -121,38 +123,38 @@ class LocalObjectStore(ports.ObjectStore):
     def info(self, path: str) -> models.StoredObject | None:
         with _storage_errors():
             try:
-                facts = self._locate(path).stat()
+                status = self._locate(path).stat()
             except (FileNotFoundError, NotADirectoryError):
                 return None
-        created = datetime.fromtimestamp(facts.st_mtime, UTC)
-        return models.StoredObject(path, facts.st_size, file_types.find_media_type(path), created)
+        created = datetime.fromtimestamp(status.st_mtime, UTC)
+        return models.StoredObject(path, status.st_size, file_types.find_media_type(path), created)
 
     def download(self, path: str, target: Path) -> None:
-        place = self._locate(path)
-        if not place.is_file():
+        file = self._locate(path)
+        if not file.is_file():
             raise errors.NotFoundError
-        with _storage_errors(), place.open("rb") as source, target.open("wb") as copy:
+        with _storage_errors(), file.open("rb") as source, target.open("wb") as copy:
             shutil.copyfileobj(source, copy, 1 << 20)
 
     def remove(self, paths: Sequence[str]) -> int:
         removed = 0
         for path in paths:
-            place = self._locate(path)
+            file = self._locate(path)
             with _storage_errors():
                 try:
-                    place.unlink()
+                    file.unlink()
                 except (FileNotFoundError, NotADirectoryError):
                     continue
                 removed += 1
-                with suppress(OSError):  # not empty, or somebody is just uploading into it
-                    for folder in place.relative_to(self._root).parents[:-1]:
+                with suppress(OSError):  # the folder is not empty, or another upload is creating a file in it
+                    for folder in file.relative_to(self._root).parents[:-1]:
                         (self._root / folder).rmdir()
         if self._on_removed is not None:
             self._on_removed(paths)
         return removed
 
     def verify(self, path: str, token: str, operation: Operation) -> None:
-        """Raises NotAllowedError unless `token` was signed here, for just this, and is not expired."""
+        """Raises NotAllowedError unless `token` is an unexpired one of ours for this path and operation."""
         body, _, signature = token.partition(".")
         try:
             if not hmac.compare_digest(_decode(signature), self._mac(body)):
@@ -160,9 +162,9 @@ class LocalObjectStore(ports.ObjectStore):
             claims = json.loads(_decode(body))
             allowed, expires = (claims["do"], claims["path"]), float(claims["exp"])
         except (ValueError, KeyError, TypeError) as exc:
-            raise errors.NotAllowedError("The link is not valid.") from exc
+            raise errors.NotAllowedError("The link is not valid. Ask for a new one.") from exc
         if allowed != (operation, path):
-            raise errors.NotAllowedError("The link is for something else.")
+            raise errors.NotAllowedError("The link is for another file or operation. Ask for a new one.")
         if expires < time.time():
             raise errors.NotAllowedError("The link has expired. Ask for a new one.")
 
@@ -175,8 +177,8 @@ class LocalObjectStore(ports.ObjectStore):
         max_bytes: int | None = None,
         mime_type: str | None = None,
         expected_size: int | None = None,
-    ) -> Received:
-        """`put` for the holder of a signed upload URL; the token is checked before the first piece is read."""
+    ) -> ReceivedObject:
+        """Stores an object like `put`, after checking the token of its signed upload URL."""
         self.verify(path, token, "upload")
         return self.put(path, pieces, max_bytes=max_bytes, mime_type=mime_type, expected_size=expected_size)
 
@@ -188,10 +190,10 @@ class LocalObjectStore(ports.ObjectStore):
         max_bytes: int | None = None,
         mime_type: str | None = None,
         expected_size: int | None = None,
-    ) -> Received:
-        """Stores a whole object in one step: a reader sees the old bytes or the new, never a part.
+    ) -> ReceivedObject:
+        """Stores an object atomically: a reader sees either the old bytes or the new ones.
 
-        Raises TooLargeError as soon as the limit is passed, InvalidInputError when `expected_size` did not arrive.
+        Raises TooLargeError as soon as the limit is passed, InvalidInputError unless `expected_size` bytes arrived.
         """
         with self._open_upload(path, self.max_bytes if max_bytes is None else max_bytes) as upload:
             for piece in pieces:
@@ -199,12 +201,12 @@ class LocalObjectStore(ports.ObjectStore):
             return upload.commit(mime_type=mime_type, expected_size=expected_size)
 
     def open_signed(self, path: str, token: str) -> Path:
-        """The file behind a signed download URL. Raises NotFoundError."""
+        """The file behind a signed download URL; raises NotAllowedError or NotFoundError."""
         self.verify(path, token, "download")
-        place = self._locate(path)
-        if not place.is_file():
+        file = self._locate(path)
+        if not file.is_file():
             raise errors.NotFoundError
-        return place
+        return file
 
     @contextmanager
     def _open_upload(self, path: str, max_bytes: int) -> Iterator[_Upload]:
@@ -213,22 +215,22 @@ class LocalObjectStore(ports.ObjectStore):
         with ExitStack() as stack:
             with _storage_errors():
                 self._incoming.mkdir(parents=True, exist_ok=True)
-                self._sweep()
+                self._remove_abandoned()
                 file = stack.enter_context(open(temporary, "xb", opener=_open_private))
             stack.callback(temporary.unlink, missing_ok=True)
             yield _Upload(file, temporary, target, path, max_bytes)
 
     def _locate(self, path: str) -> Path:
-        """Where the object is; a path that could lead anywhere else is not one of ours."""
+        """The file of an object; raises NotFoundError for a path that is not one of ours or leaves the folder."""
         if not PATH.fullmatch(path):
             raise errors.NotFoundError
-        place = self._root / path
-        if not place.resolve().is_relative_to(self._root):  # a link in the folder
+        file = self._root / path
+        if not file.resolve().is_relative_to(self._root):  # a symbolic link in the folder
             raise errors.NotFoundError
-        return place
+        return file
 
-    def _sweep(self) -> None:
-        """Removes what uploads left behind whose process was killed."""
+    def _remove_abandoned(self) -> None:
+        """Removes temporary files of uploads whose process was killed."""
         oldest = time.time() - ABANDONED_SECONDS
         for path in self._incoming.iterdir():
             with suppress(FileNotFoundError):
@@ -267,7 +269,7 @@ def _decode(text: str) -> bytes:
 
 
 def _sync_folder(folder: Path) -> None:
-    """A rename is safe only when its folder is."""
+    """Flushes a folder to the disk: a rename survives a power failure only after that."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

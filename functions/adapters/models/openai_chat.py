@@ -1,7 +1,6 @@
 """Chat models behind any server that speaks the OpenAI protocol.
 
-Servers differ in what they take: a field that a server refuses by name is left out and not sent to it again by the
-same object.
+Servers differ in the fields that they accept: when a refusal names a field, the same object does not send it again.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
     import openai
 
 TOTAL_SECONDS = 240.0
-"""For one reply: more than any answer takes that somebody still waits for."""
+"""The limit of one reply: no reader waits longer."""
 
-_HALF = re.compile("[\ud800-\udfff]")
-_FORMAT_WORDS = re.compile(r"response_?format|json_(schema|object|mode)|structured.output|grammar", re.IGNORECASE)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_FORMAT_FIELD = re.compile(r"response_?format|json_(schema|object|mode)|structured.output|grammar", re.IGNORECASE)
 
 
 class OpenAIChatModel:
@@ -39,18 +38,17 @@ class OpenAIChatModel:
         api_key: str | None = None,
         temperature: float | None = 0.0,
         max_tokens: int | None = None,
-        patience: connection.Patience | None = None,
+        retry_policy: connection.RetryPolicy | None = None,
         read_seconds: float = connection.READ_SECONDS,
         total_seconds: float = TOTAL_SECONDS,
     ) -> None:
-        """`read_seconds` is the longest silence of the server, also before its first word.
+        """`read_seconds` limits each silence of the server, including the one before its first word.
 
-        After `total_seconds` an answer is given up at the next thing that the server says, thoughts and comments
-        included.
+        After `total_seconds` the next data from the server, even a comment or reasoning, ends the reply with an error.
         """
         self.model = model
         self._server = connection.Connection(
-            base_url, api_key, patience or connection.Patience(), read_seconds, total_seconds
+            base_url, api_key, retry_policy or connection.RetryPolicy(), read_seconds, total_seconds
         )
         self._total_seconds = total_seconds
         self._optional: dict[str, Any] = {"stream_options": {"include_usage": True}}
@@ -72,12 +70,12 @@ class OpenAIChatModel:
         json_schema: dict[str, Any] | None = None,
         tools: Sequence[Tool] = (),
     ) -> _OpenAIStream:
-        """Opens the completion and waits for its first words; up to there, failures are tried again."""
+        """Opens the completion and waits for its first words; failures before them are retried."""
 
         def request() -> _OpenAIStream:
-            offered = tools if self._takes_tools else ()
-            fields = self._optional | self._response_format(json_schema) | openai_tools.describe_tools(offered)
-            written: Any = openai_tools.write_messages(messages, with_tools=bool(offered))
+            offered_tools = tools if self._takes_tools else ()
+            fields = self._optional | self._response_format(json_schema) | openai_tools.describe_tools(offered_tools)
+            written: Any = openai_tools.write_messages(messages, with_tools=bool(offered_tools))
             return _OpenAIStream(
                 self._server.client.chat.completions.create(model=self.model, messages=written, stream=True, **fields),
                 self.model,
@@ -85,50 +83,50 @@ class OpenAIChatModel:
                 time.monotonic() + self._total_seconds,
             )
 
-        return self._server.ask(request, partial(self._give_up_field, with_tools=bool(tools)))
+        return self._server.send(request, partial(self._drop_field, with_tools=bool(tools)))
 
     def _response_format(self, schema: dict[str, Any] | None) -> dict[str, Any]:
         if schema is None or not self._formats:
             return {}
         if self._formats[0] == "json_object":
             return {"response_format": {"type": "json_object"}}
-        named = {"name": "cited_answer", "strict": True, "schema": schema}
-        return {"response_format": {"type": "json_schema", "json_schema": named}}
+        named_schema = {"name": "cited_answer", "strict": True, "schema": schema}
+        return {"response_format": {"type": "json_schema", "json_schema": named_schema}}
 
-    def _give_up_field(self, refusal: str, *, with_tools: bool) -> bool:
-        """Tools go first: servers that cannot have them beside a response format name both in their refusal."""
+    def _drop_field(self, refusal: str, *, with_tools: bool) -> bool:
+        """Drops tools first: a server that refuses them together with a response format names both."""
         if with_tools and self._takes_tools and openai_tools.refuses_tools(refusal):
             self._takes_tools = False
             return True
         for name in list(self._optional):
-            if connection.names(refusal, name):
+            if connection.mentions(refusal, name):
                 self._rename_or_drop(name)
                 return True
-        if self._formats and _FORMAT_WORDS.search(refusal):
+        if self._formats and _FORMAT_FIELD.search(refusal):
             self._formats = self._formats[1:]
             return True
         return False
 
     def _rename_or_drop(self, name: str) -> None:
         value = self._optional.pop(name)
-        if name == "max_tokens":  # newer models of the original vendor know the limit by another name only
+        if name == "max_tokens":  # OpenAI's newer models accept the limit only under this name
             self._optional["max_completion_tokens"] = value
 
 
 class _OpenAIStream:
-    """A running completion; made with its first piece already read."""
+    """A running completion whose first piece has been read."""
 
     def __init__(self, stream: openai.Stream[Any], model: str, server: connection.Connection, deadline: float) -> None:
         self._stream = stream
         self._deadline = deadline
-        self._server = server  # it must outlive the stream
+        self._server = server  # keeps the HTTP client open as long as the stream
         self._finished = False
         self._usage = models.Usage(model=model)
         self._calls = openai_tools.CallReader()
         self._texts = self._read()
         try:
             self._first = next(self._texts, "")
-            self._check_finished(bool(self._first))
+            self._check_finished(has_more=bool(self._first))
         except BaseException:
             self.close()
             raise
@@ -142,7 +140,7 @@ class _OpenAIStream:
         return self._calls.calls
 
     def __iter__(self) -> Iterator[str]:
-        """Raises ModelUnavailableError when the server goes away before it has said that it is done."""
+        """Raises ModelUnavailableError when the stream ends without a finish reason."""
         first, self._first = self._first, ""
         if first:
             yield first
@@ -153,16 +151,18 @@ class _OpenAIStream:
     def close(self) -> None:
         self._stream.close()
 
-    def _check_finished(self, goes_on: bool = False) -> None:
-        if not (self._finished or goes_on):
-            raise errors.ModelUnavailableError("The model server broke off its answer. Ask again in a moment.")
+    def _check_finished(self, *, has_more: bool = False) -> None:
+        if not (self._finished or has_more):
+            raise errors.ModelUnavailableError(
+                "The model server stopped in the middle of its answer. Ask again in a moment."
+            )
 
     def _read(self) -> Iterator[str]:
-        halves = _Halves()
-        with _odd_replies():
+        joiner = _SurrogateJoiner()
+        with _protocol_errors():
             for chunk in self._stream:
                 if time.monotonic() > self._deadline:
-                    raise errors.ModelUnavailableError("The model server took too long.")
+                    raise errors.ModelUnavailableError("The model server took too long. Ask again in a moment.")
                 if chunk.usage is not None:
                     self._usage = models.Usage(
                         prompt_tokens=chunk.usage.prompt_tokens,
@@ -174,28 +174,32 @@ class _OpenAIStream:
                     if choice.delta and choice.delta.tool_calls:
                         self._calls.read(choice.delta.tool_calls)
                     text = choice.delta and (choice.delta.content or choice.delta.refusal)
-                    if text and (whole := halves.join(str(text))):
+                    if text and (whole := joiner.join(str(text))):
                         yield whole
 
 
-class _Halves:
-    """Joins characters whose two UTF-16 halves come in two pieces, as servers cut them that count in UTF-16."""
+class _SurrogateJoiner:
+    """Joins surrogate pairs that arrive in two pieces, from servers that cut text by UTF-16 units."""
 
     def __init__(self) -> None:
         self._held = ""
 
     def join(self, piece: str) -> str:
-        """What can be read of the pieces so far; a last half waits for the other."""
+        """The complete characters so far; a trailing high surrogate is held until the next piece."""
         piece, self._held = self._held + piece, ""
         if "\ud800" <= piece[-1] < "\udc00":
             piece, self._held = piece[:-1], piece[-1]
-        return piece.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _HALF.search(piece) else piece
+        return (
+            piece.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if _SURROGATE.search(piece) else piece
+        )
 
 
 @contextmanager
-def _odd_replies() -> Iterator[None]:
-    """A chunk of another shape than the protocol's is the server's fault; the client does not check what it parses."""
+def _protocol_errors() -> Iterator[None]:
+    """Reports a chunk of the wrong shape as the server's error, because the client library does not check shapes."""
     try:
         yield
     except (AttributeError, TypeError, KeyError) as exc:
-        raise errors.ModelUnavailableError("The model server answered with something else than a completion.") from exc
+        raise errors.ModelUnavailableError(
+            "The model server sent something other than a completion. Ask again in a moment."
+        ) from exc

@@ -1,6 +1,6 @@
-"""One server that speaks the OpenAI protocol: its client, when a request is tried again, what its errors mean.
+"""The connection to a server that speaks the OpenAI protocol: its HTTP client, its retries, its errors.
 
-Only this module knows the vendor's errors, and only here is a request repeated.
+No other module handles the errors of the client library or repeats a request.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from functions.core import errors
 
-if TYPE_CHECKING:  # openai costs 0.5 s at import: it is imported when the first request is made
+if TYPE_CHECKING:  # openai takes 0.5 s to import, so the first request imports it
     import openai
 
 Result = TypeVar("Result")
@@ -25,52 +25,52 @@ Result = TypeVar("Result")
 CONNECT_SECONDS = 5.0
 READ_SECONDS = 60.0
 COMMENT_SECONDS = 120.0
-"""How long a stream may hold nothing but comments: some servers send them while a question waits for its turn."""
+"""How long a stream may consist of comments alone, which some servers send while a request is queued."""
 IDLE_SECONDS = 60.0
-"""How long a connection is kept for the next request; it is longer than a reader takes over an answer."""
+"""How long an idle connection is kept: long enough for a user to read an answer and ask the next question."""
 
 _ADVICE = {
     400: "The model server refused the request. An administrator should check the model's name and its input limits.",
     401: "The model server refused the key. An administrator should check the API key of the model.",
-    403: "The model server does not allow this model to this key. An administrator should check the key's rights.",
+    403: "The model server does not let this key use this model. An administrator should check the key's permissions.",
     404: "The model server does not know the model. An administrator should check the model's name and address.",
 }
 _QUOTA = "The model server's quota is used up. An administrator should check its plan and billing."
-_BUSY = (408, 409, 425, 429)
+_RETRYABLE = (408, 409, 425, 429)
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """How long a request is tried again: at most `attempts` times, no new attempt after `total_seconds`."""
+class RetryPolicy:
+    """How a request is retried: at most `attempts` attempts, none of which starts after `total_seconds`."""
 
     attempts: int = 4
     total_seconds: float = 30.0
     first_wait: float = 0.5
     longest_wait: float = 20.0
 
-    def wait(self, attempt: int, asked: float | None) -> float:
-        """Seconds before attempt `attempt + 1`: what the server asked for, else a growing random time."""
-        if asked is not None:
-            return asked * random.uniform(1.0, 1.1)
+    def find_wait(self, attempt: int, retry_after: float | None) -> float:
+        """Seconds to wait after attempt `attempt`: the server's Retry-After, or else a growing random time."""
+        if retry_after is not None:
+            return retry_after * random.uniform(1.0, 1.1)
         return min(self.longest_wait, self.first_wait * 2.0 ** (attempt - 1)) * random.uniform(0.5, 1.0)
 
 
 class Connection:
-    """One address and key, and the only place where a request is tried again."""
+    """The client of one address and key, and the only place where a request is retried."""
 
     def __init__(
         self,
         base_url: str | None,
         api_key: str | None,
-        patience: Patience,
+        retry_policy: RetryPolicy,
         read_seconds: float,
         total_seconds: float = math.inf,
     ) -> None:
-        """`read_seconds` is the longest silence; `total_seconds` how long a stream may hold nothing but comments."""
+        """`read_seconds` limits each silence of the server, `total_seconds` a stream of comments alone."""
         self._total_seconds = total_seconds
         self._base_url = base_url
         self._api_key = api_key
-        self._patience = patience
+        self._retry_policy = retry_policy
         self._read_seconds = read_seconds
         self._client: openai.OpenAI | None = None
 
@@ -83,37 +83,37 @@ class Connection:
             from functions.adapters.models import stream_body
 
             timeout = openai.Timeout(self._read_seconds, connect=CONNECT_SECONDS)
-            watch = partial(stream_body.watch, silence_seconds=min(self._total_seconds, COMMENT_SECONDS))
+            wrap_body = partial(stream_body.wrap_body, silence_seconds=min(self._total_seconds, COMMENT_SECONDS))
             self._client = openai.OpenAI(
-                api_key=self._api_key or "none",  # servers without keys still get the header
+                api_key=self._api_key or "none",  # the client requires one; servers without keys ignore it
                 base_url=self._base_url or "https://api.openai.com/v1",
-                max_retries=0,  # the client would wait up to 120 s at a server's word, longer than a function lives
+                max_retries=0,  # the client would obey a Retry-After of up to 120 s, longer than a function runs
                 http_client=openai.DefaultHttpx2Client(
                     timeout=timeout,
                     follow_redirects=False,
                     limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
-                    event_hooks={"response": [watch]},
+                    event_hooks={"response": [wrap_body]},
                 ),
                 timeout=timeout,
             )
         return self._client
 
     def close(self) -> None:
-        """Gives the sockets back; the next request opens new ones."""
+        """Closes the sockets; the next request opens new ones."""
         client, self._client = self._client, None
         if client is not None:
             client.close()
 
     def __del__(self) -> None:
-        try:  # noqa: SIM105  suppress() itself is gone when the interpreter goes down
+        try:  # noqa: SIM105  suppress() no longer exists during interpreter shutdown
             self.close()
         except Exception:
             pass
 
-    def ask(self, request: Callable[[], Result], give_up_field: Callable[[str], bool]) -> Result:
-        """Runs `request` until it succeeds, is refused, or patience ends.
+    def send(self, request: Callable[[], Result], drop_field: Callable[[str], bool]) -> Result:
+        """Runs `request` until it succeeds, is refused, or the retries are used up.
 
-        `give_up_field` may change what is sent after a refusal; it says whether it did.
+        `drop_field` gets the text of a refusal and returns whether it removed a field from the request.
         """
         started = time.monotonic()
         attempt = 1
@@ -122,32 +122,33 @@ class Connection:
                 with vendor_errors():
                     return request()
             except errors.ModelRejectedError as exc:
-                if not give_up_field(_refused_text(exc)):
+                if not drop_field(_read_refusal(exc)):
                     raise
             except errors.ModelUnavailableError as exc:
-                wait = self._patience.wait(attempt, exc.details.get("retry_after"))
-                late = time.monotonic() - started + wait > self._patience.total_seconds
-                if late or attempt >= self._patience.attempts:
+                wait = self._retry_policy.find_wait(attempt, exc.details.get("retry_after"))
+                is_late = time.monotonic() - started + wait > self._retry_policy.total_seconds
+                if is_late or attempt >= self._retry_policy.attempts:
                     raise
                 attempt += 1
                 time.sleep(wait)
 
 
-def _refused_text(fault: errors.ModelRejectedError) -> str:
-    """What the server said of a 400 or 422, "" for any other; it may quote the request and goes no further."""
+def _read_refusal(fault: errors.ModelRejectedError) -> str:
+    """The server's explanation of a 400 or 422, else ""; it may quote the request, so it is never shown or logged."""
     cause = fault.__cause__
     if fault.details.get("status") not in (400, 422) or cause is None:
         return ""
     return f"{getattr(cause, 'param', None) or ''} {cause}"
 
 
-def names(text: str, field: str) -> bool:
+def mentions(text: str, field: str) -> bool:
+    """Whether `text` contains the name of a request field as a whole word."""
     return re.search(rf"\b{field}\b", text) is not None
 
 
 @contextmanager
 def vendor_errors() -> Iterator[None]:
-    """Turns everything the client library raises into our errors; a key is never part of a message."""
+    """Turns every error of the client library into one of ours, whose message never contains a key."""
     import openai
 
     try:
@@ -156,7 +157,7 @@ def vendor_errors() -> Iterator[None]:
         raise _status_error(exc) from exc
     except openai.APITimeoutError as exc:
         raise errors.ModelUnavailableError("The model server is too slow to answer. Try again in a moment.") from exc
-    except (openai.OpenAIError, ValueError, OSError) as exc:  # ValueError: what came was not JSON
+    except (openai.OpenAIError, ValueError, OSError) as exc:  # ValueError: the response was not JSON
         raise errors.ModelUnavailableError() from exc
 
 
@@ -164,15 +165,15 @@ def _status_error(exc: openai.APIStatusError) -> errors.UnavailableError:
     status = exc.status_code
     if status == 429 and exc.code == "insufficient_quota":
         return errors.ModelRejectedError(_QUOTA, status=status)
-    if 300 <= status < 500 and status not in _BUSY:
-        known = 400 if status == 422 else status
-        return errors.ModelRejectedError(_ADVICE.get(known, _ADVICE[404]), status=status)
+    if 300 <= status < 500 and status not in _RETRYABLE:
+        advice = 400 if status == 422 else status
+        return errors.ModelRejectedError(_ADVICE.get(advice, _ADVICE[404]), status=status)
     kind = errors.ModelRateLimitedError if status == 429 else errors.ModelUnavailableError
     return kind(status=status, **_retry_after(exc))
 
 
 def _retry_after(exc: openai.APIStatusError) -> dict[str, Any]:
-    """The seconds the server asks to wait, an hour at most, as an error detail; a date or nonsense is no word."""
+    """The Retry-After of a response in seconds, at most an hour, as an error detail; dates are ignored."""
     for name, unit in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
         try:
             seconds = float(exc.response.headers[name]) / unit

@@ -19,7 +19,7 @@ _NO_VECTORS = "The embedding server returned something other than vectors."
 
 
 class OpenAIEmbedder:
-    """An embedding model over `/embeddings`; vectors come back checked and of unit length."""
+    """An embedding model over `/embeddings`; the vectors are checked and scaled to unit length."""
 
     def __init__(
         self,
@@ -30,14 +30,14 @@ class OpenAIEmbedder:
         base_url: str | None = None,
         api_key: str | None = None,
         batch_size: int = MAX_BATCH_INPUTS,
-        patience: connection.Patience | None = None,
+        retry_policy: connection.RetryPolicy | None = None,
         read_seconds: float = connection.READ_SECONDS,
     ) -> None:
         self.model = model
         self._dimensions = dimensions
         self._max_input_tokens = max_input_tokens
         self._batch_size = max(1, min(batch_size, MAX_BATCH_INPUTS))
-        self._server = connection.Connection(base_url, api_key, patience or connection.Patience(), read_seconds)
+        self._server = connection.Connection(base_url, api_key, retry_policy or connection.RetryPolicy(), read_seconds)
         self._optional: dict[str, Any] = {"encoding_format": "base64"}
         if model.startswith("text-embedding-3"):  # the only models that shorten their vectors on request
             self._optional["dimensions"] = dimensions
@@ -51,11 +51,11 @@ class OpenAIEmbedder:
         return self._max_input_tokens
 
     def count_tokens(self, text: str) -> int:
-        """An estimate on the safe side; the protocol has no tokenizer."""
+        """Estimates generously, because the protocol has no tokenizer."""
         return estimate_tokens(text)
 
     def embed(self, texts: Sequence[str]) -> list[array[float]]:
-        """Without numpy, which would be half of what is deployed to answer questions."""
+        """Returns arrays instead of a numpy matrix: numpy would double the package of the chat function."""
         return [vector for batch in self._batches(texts) for vector in self._embed_batch(batch)]
 
     def _batches(self, texts: Sequence[str]) -> Iterator[list[str]]:
@@ -66,7 +66,7 @@ class OpenAIEmbedder:
             if batch and (len(batch) >= self._batch_size or tokens + count > MAX_BATCH_TOKENS):
                 yield batch
                 batch, tokens = [], 0
-            batch.append(text or " ")  # an empty input is refused with a 400
+            batch.append(text or " ")  # servers refuse an empty input with a 400
             tokens += count
         if batch:
             yield batch
@@ -75,44 +75,46 @@ class OpenAIEmbedder:
         from openai.types import CreateEmbeddingResponse
 
         def request() -> Any:
-            # not client.embeddings.create(), which sends encoding_format even to a server that refuses the field
+            # client.embeddings.create() would send encoding_format even to a server that refuses the field.
             body = {"model": self.model, "input": batch, **self._optional}
             return self._server.client.post("/embeddings", body=body, cast_to=CreateEmbeddingResponse)
 
         try:
-            reply = self._server.ask(request, self._give_up_field)
-        except OverflowError as exc:  # the client makes floats of whole numbers, however large
+            reply = self._server.send(request, self._drop_field)
+        except OverflowError as exc:  # the client converts integers of any size to float
             raise errors.ModelRejectedError(_NO_VECTORS) from exc
         data = sorted(reply.data or (), key=lambda item: item.index or 0)
         if len(data) != len(batch):
             raise errors.ModelRejectedError(
                 "The embedding server did not return one vector for each text.", asked=len(batch), returned=len(data)
             )
-        return [self._vector(item.embedding) for item in data]
+        return [self._read_vector(item.embedding) for item in data]
 
-    def _vector(self, embedding: str | Sequence[float]) -> array[float]:
+    def _read_vector(self, embedding: str | Sequence[float]) -> array[float]:
         try:
             vector = array("f", _decode(embedding) if isinstance(embedding, str) else embedding)
         except (TypeError, ValueError, struct.error) as exc:
             raise errors.ModelRejectedError(_NO_VECTORS) from exc
         if len(vector) != self._dimensions:
             raise errors.ModelRejectedError(
-                f"The embedding server returns {len(vector)} dimensions where {self._dimensions} are set.",
+                f"The embedding server returns {len(vector)} dimensions, but {self._dimensions} are configured.",
                 model=self.model,
             )
         length = math.hypot(*vector)
         if not math.isfinite(length) or length == 0.0:
-            raise errors.ModelRejectedError("The embedding server returned a vector that is not usable.")
+            raise errors.ModelRejectedError("The embedding server returned a vector that is zero or not finite.")
         return array("f", (value / length for value in vector))
 
-    def _give_up_field(self, refusal: str) -> bool:
+    def _drop_field(self, refusal: str) -> bool:
         return (
-            next((self._optional.pop(name) for name in list(self._optional) if connection.names(refusal, name)), None)
+            next(
+                (self._optional.pop(name) for name in list(self._optional) if connection.mentions(refusal, name)), None
+            )
             is not None
         )
 
 
 def _decode(embedding: str) -> tuple[float, ...]:
-    """The vector that `encoding_format: base64` stands for: little-endian float32."""
+    """Reads a vector of `encoding_format: base64`: little-endian float32."""
     content = base64.b64decode(embedding)
     return struct.unpack(f"<{len(content) // 4}f", content)

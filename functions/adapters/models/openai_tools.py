@@ -1,4 +1,4 @@
-"""Tools in the OpenAI protocol: how they are offered, how calls arrive in pieces, how results are handed back."""
+"""Tools in the OpenAI protocol: offers them, puts streamed calls together, and writes their results."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from functions.core.ports import Tool
 
 MAX_CALLS = 32
 MAX_ARGUMENT_CHARS = 20_000
-"""Models can fall into endless calls, and into endless arguments: more is not read."""
+"""Some models repeat calls or arguments without end: anything beyond these limits is ignored."""
 
 _REFUSAL = re.compile(r"\btool|function[ _-]?call", re.IGNORECASE)
 
 
 def refuses_tools(refusal: str) -> bool:
-    """Whether a server's refusal is about tools: unknown to it, to its model, or beside a response format."""
+    """Whether a refusal is about tools: the server or the model has none, or none with a response format."""
     return _REFUSAL.search(refusal) is not None
 
 
 def describe_tools(tools: Sequence[Tool]) -> dict[str, Any]:
-    """The field of a request that offers `tools`; no field for none, since an empty list is refused."""
+    """The request field that offers `tools`; without tools there is none, because servers refuse an empty list."""
     described = [
         {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": t.parameters}}
         for t in tools
@@ -33,23 +33,23 @@ def describe_tools(tools: Sequence[Tool]) -> dict[str, Any]:
 
 
 def write_messages(messages: Sequence[ports.ChatMessage], *, with_tools: bool) -> list[dict[str, Any]]:
-    """The messages as a server takes them.
+    """The messages in the form of the protocol.
 
-    Not every server takes calls and results in a request that offers no tools. There, what the tools gave is told by
-    the last message before them: many prompt templates want questions and answers to alternate.
+    Some servers refuse calls and results in a request that offers no tools. Without tools, results are therefore added
+    to the last message before them, because many prompt templates require questions and answers to alternate.
     """
     written: list[dict[str, Any]] = []
-    called: dict[str | None, ports.ToolCall] = {}
+    calls_by_id: dict[str | None, ports.ToolCall] = {}
     for message in messages:
         plain: dict[str, Any] = {"role": message.role, "content": message.content}
-        called |= {call.id: call for call in message.tool_calls}
+        calls_by_id |= {call.id: call for call in message.tool_calls}
         if with_tools and message.tool_calls:
             calls = [_write_call(call) for call in message.tool_calls]
             written.append(plain | {"content": message.content or None, "tool_calls": calls})
         elif with_tools and message.tool_call_id is not None:
             written.append(plain | {"tool_call_id": message.tool_call_id})
         elif message.tool_call_id is not None:
-            call = called[message.tool_call_id]
+            call = calls_by_id[message.tool_call_id]
             written[-1]["content"] += f"\n\nResult of {call.name} {call.arguments}:\n{message.content}"
         elif not message.tool_calls:
             written.append(plain)
@@ -62,7 +62,7 @@ def _write_call(call: ports.ToolCall) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class _Draft:
-    """A call of which more may come; `index` and `id` are what later pieces may know it by."""
+    """A call that is still arriving; later pieces name it by `index` or `id`."""
 
     index: int | None
     id: str
@@ -71,19 +71,20 @@ class _Draft:
 
 
 class CallReader:
-    """Puts the calls together that a stream brings in pieces, whichever of index and id a server sends along."""
+    """Puts tool calls together from the pieces of a stream, for servers that send an index, an id, both or neither."""
 
     def __init__(self) -> None:
         self._drafts: list[_Draft] = []
 
     @property
     def calls(self) -> tuple[ports.ToolCall, ...]:
-        """The calls in their order, each with an id of its own."""
+        """The calls in their order, each with a unique id."""
         ids: list[str] = []
         for at, draft in enumerate(self._drafts):
             ids.append(draft.id if draft.id and draft.id not in ids else f"call_{at}")
         return tuple(
-            ports.ToolCall(own, draft.name, draft.arguments) for own, draft in zip(ids, self._drafts, strict=True)
+            ports.ToolCall(call_id, draft.name, draft.arguments)
+            for call_id, draft in zip(ids, self._drafts, strict=True)
         )
 
     def read(self, pieces: Iterable[Any]) -> None:
@@ -97,7 +98,7 @@ class CallReader:
             draft.arguments += text[: MAX_ARGUMENT_CHARS - len(draft.arguments)]
 
     def _find(self, piece: Any) -> _Draft | None:
-        """The draft that a piece belongs to, or a new one; None when there are too many."""
+        """The draft that a piece belongs to, or a new one; None beyond MAX_CALLS."""
         for draft in reversed(self._drafts):
             if _belongs(piece, draft):
                 draft.id = draft.id or piece.id or ""
@@ -109,7 +110,7 @@ class CallReader:
 
 
 def _belongs(piece: Any, draft: _Draft) -> bool:
-    """Some servers number every call 0, some send no number, some neither number nor id."""
+    """Compares index and id as far as they exist: some servers send index 0 for every call, no index, or neither."""
     if piece.index is not None:
         return bool(piece.index == draft.index and (not piece.id or draft.id in ("", piece.id)))
     if piece.id:

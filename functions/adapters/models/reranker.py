@@ -1,9 +1,9 @@
-"""A reranking model behind `POST {base_url}/rerank`, as Cohere made it and others speak it, or as TEI does.
+"""A reranking model behind `POST {base_url}/rerank`, in the protocol of Cohere or text-embeddings-inference (TEI).
 
-Cohere's form is `{model, query, documents, top_n}` → `{results: [{index, relevance_score}]}`; Cohere (v1 and v2), Jina,
-vLLM, Infinity and llama.cpp take it. text-embeddings-inference takes `{query, texts}` and answers with a bare
-`[{index, score}]`: a server that refuses the first form because `texts` is missing is spoken to in the second from then
-on. https://docs.cohere.com/reference/rerank, https://huggingface.github.io/text-embeddings-inference
+Cohere's protocol is `{model, query, documents, top_n}` → `{results: [{index, relevance_score}]}`; Cohere (v1 and v2),
+Jina, vLLM, Infinity and llama.cpp speak it. TEI takes `{query, texts}` and returns `[{index, score}]`. A server that
+refuses the first form because `texts` is missing gets the second from then on.
+ https://docs.cohere.com/reference/rerank, https://huggingface.github.io/text-embeddings-inference
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from functions.adapters.models import openai_connection as connection
 from functions.core import errors
 
 READ_SECONDS = 8.0
-ALL_SECONDS = 10.0
-"""Somebody is waiting for the answer, and there is an order without a reranker, too: no request begins after them."""
-PATIENCE = connection.Patience(attempts=2, total_seconds=5.0, first_wait=0.2)
+TOTAL_SECONDS = 10.0
+"""No request starts later, because a user is waiting and the fused order is a usable fallback."""
+RETRY_POLICY = connection.RetryPolicy(attempts=2, total_seconds=5.0, first_wait=0.2)
 TEI_BATCH = 32
-"""What text-embeddings-inference takes at once unless it was started with another limit."""
+"""The default limit of texts in one request to text-embeddings-inference."""
 
-_MISSES_TEXTS = re.compile(r"missing field \W?texts\b|\btexts\b.{0,40}(?:required|missing)", re.IGNORECASE | re.DOTALL)
+_TEXTS_MISSING = re.compile(r"missing field \W?texts\b|\btexts\b.{0,40}(?:required|missing)", re.IGNORECASE | re.DOTALL)
 _UNUSABLE = "The reranker did not return one score for each passage."
 
 
 class RerankServer:
-    """Scores passages for a question; after the first request it knows which of the two forms the server takes."""
+    """Scores passages for a question, and remembers after the first request which protocol the server speaks."""
 
     def __init__(
         self,
@@ -37,48 +37,48 @@ class RerankServer:
         base_url: str,
         model: str | None = None,
         api_key: str | None = None,
-        patience: connection.Patience = PATIENCE,
+        retry_policy: connection.RetryPolicy = RETRY_POLICY,
         read_seconds: float = READ_SECONDS,
     ) -> None:
         self._model = model
         root = base_url.rstrip("/").removesuffix("/rerank")
-        self._server = connection.Connection(root, api_key, patience, read_seconds)
-        self._takes_texts = False
+        self._server = connection.Connection(root, api_key, retry_policy, read_seconds)
+        self._speaks_tei = False
 
     def score(self, query_text: str, texts: Sequence[str]) -> list[float]:
         """See `ports.Reranker`."""
-        if not self._takes_texts:
+        if not self._speaks_tei:
             body = {"query": query_text, "documents": list(texts), "top_n": len(texts)}
             try:
-                return self._ask(body if self._model is None else body | {"model": self._model}, len(texts))
+                return self._send(body if self._model is None else body | {"model": self._model}, len(texts))
             except errors.ModelRejectedError as exc:
-                if not _misses_texts(exc):
+                if not _lacks_texts(exc):
                     raise
-                self._takes_texts = True
+                self._speaks_tei = True
         scores: list[float] = []
-        deadline = time.monotonic() + ALL_SECONDS
+        deadline = time.monotonic() + TOTAL_SECONDS
         while len(scores) < len(texts):
             if time.monotonic() > deadline:
-                raise errors.ModelUnavailableError("The reranker took too long.")
+                raise errors.ModelUnavailableError("The reranker took too long. Try again in a moment.")
             batch = list(texts[len(scores) : len(scores) + TEI_BATCH])
-            scores += self._ask({"query": query_text, "texts": batch, "truncate": True}, len(batch))
+            scores += self._send({"query": query_text, "texts": batch, "truncate": True}, len(batch))
         return scores
 
-    def _ask(self, body: dict[str, Any], count: int) -> list[float]:
+    def _send(self, body: dict[str, Any], count: int) -> list[float]:
         def request() -> object:
             return self._server.client.post("/rerank", body=body, cast_to=object)
 
-        return _read_scores(self._server.ask(request, lambda refusal: False), count)
+        return _read_scores(self._server.send(request, lambda refusal: False), count)
 
 
-def _misses_texts(fault: errors.ModelRejectedError) -> bool:
-    """Whether a body was refused because it lacks `texts`; what the server said goes no further."""
-    said = str(getattr(fault.__cause__, "body", ""))
-    return fault.details.get("status") in (400, 422) and _MISSES_TEXTS.search(said) is not None
+def _lacks_texts(fault: errors.ModelRejectedError) -> bool:
+    """Whether the server refused the body because it lacks `texts`, as text-embeddings-inference does."""
+    refusal = str(getattr(fault.__cause__, "body", ""))
+    return fault.details.get("status") in (400, 422) and _TEXTS_MISSING.search(refusal) is not None
 
 
 def _read_scores(reply: Any, count: int) -> list[float]:
-    """The score of each text, in order; raises ModelRejectedError unless each has exactly one that is a number."""
+    """The score of each text, in order; raises ModelRejectedError unless each has exactly one finite number."""
     rows: Any = reply.get("results", reply.get("data")) if isinstance(reply, dict) else reply
     scores: dict[int, float] = {}
     try:

@@ -1,6 +1,6 @@
-"""The body of a streamed answer: given up when it says nothing, read to its end when it is done.
+"""The body of a streamed response: times out when it has only comments, and is read to its end when it is done.
 
-Loads the HTTP library of OpenAI's client: imported when the first request is made.
+This module imports the HTTP library of OpenAI's client, so the first request imports it.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import httpx2
 
 REST_BYTES = 65_536
 REST_SECONDS = 5.0
-"""How much, and for how long, may follow the word that a stream is done before its connection is given up."""
+"""How much may follow the marker DONE, and for how long, before the connection is closed instead of reused."""
 _DATA, _DONE = b"data:", b"[DONE]"
 
 
 class EventBody(httpx2.SyncByteStream):
-    """The bytes of server-sent events as they come.
+    """The bytes of server-sent events as they arrive.
 
-    Raises ReadTimeout after `silence_seconds` of comments alone, which are news for a read timeout but not for a
-    reader. A client stops at the word DONE, a few bytes before the end: the rest is read in a thread of its own, since
-    a connection that was read to its end serves the next request, too. A stream closed before is hung up on, so that
-    the server stops writing.
+    Raises ReadTimeout after `silence_seconds` of comments alone, which keep a read timeout from firing. The client
+    stops at the marker DONE, a few bytes before the end; a thread reads the rest, because only a connection that was
+    read to its end can serve the next request. Closing a stream before DONE closes the connection, so that the server
+    stops.
     """
 
     def __init__(self, response: httpx2.Response, silence_seconds: float) -> None:
@@ -37,13 +37,13 @@ class EventBody(httpx2.SyncByteStream):
         self._is_done = False
 
     def __iter__(self) -> Iterator[bytes]:
-        heard = time.monotonic()
+        last_data = time.monotonic()
         for piece in self._pieces:
-            self._look_at(piece)
+            self._look_for_done(piece)
             if _DATA in piece:
-                heard = time.monotonic()
-            elif time.monotonic() - heard > self._silence_seconds:
-                raise httpx2.ReadTimeout("nothing but comments", request=self._request)
+                last_data = time.monotonic()
+            elif time.monotonic() - last_data > self._silence_seconds:
+                raise httpx2.ReadTimeout("the stream has only comments", request=self._request)
             yield piece
 
     def close(self) -> None:
@@ -52,13 +52,13 @@ class EventBody(httpx2.SyncByteStream):
         else:
             self._body.close()
 
-    def _look_at(self, piece: bytes) -> None:
+    def _look_for_done(self, piece: bytes) -> None:
         self._tail = (self._tail + piece)[-2 * len(_DONE) - 8 :]
         self._is_done = _DONE in self._tail
 
     def _read_rest(self) -> None:
         left, deadline = REST_BYTES, time.monotonic() + REST_SECONDS
-        with suppress(Exception):  # nobody waits for it: the answer is told, and the client may have been closed
+        with suppress(Exception):  # the answer is complete, so an error here must reach nobody
             for piece in self._pieces:
                 left -= len(piece)
                 if left < 0 or time.monotonic() > deadline:
@@ -66,8 +66,8 @@ class EventBody(httpx2.SyncByteStream):
             self._body.close()
 
 
-def watch(response: httpx2.Response, silence_seconds: float) -> None:
-    """A hook for responses: one of server-sent events gets such a body, unless it is compressed."""
+def wrap_body(response: httpx2.Response, silence_seconds: float) -> None:
+    """A response hook that gives uncompressed server-sent events an EventBody."""
     is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
     if is_stream and "content-encoding" not in response.headers:
         response.stream = EventBody(response, silence_seconds)

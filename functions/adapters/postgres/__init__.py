@@ -1,1 +1,1 @@
-"""Everything said to Postgres: the only package with SQL text. Functions take the connection of an open transaction."""
+"""All access to Postgres; no other package contains SQL. Functions take the connection of an open transaction."""

@@ -11,14 +11,14 @@ from psycopg.types.json import Jsonb
 from functions.adapters.postgres.connection import Connection, outside_row_security
 from functions.core import models
 
-if TYPE_CHECKING:  # it brings all of chunking, which only workers need
+if TYPE_CHECKING:  # at run time this would import all of chunking, which only workers need
     from functions.core.ingestion import jobs
 
-WORD_SCALE = 10_000
+WORD_SCALE = 10_000  # sides of word boxes are stored in 1/10000 of the page
 
 
 def copy_batch(connection: Connection, job: jobs.Job, batch: jobs.Batch) -> None:
-    """Writes into the job's generation, in the caller's transaction, and indexes the chunks for full text search."""
+    """Writes a batch into the job's generation and indexes its chunks for full text search."""
     chunk_ids = _allocate_chunk_ids(connection, len(batch.chunks))
     with outside_row_security(connection):
         _copy_pages(connection, job, batch.pages)
@@ -37,15 +37,15 @@ def _copy_pages(connection: Connection, job: jobs.Job, pages: Sequence[models.Pa
     ):
         copy.set_types(["int8", "int4", "uuid", "text", "text[]", "float4", "jsonb", "int4", "int4"])
         for page in pages:
-            read = page.recognition
-            confidence, words = (read.confidence, Jsonb(pack_words(read.words))) if read else (None, None)
+            ocr = page.recognition
+            confidence, words = (ocr.confidence, Jsonb(pack_words(ocr.words))) if ocr else (None, None)
             hidden = sum(end - start for start, end in page.hidden)
-            found = (page.text, list(page.warnings), confidence, words, len(page.tables), hidden)
-            copy.write_row((job.generation, page.number, UUID(job.owner_id), *found))
+            contents = (page.text, list(page.warnings), confidence, words, len(page.tables), hidden)
+            copy.write_row((job.generation, page.number, UUID(job.owner_id), *contents))
 
 
 def pack_words(words: Sequence[models.RecognizedWord]) -> list[list[int]]:
-    """Words as rag.pages keeps them: [start, end, left, top, right, bottom], sides in 1/10000 of the page."""
+    """Words as rag.pages stores them: [start, end, left, top, right, bottom], with the sides in 1/10000 of the page."""
     return [[w.start, w.end, *(round(side * WORD_SCALE) for side in (w.left, w.top, w.right, w.bottom))] for w in words]
 
 
@@ -79,7 +79,7 @@ def _copy_chunks(
 
 
 def _copy_vectors(connection: Connection, job: jobs.Job, batch: jobs.Batch, chunk_ids: Sequence[int]) -> None:
-    # They bring numpy, which only workers need. The type is looked up by its schema, which is not on the search path.
+    # These imports load numpy, which only workers need. The schema is named because it is not on the search path.
     from pgvector import HalfVector
     from pgvector.psycopg.halfvec import register_halfvec_info
     from psycopg.types import TypeInfo

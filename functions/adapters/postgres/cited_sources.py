@@ -1,4 +1,7 @@
-"""What has become of the sources that saved answers cite; worked out whenever they are read, never stored."""
+"""Compares saved citations with their sources as they are now.
+
+The result is computed on each read and never stored, because sources change without their citations.
+"""
 
 from __future__ import annotations
 
@@ -14,24 +17,24 @@ Row = dict[str, Any]
 _GONE: Row = {"state": "deleted", "superseded_by": None}
 _WHITE_SPACE = " \t\n\r\f\u00a0\u2009\u202f"
 _MIN_LETTERS = 20
-"""Of a quotation that is looked for on pages that are not beside its own."""
-_MOST_AFAR = 100  # quotations, each looked for on every page of its document
+"""A quotation is searched beyond the neighbouring pages only if it has so many letters and digits."""
+_MAX_WHOLE_DOCUMENT_SEARCHES = 100  # quotations of one read
 
 
 def describe(connection: Connection, messages: Sequence[Row]) -> list[Row]:
-    """The messages, each source with its `state`, `superseded_by` and `place`.
+    """The messages, with `state`, `superseded_by` and `place` added to each source.
 
-    A source that is gone has no `place`; a note in the trash and what is attached to it count as gone until restored.
-    Where a quotation has moved, page, offsets and `quote` are those of now; where it is lost, those of then.
+    A deleted source has no `place`; a note in the trash and its attachments count as deleted until they are restored.
+    A moved quotation has its present page, offsets and `quote`; a lost one keeps those that were saved.
     """
     facts = _find_facts(connection, messages)
-    astray = [
+    displaced = [
         (facts[message["id"], at], source["quote"])
         for message in messages
         for at, source in enumerate(message["sources"], 1)
-        if _is_astray(facts.get((message["id"], at), _GONE))
+        if _is_displaced(facts.get((message["id"], at), _GONE))
     ]
-    pages = _read_pages(connection, astray)
+    pages = _read_pages(connection, displaced)
     return [
         message
         | {
@@ -50,7 +53,9 @@ def read_states(messages: Iterable[Row]) -> dict[str, relocation.State]:
 
 
 def _find_facts(connection: Connection, messages: Sequence[Row]) -> dict[tuple[Any, int], Row]:
-    """By message and place in its sources: state, superseding document, generation, and whether the quote stands."""
+    """By message id and position among its sources: state, superseding document, generation, and whether the page
+    still has the quote at the saved offset (`stands`).
+    """
     rows = connection.execute(
         """
         select m.id as message_id, s.at, d.superseded_by, c.page_start as page,
@@ -77,22 +82,23 @@ def _find_facts(connection: Connection, messages: Sequence[Row]) -> dict[tuple[A
     return {(row["message_id"], row["at"]): row for row in rows}
 
 
-def _is_astray(row: Row) -> bool:
+def _is_displaced(row: Row) -> bool:
+    """Whether the source exists but no longer has the quotation at the saved offset."""
     return row["state"] != "deleted" and not row["stands"]
 
 
 def _read_pages(
-    connection: Connection, astray: Iterable[tuple[Row, str]]
+    connection: Connection, displaced: Iterable[tuple[Row, str]]
 ) -> dict[int, dict[int, relocation.StoredPage]]:
-    """By generation and number: the cited pages, those beside them, and all that hold the words, however far.
+    """By generation and page number: the cited pages, their neighbours, and every page that contains the quotation.
 
-    White space does not count there, as another reading may break lines elsewhere.
+    White space is ignored in that comparison, because another extraction may break lines elsewhere.
     """
-    wanted = [(row["generation"], row["page"], quote) for row, quote in astray if row["generation"] is not None]
+    wanted = [(row["generation"], row["page"], quote) for row, quote in displaced if row["generation"] is not None]
     pages: dict[int, dict[int, relocation.StoredPage]] = defaultdict(dict)
     if not wanted:
         return pages
-    found = connection.execute(
+    rows = connection.execute(
         """
         select distinct p.generation, p.page_number, p.text
         from unnest(%(generations)s::bigint[], %(pages)s::int[], %(quotes)s::text[], %(words)s::text[])
@@ -108,50 +114,50 @@ def _read_pages(
             "pages": [page for _, page, _ in wanted],
             "quotes": [quote for _, _, quote in wanted],
             "words": [
-                max(quote.split(), key=len) if at < _MOST_AFAR and _is_found_afar(quote) else None
+                max(quote.split(), key=len) if at < _MAX_WHOLE_DOCUMENT_SEARCHES and _is_distinctive(quote) else None
                 for at, (_, _, quote) in enumerate(wanted)
             ],
         },
     ).fetchall()
-    for row in found:
+    for row in rows:
         pages[row["generation"]][row["page_number"]] = relocation.StoredPage(row["text"])
     return pages
 
 
-def _is_found_afar(quote: str) -> bool:
+def _is_distinctive(quote: str) -> bool:
+    """Whether the quotation is so long that another page hardly contains it by chance."""
     return sum(map(str.isalnum, quote)) >= _MIN_LETTERS
 
 
-def _find_again(source: Row, there: dict[int, relocation.StoredPage]) -> relocation.QuoteLocation | None:
-    """Where the words of a source stand now, nearest to the old page; a short quotation is found anywhere by chance."""
+def _locate_quote(source: Row, pages: dict[int, relocation.StoredPage]) -> relocation.QuoteLocation | None:
+    """Where the quotation is now, nearest to its old page. A short one is searched on neighbouring pages only."""
     quote, page = source["quote"], source["page_start"]
-    if found := relocation.relocate_quote(quote, page, source["start_offset"], there):
-        return found
-    farther = sorted(there, key=lambda number: (abs(number - page), number))
-    if not _is_found_afar(quote):
+    if location := relocation.relocate_quote(quote, page, source["start_offset"], pages):
+        return location
+    by_distance = sorted(pages, key=lambda number: (abs(number - page), number))
+    if not _is_distinctive(quote):
         return None
-    return next(
-        filter(None, (relocation.relocate_quote(quote, number, 0, {number: there[number]}) for number in farther)), None
-    )
+    locations = (relocation.relocate_quote(quote, number, 0, {number: pages[number]}) for number in by_distance)
+    return next(filter(None, locations), None)
 
 
 def _describe_source(source: Row, facts: Row, pages: dict[int, dict[int, relocation.StoredPage]]) -> Row:
-    known = source | {
+    described = source | {
         "state": facts["state"],
         "superseded_by": facts["superseded_by"] if facts["state"] == "superseded" else None,
         "place": None if facts["state"] == "deleted" else "unchanged",
     }
-    if not _is_astray(facts):
-        return known
-    there = pages.get(facts["generation"], {})
-    found = _find_again(source, there)
-    if found is None:
-        return known | {"place": "lost"}
-    return known | {
+    if not _is_displaced(facts):
+        return described
+    source_pages = pages.get(facts["generation"], {})
+    location = _locate_quote(source, source_pages)
+    if location is None:
+        return described | {"place": "lost"}
+    return described | {
         "place": "moved",
-        "page_start": found.page,
-        "page_end": found.page,
-        "start_offset": found.start,
-        "end_offset": found.end,
-        "quote": there[found.page].text[found.start : found.end],
+        "page_start": location.page,
+        "page_end": location.page,
+        "start_offset": location.start,
+        "end_offset": location.end,
+        "quote": source_pages[location.page].text[location.start : location.end],
     }

@@ -1,12 +1,13 @@
 """Connections to Postgres, directly or through a transaction pooler.
 
-A Lambda container needs one connection, a laptop's server a few, and neither wants a pool with background threads
-(they are frozen between invocations). So: a stack of idle connections, opened on demand. No prepared statements and no
-session state, because a transaction pooler hands the next statement to another backend.
+A Lambda container needs one connection and a laptop's server a few. A pool with background threads suits neither,
+because Lambda freezes threads between invocations, so this is a stack of idle connections that are opened on demand.
+There are no prepared statements and no session state, because a transaction pooler may run the next transaction on
+another backend.
 
-A connection that the pooler closed while it was idle is replaced unnoticed, and so is one that dies before a
-transaction has done anything. One that dies in the middle ends the work with DatabaseUnavailableError, and nothing of
-it is kept.
+A connection that the pooler closed while it was idle is replaced without an error, and so is one that dies before a
+transaction has done anything. If a connection dies during a transaction, the caller gets DatabaseUnavailableError and
+the transaction is rolled back.
 """
 
 from __future__ import annotations
@@ -32,22 +33,22 @@ _NOT_MIGRATED = (
     psycopg.errors.UndefinedColumn,
     psycopg.errors.UndefinedFunction,
     psycopg.errors.InvalidSchemaName,
-    psycopg.errors.InvalidParameterValue,  # of "role"
+    psycopg.errors.InvalidParameterValue,  # set_config('role', ...) with an unknown role
 )
 _TRUSTED_IDLE_SECONDS = 5.0
-_ACT_AS = "select set_config('role', %s, true), set_config('request.jwt.claims', %s, true)"
+_SET_ROLE_AND_CLAIMS = "select set_config('role', %s, true), set_config('request.jwt.claims', %s, true)"
 
 
 @contextmanager
 def translate_errors() -> Iterator[None]:
-    """Vendor errors become ours, here only."""
+    """Turns errors of psycopg into ours; the adapters use no other place for that, except for our own SQL states."""
     try:
         yield
     except (psycopg.OperationalError, psycopg.InterfaceError) as exc:
         raise errors.DatabaseUnavailableError from exc
     except _NOT_MIGRATED as exc:
         raise errors.DatabaseUnavailableError(
-            "The database lacks tables, functions or roles of this version. An administrator has to migrate it."
+            "The database lacks tables, functions or roles of this version. An administrator has to run the migrations."
         ) from exc
     except psycopg.errors.ForeignKeyViolation as exc:
         raise errors.NotFoundError from exc
@@ -60,7 +61,7 @@ class _LostConnectionError(psycopg.OperationalError):
 
 
 class Database:
-    """Opens nothing until it is first used."""
+    """The connections of one process; none is opened before the first use."""
 
     def __init__(self, dsn: str, *, application_name: str = "ibid") -> None:
         self._dsn = dsn
@@ -70,7 +71,7 @@ class Database:
 
     @contextmanager
     def as_user(self, user: models.User) -> Iterator[Connection]:
-        """A transaction as this user, under row level security. The role never comes from the token."""
+        """A transaction as this user, under row level security; the role is fixed and never taken from the token."""
         claims = json.dumps({**user.claims, "sub": user.id, "role": "authenticated"})
         with self._transaction("authenticated", claims) as connection:
             yield connection
@@ -83,7 +84,7 @@ class Database:
 
     @contextmanager
     def autocommit(self) -> Iterator[Connection]:
-        """A connection outside any transaction, for the one statement that sets its own role."""
+        """A connection outside any transaction, for single statements that set their own role."""
         with translate_errors(), self._connection() as connection:
             yield connection
 
@@ -108,7 +109,7 @@ class Database:
             connection = stack.enter_context(self._connection())
             try:
                 stack.enter_context(connection.transaction())
-                connection.execute(_ACT_AS, (role, claims))
+                connection.execute(_SET_ROLE_AND_CLAIMS, (role, claims))
             except psycopg.OperationalError as exc:
                 if connection.closed:
                     raise _LostConnectionError(str(exc)) from exc
@@ -121,7 +122,7 @@ class Database:
         try:
             yield connection
         except BaseException:
-            # A generator closed in the middle of a result leaves a connection nobody should reuse.
+            # A generator that is closed before its result was read leaves a connection that cannot be reused.
             if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
                 connection.close()
             raise
@@ -133,15 +134,15 @@ class Database:
     def _take(self) -> Connection:
         """An idle connection that still works, or a new one.
 
-        A connection that was frozen says so only when used, so one that has been idle is asked first; one that was
-        closed has something to say.
+        A connection can die unnoticed while its container is frozen, so one that was idle for a while is tested with an
+        empty statement, and so is one with unread data, which is usually the server's goodbye.
         """
         while True:
             with self._lock:
                 connection, since = self._idle.pop() if self._idle else (None, 0.0)
             if connection is None:
                 return self._open()
-            if time.monotonic() - since < _TRUSTED_IDLE_SECONDS and not _has_news(connection):
+            if time.monotonic() - since < _TRUSTED_IDLE_SECONDS and not _has_unread_data(connection):
                 return connection
             try:
                 connection.execute("")
@@ -155,7 +156,7 @@ class Database:
             autocommit=True,
             prepare_threshold=None,
             connect_timeout=5,
-            keepalives_idle=30,  # a peer that is gone without a word is noticed within a minute, not after two hours
+            keepalives_idle=30,  # a vanished peer is noticed within a minute, not after two hours
             keepalives_interval=10,
             keepalives_count=3,
             application_name=self._application_name,
@@ -163,8 +164,8 @@ class Database:
         )
 
 
-def _has_news(connection: Connection) -> bool:
-    """Whether something came unasked, which on an idle connection is mostly its end."""
+def _has_unread_data(connection: Connection) -> bool:
+    """Whether the server has sent something; on an idle connection that is usually a notice that it was closed."""
     poll = select.poll()
     poll.register(connection.fileno(), select.POLLIN)
     return bool(poll.poll(0))
@@ -172,14 +173,14 @@ def _has_news(connection: Connection) -> bool:
 
 @contextmanager
 def outside_row_security(connection: Connection) -> Iterator[None]:
-    """Inside a worker's transaction: COPY, which Postgres refuses under row level security, as a role outside it."""
+    """Runs a part of a worker's transaction as a role without row level security, under which COPY is refused."""
     connection.execute("select set_config('role', 'service_role', true)")
     yield
     connection.execute("select set_config('role', %s, true)", (WORKER_ROLE,))
 
 
 def ping(database: Database) -> dict[str, Any]:
-    """Versions of Postgres and pgvector; raises DatabaseUnavailableError."""
+    """The versions of Postgres and pgvector; raises DatabaseUnavailableError."""
     with database.as_worker() as connection:
         row = connection.execute(
             "select current_setting('server_version') as postgres,"

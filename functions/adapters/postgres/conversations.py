@@ -1,4 +1,4 @@
-"""Conversations and the documents attached to them, as one user sees them."""
+"""Conversations and their attached documents; row level security limits every function to the user's own rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def create(connection: Connection, user: models.User, title: str, scope: models.
 
 
 def find(connection: Connection, conversation_id: str) -> Row:
-    """Raises NotFoundError for another user's conversation as for none."""
+    """Raises NotFoundError, also for another user's conversation."""
     row = connection.execute("select * from rag.conversations where id = %s", (conversation_id,)).fetchone()
     if row is None:
         raise errors.NotFoundError("There is no such conversation.")
@@ -32,7 +32,7 @@ def find(connection: Connection, conversation_id: str) -> Row:
 
 
 def list_page(connection: Connection, limit: int, cursor: str | None) -> tuple[list[Row], str | None]:
-    """Last used first."""
+    """One page of conversations, the last used first, and the cursor of the next page."""
     updated_at, last_id = paging.read_time_cursor(cursor)
     rows = connection.execute(
         """
@@ -74,7 +74,7 @@ def attached_documents(connection: Connection, conversation_id: str) -> tuple[st
 
 
 def list_documents(connection: Connection, conversation_id: str) -> list[Row]:
-    """The documents attached, first the first; a duplicate as the document that it is one of. Raises NotFoundError."""
+    """The attached documents in the order of attachment, duplicates as their original; raises NotFoundError."""
     find(connection, conversation_id)
     return connection.execute(
         """
@@ -94,31 +94,31 @@ def list_documents(connection: Connection, conversation_id: str) -> list[Row]:
 def attach_documents(
     connection: Connection, user: models.User, conversation_id: str, document_ids: Sequence[str], *, replace: bool
 ) -> None:
-    """Adds documents to those attached, or with `replace` puts them in their place.
+    """Adds documents to the attached ones, or with `replace` replaces these.
 
-    A duplicate stands for the document that it is one of. Raises NotFoundError for another user's conversation or
-    document as for none, and InvalidInputError for more than MAX_ATTACHED in all.
+    A duplicate is attached as its original. Raises NotFoundError, also for another user's conversation or document, and
+    InvalidInputError if more than MAX_ATTACHED documents would be attached.
     """
     lock = connection.execute("select from rag.conversations where id = %s for update", (conversation_id,)).fetchone()
     if lock is None:
         raise errors.NotFoundError("There is no such conversation.")
-    found = documents.find_all(connection, document_ids)
+    original_ids = documents.find_all(connection, document_ids)
     if replace:
         connection.execute(
             "delete from rag.conversation_documents where conversation_id = %s and not document_id = any (%s::uuid[])",
-            (conversation_id, found),
+            (conversation_id, original_ids),
         )
     connection.execute(
         "insert into rag.conversation_documents (conversation_id, document_id, owner_id)"
         " select %s, unnest(%s::uuid[]), %s on conflict do nothing",
-        (conversation_id, found, user.id),
+        (conversation_id, original_ids, user.id),
     )
     if len(attached_documents(connection, conversation_id)) > MAX_ATTACHED:
         raise errors.InvalidInputError(f"At most {MAX_ATTACHED} documents can be attached to a conversation.")
 
 
 def detach_document(connection: Connection, conversation_id: str, document_id: str) -> None:
-    """Leaves everything as it is when the document is not attached. Raises NotFoundError for the conversation."""
+    """Detaches a document, if it is attached; raises NotFoundError when there is no such conversation."""
     find(connection, conversation_id)
     connection.execute(
         """
@@ -132,7 +132,7 @@ def detach_document(connection: Connection, conversation_id: str, document_id: s
 
 
 def purge_conversations(database: Database, retention_days: int) -> int:
-    """Deletes every conversation older than the retention, in batches of their own transaction."""
+    """Deletes every conversation older than the retention, one batch per transaction; returns how many."""
     deleted = 0
     while True:
         with database.as_worker() as connection:

@@ -1,4 +1,4 @@
-"""Documents and their pages, as one user sees them."""
+"""Documents and their pages; row level security limits every function to the user's own rows."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ Row = dict[str, Any]
 
 
 def insert(connection: Connection, values: Row) -> Row:
-    """`values` has every column that the statement names.
+    """Inserts a document; `values` has every column that the statement names.
 
-    Raises NotFoundError for a notebook or note of others, ConflictError for a note in the trash.
+    Raises NotFoundError, also for another user's notebook or note, and ConflictError for a note in the trash.
     """
     _check_not_trashed(connection, values["note_id"])
     row = connection.execute(
@@ -39,9 +39,9 @@ def insert(connection: Connection, values: Row) -> Row:
 
 
 def find(connection: Connection, document_id: str) -> Row:
-    """The document, or the one with the same bytes that answers for it (then `id` is another).
+    """The document, or for a duplicate its original, whose `id` differs.
 
-    Raises NotFoundError for another user's document as for none.
+    Raises NotFoundError, also for another user's document.
     """
     row = connection.execute(
         "select d.* from rag.documents a join rag.documents d on d.id = coalesce(a.duplicate_of, a.id) where a.id = %s",
@@ -53,27 +53,27 @@ def find(connection: Connection, document_id: str) -> Row:
 
 
 def find_all(connection: Connection, document_ids: Collection[str]) -> list[str]:
-    """The ids of documents, a duplicate's as that of the document which answers for it; see `find`."""
-    wanted = list(dict.fromkeys(document_ids))
-    if not wanted:
+    """The ids of documents without repetition, those of duplicates replaced by their original's; see `find`."""
+    unique_ids = list(dict.fromkeys(document_ids))
+    if not unique_ids:
         return []
     rows = connection.execute(
         "select coalesce(d.duplicate_of, d.id)::text as id from unnest(%s::uuid[]) with ordinality w (id, place)"
         " join rag.documents d using (id) order by w.place",
-        (wanted,),
+        (unique_ids,),
     ).fetchall()
-    if len(rows) < len(wanted):
+    if len(rows) < len(unique_ids):
         raise errors.NotFoundError("There is no such document.")
     return [row["id"] for row in rows]
 
 
 def lock(connection: Connection, document_id: str) -> None:
-    """Makes whoever would change the document wait for the end of this transaction: an arriving upload, a worker."""
+    """Locks the document until the end of this transaction against uploads and workers that would change it."""
     connection.execute("select from rag.documents where id = %s for update", (document_id,))
 
 
 def update(connection: Connection, document_id: str, changes: Row) -> Row:
-    """Sets `notebook_id` or `note_id`, whichever are given; raises NotFoundError for a place of others."""
+    """Sets `notebook_id` and `note_id`, if given; raises NotFoundError, also for another user's notebook or note."""
     check_place(connection, changes.get("notebook_id"), changes.get("note_id"))
     _check_not_trashed(connection, changes.get("note_id"))
     columns = [name for name in ("notebook_id", "note_id") if name in changes]
@@ -89,7 +89,7 @@ def update(connection: Connection, document_id: str, changes: Row) -> Row:
 
 
 def check_place(connection: Connection, notebook_id: str | None, note_id: str | None) -> None:
-    """Raises NotFoundError for another user's notebook or note as for none; None is not looked at."""
+    """Raises NotFoundError unless the user can see the notebook and the note; None is not checked."""
     row = connection.execute(
         "select (%(notebook)s::uuid is null or exists (select from rag.notebooks b where b.id = %(notebook)s::uuid))"
         " and (%(note)s::uuid is null or exists (select from rag.notes n where n.id = %(note)s::uuid)) as known",
@@ -102,7 +102,7 @@ def check_place(connection: Connection, notebook_id: str | None, note_id: str | 
 def check_scope(
     connection: Connection, document_ids: Collection[str], notebook_id: str | None, note_id: str | None
 ) -> None:
-    """Raises NotFoundError unless all are there for this user, and ConflictError for a note in the trash."""
+    """Raises NotFoundError unless the user can see everything named, and ConflictError for a note in the trash."""
     find_all(connection, document_ids)
     if notebook_id or note_id:
         check_place(connection, notebook_id, note_id)
@@ -112,11 +112,11 @@ def check_scope(
 def _check_not_trashed(connection: Connection, note_id: str | None) -> None:
     row = connection.execute("select from rag.notes where id = %s and trashed_at is not null", (note_id,)).fetchone()
     if row is not None:
-        raise errors.ConflictError("The note is in the trash: restore it first.")
+        raise errors.ConflictError("The note is in the trash. Restore it first.")
 
 
 def find_duplicate(connection: Connection, sha256: str, size_bytes: int) -> Row | None:
-    """The user's document with the same bytes whose upload has arrived, did not fail and is not in the trash."""
+    """The user's document with the same bytes, if its file has arrived and it neither failed nor is in the trash."""
     return connection.execute(
         "select * from rag.live_documents where sha256 = %s and size_bytes = %s"
         " and status not in ('awaiting_upload', 'failed') order by created_at limit 1",
@@ -135,7 +135,7 @@ def list_page(
     cursor: str | None,
     all_versions: bool = False,
 ) -> tuple[list[Row], str | None]:
-    """Newest first, with the cursor of the next page; attachments of a trashed note only where that note is named."""
+    """One page, newest first, and the cursor of the next; attachments of a trashed note only if `note_id` names it."""
     created_at, last_id = paging.read_time_cursor(cursor)
     listed = "untrashed_documents" if note_id is None else "documents"
     rows = connection.execute(
@@ -169,9 +169,9 @@ def list_page(
 
 
 def list_pending(connection: Connection, scope: models.Scope, limit: int = 5) -> list[str]:
-    """Names of documents of a scope that are on their way but cannot be searched yet.
+    """The file names of uploaded documents of a scope that cannot be searched yet.
 
-    Of its filters count those that ask what is known before a file is read.
+    Only those filters apply whose value is known before a file is read: `source` and `file_type`.
     """
     if scope.filters.get("source") == "note":
         return []
@@ -195,7 +195,7 @@ def list_pending(connection: Connection, scope: models.Scope, limit: int = 5) ->
 
 
 def read_pages(connection: Connection, document: Row, first: int, last: int) -> list[Row]:
-    """Page texts, as stored."""
+    """The stored texts of pages `first` to `last`."""
     return connection.execute(
         "select page_number, text, warnings, ocr_confidence from rag.pages"
         " where generation = %s and page_number between %s and %s"
@@ -205,7 +205,7 @@ def read_pages(connection: Connection, document: Row, first: int, last: int) -> 
 
 
 def read_words(connection: Connection, document: Row, page_number: int) -> tuple[models.RecognizedWord, ...] | None:
-    """The boxes of a page that was read by OCR; None for other pages."""
+    """The words of a page that OCR has read, with their boxes; None for other pages."""
     row = connection.execute(
         "select words from rag.pages where generation = %s and page_number = %s", (document["generation"], page_number)
     ).fetchone()
@@ -213,7 +213,7 @@ def read_words(connection: Connection, document: Row, page_number: int) -> tuple
 
 
 def request_ingest_job(connection: Connection, document_id: str) -> int | None:
-    """See sql/46_request_ingest_job.sql; None when there is no such document or no stored file."""
+    """Queues a document and returns the job id, or None without a stored file; see sql/46_request_ingest_job.sql."""
     row = connection.execute("select rag.request_ingest_job(%s) as id", (document_id,)).fetchone()
     assert row is not None
     job_id: int | None = row["id"]
@@ -221,7 +221,7 @@ def request_ingest_job(connection: Connection, document_id: str) -> int | None:
 
 
 def delete_document(connection: Connection, document_id: str) -> Row:
-    """Raises NotFoundError; see sql/47_delete_document.sql."""
+    """Deletes a document and returns the receipt of sql/47_delete_document.sql; raises NotFoundError."""
     row = connection.execute("select rag.delete_document(%s) as receipt", (document_id,)).fetchone()
     assert row is not None
     if row["receipt"] is None:

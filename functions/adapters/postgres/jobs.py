@@ -1,4 +1,4 @@
-"""The ingestion queue and what a worker writes, as the worker role."""
+"""The ingestion queue, and the results that workers write; every statement runs as the worker role."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from functions.adapters.postgres.connection import Database
 from functions.core import errors
 from functions.core.ingestion import jobs, self_retrieval
 
-OTHER_BYTES = "IB001"  # raised by rag.adopt_duplicate
+SHA256_MISMATCH = "IB001"  # raised by rag.adopt_duplicate
 
 
 class JobStore:
-    """Implements core.jobs.JobStore over the SQL functions of the same names.
+    """Implements core.ingestion.jobs.JobStore with the SQL functions of the same names.
 
     `holder` names this process in the leases it takes, "host:pid".
     """
@@ -38,7 +38,7 @@ class JobStore:
         return None if row is None else _read_job(row)
 
     def extend_ingest_lease(self, job: jobs.Job, lease_seconds: int) -> None:
-        """Raises LeaseLostError."""
+        """Extends the lease of a job; raises LeaseLostError."""
         with self._database.as_worker() as connection:
             row = connection.execute(
                 "select rag.extend_ingest_lease(%s, %s, %s) as held", (job.id, job.lease_token, lease_seconds)
@@ -52,15 +52,15 @@ class JobStore:
                     "select rag.adopt_duplicate(%s, %s, %s)::text as id", (job.id, job.lease_token, content_sha256)
                 ).fetchone()
         except psycopg.Error as exc:
-            if exc.sqlstate == OTHER_BYTES:
+            if exc.sqlstate == SHA256_MISMATCH:
                 raise errors.CorruptDocumentError(
-                    "Other bytes arrived than those whose sha256 was announced. Upload the file again."
+                    "The uploaded bytes do not have the sha256 that was announced. Upload the file again."
                 ) from exc
             raise
         return None if row is None else row["id"]
 
     def save_batch(self, job: jobs.Job, batch: jobs.Batch, lease_seconds: int) -> None:
-        """Saves pages, chunks, vectors, terms and the checkpoint in one transaction, or raises LeaseLostError."""
+        """Saves pages, chunks, vectors, terms and the checkpoint in one transaction; raises LeaseLostError."""
         with self._database.as_worker() as connection:
             row = connection.execute(
                 "select rag.checkpoint_ingest_job(%s, %s, %s, %s, %s) as held",
@@ -103,14 +103,14 @@ class JobStore:
             connection.execute("select rag.release_ingest_job(%s, %s)", (job.id, job.lease_token))
 
     def release_lost_jobs(self, host: str, alive: Sequence[str]) -> int:
-        """Makes the jobs of dead processes of this host due at once."""
+        """Makes the jobs of processes of this host that are not in `alive` due at once; returns how many."""
         with self._database.as_worker() as connection:
             row = connection.execute("select rag.release_lost_jobs(%s, %s) as n", (host, list(alive))).fetchone()
         assert row is not None
         return int(row["n"])
 
     def list_holders(self, host: str) -> list[str]:
-        """Who on this host holds a lease."""
+        """The processes of this host that hold a lease, as "host:pid"."""
         with self._database.as_worker() as connection:
             rows = connection.execute(
                 "select distinct holder from rag.ingest_jobs where status = 'running' and starts_with(holder, %s)",
@@ -174,7 +174,7 @@ def _read_job(row: dict[str, Any]) -> jobs.Job:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Jobs that could be worked on now and how long the oldest has waited; jobs in work; jobs given up within a day."""
+    """Due jobs and how long the oldest has waited, running jobs, and jobs that failed or died within a day."""
 
     due: int
     oldest_seconds: float
@@ -183,7 +183,10 @@ class Backlog:
 
 
 def read_backlog(database: Database) -> Backlog:
-    """Counts from the indexes of open and of given up jobs alone; raises DatabaseUnavailableError."""
+    """Counts with the indexes of open and of failed jobs, so the cost does not grow with finished jobs.
+
+    Raises DatabaseUnavailableError.
+    """
     with database.as_worker() as connection:
         row = connection.execute(
             """
@@ -208,7 +211,7 @@ def read_backlog(database: Database) -> Backlog:
 
 
 def count_jobs(database: Database) -> dict[str, int]:
-    """Jobs by status, of every document and note there is; reads the whole queue."""
+    """The number of jobs by status; reads the whole queue."""
     with database.as_worker() as connection:
         rows = connection.execute("select status, count(*) as n from rag.ingest_jobs group by status").fetchall()
     return {row["status"]: row["n"] for row in rows}

@@ -15,7 +15,7 @@ Row = dict[str, Any]
 def list_messages(
     connection: Connection, conversation_id: str, limit: int, cursor: str | None
 ) -> tuple[list[Row], str | None]:
-    """Oldest question first, each with its answer."""
+    """One page of messages, the oldest question first, each followed by its answer, and the cursor of the next."""
     conversations.find(connection, conversation_id)
     turn, position = paging.read_message_cursor(cursor)
     rows = connection.execute(
@@ -56,7 +56,7 @@ def list_turns(connection: Connection, conversation_id: str, turns: int) -> list
 
 
 def read_all_messages(connection: Connection, conversation_id: str) -> list[Row]:
-    """The whole conversation, oldest question first, each with its answer."""
+    """All messages of a conversation, the oldest question first, each followed by its answer."""
     return connection.execute(
         "select * from rag.messages where conversation_id = %s"
         " order by coalesce(question_position, position), position",
@@ -65,7 +65,7 @@ def read_all_messages(connection: Connection, conversation_id: str) -> list[Row]
 
 
 def find_answer(connection: Connection, conversation_id: str, message_id: str) -> Row:
-    """An answer, with the text of its `question`; raises NotFoundError, also for a question."""
+    """An answer with the text of its question as `question`; raises NotFoundError, also for the id of a question."""
     row = connection.execute(
         """
         select m.*, (
@@ -102,7 +102,7 @@ def add_message(
 ) -> Row:
     """Saves a message and moves its conversation to the top.
 
-    Raises NotFoundError when the conversation is gone, and ConflictError for a question asked of what is in the trash.
+    Raises NotFoundError when the conversation was deleted, and ConflictError for a question about trashed content.
     """
     if role == "user" and scope is not None:
         _check_not_trashed(connection, scope)
@@ -140,7 +140,7 @@ def add_message(
 
 
 def _check_not_trashed(connection: Connection, scope: Row) -> None:
-    """Raises ConflictError for a note in the trash, and for documents that are all attached to such notes."""
+    """Raises ConflictError for a note in the trash, and for documents that are all attached to trashed notes."""
     note_id, document_ids = scope.get("note_id"), list(scope.get("document_ids") or ())
     if not (note_id or document_ids):
         return
@@ -155,6 +155,8 @@ def _check_not_trashed(connection: Connection, scope: Row) -> None:
     ).fetchone()
     assert row is not None
     if row["note"]:
-        raise errors.ConflictError("The note is in the trash: restore it before you ask about it.")
+        raise errors.ConflictError("The note is in the trash. Restore it before you ask about it.")
     if row["documents"]:
-        raise errors.ConflictError("What is asked about is attached to a note in the trash: restore the note first.")
+        raise errors.ConflictError(
+            "The documents are attached to a note in the trash. Restore the note before you ask about them."
+        )

@@ -1,4 +1,4 @@
-"""Notebooks, as one user sees them."""
+"""Notebooks; row level security limits every function to the user's own rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def insert(connection: Connection, user: models.User, title: str) -> Row:
 
 
 def find(connection: Connection, notebook_id: str) -> Row:
-    """Raises NotFoundError for another user's notebook as for none."""
+    """Raises NotFoundError, also for another user's notebook."""
     return _check_found(
         connection.execute(f"select {_FACTS} from rag.notebooks b where b.id = %s", (notebook_id,)).fetchone()
     )
@@ -39,7 +39,7 @@ def find(connection: Connection, notebook_id: str) -> Row:
 def list_page(
     connection: Connection, *, title: str | None, limit: int, cursor: str | None
 ) -> tuple[list[Row], str | None]:
-    """Newest change first, with the cursor of the next page."""
+    """One page, the newest change first, and the cursor of the next."""
     updated_at, last_id = paging.read_time_cursor(cursor)
     rows = connection.execute(
         f"""
@@ -64,7 +64,7 @@ def rename(connection: Connection, notebook_id: str, title: str) -> Row:
 
 
 def move_contents_out(connection: Connection, notebook_id: str) -> Row:
-    """Takes notes and documents out of a notebook, those in the trash too; how many rows of each."""
+    """Takes all notes and documents out of a notebook, trashed ones included; returns how many of each."""
     counts = {}
     for name in ("notes", "documents"):
         moved = connection.execute(f"update rag.{name} set notebook_id = null where notebook_id = %s", (notebook_id,))
@@ -73,7 +73,7 @@ def move_contents_out(connection: Connection, notebook_id: str) -> Row:
 
 
 def delete_contents(connection: Connection, notebook_id: str) -> Row:
-    """Deletes notes, their attachments and documents of a notebook; the receipt of `notes.delete_sources`."""
+    """Deletes a notebook's documents, notes and their attachments; returns the receipt of `notes.delete_sources`."""
     note_ids = _list_ids(connection, "select id from rag.notes where notebook_id = %s", notebook_id)
     document_ids = _list_ids(
         connection,
@@ -89,7 +89,7 @@ def delete(connection: Connection, notebook_id: str) -> None:
 
 
 def lock(connection: Connection, notebook_id: str) -> None:
-    """Lets nobody put anything into the notebook before the end of the transaction; raises NotFoundError."""
+    """Locks the notebook until the end of the transaction, so nothing can be added to it; raises NotFoundError."""
     _check_found(connection.execute("select from rag.notebooks where id = %s for update", (notebook_id,)).fetchone())
 
 

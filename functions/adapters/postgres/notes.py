@@ -1,4 +1,7 @@
-"""Notes, as one user sees them. Triggers queue what was saved and clear what was emptied, in the same transaction."""
+"""Notes; row level security limits every function to the user's own rows.
+
+Triggers queue a saved note for indexing, and remove the index of an emptied one, in the same transaction.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from functions.core import errors, models
 
 Row = dict[str, Any]
 
-# All but the content, which may be long.
+# Every column but the content, which may be long.
 _FACTS: Final = """
     n.id, n.notebook_id, n.title, n.status, n.error_code, n.error, n.chunk_count, n.lang, n.trashed_at, n.created_at,
     n.updated_at, n.indexed_at, (
@@ -27,7 +30,7 @@ SNIPPET_LENGTH: Final = 200
 
 
 def insert(connection: Connection, user: models.User, values: Row) -> Row:
-    """`values` are notebook_id, title and content. Raises NotFoundError for a notebook of others."""
+    """`values` has notebook_id, title and content. Raises NotFoundError, also for another user's notebook."""
     documents.check_place(connection, values["notebook_id"], None)
     row = connection.execute(
         "insert into rag.notes (owner_id, notebook_id, title, content)"
@@ -39,13 +42,13 @@ def insert(connection: Connection, user: models.User, values: Row) -> Row:
 
 
 def find(connection: Connection, note_id: str | UUID) -> Row:
-    """Raises NotFoundError for another user's note as for none."""
+    """Raises NotFoundError, also for another user's note."""
     row = connection.execute(f"select {_FACTS}, n.content from rag.notes n where n.id = %s", (note_id,)).fetchone()
     return _check_found(row)
 
 
 def read_status(connection: Connection, note_id: str) -> str:
-    """The status alone, for who asks again and again; raises NotFoundError."""
+    """The status without the rest of the note, for callers that poll; raises NotFoundError."""
     row = connection.execute("select status from rag.notes where id = %s", (note_id,)).fetchone()
     return str(_check_found(row)["status"])
 
@@ -59,7 +62,7 @@ def list_page(
     limit: int,
     cursor: str | None,
 ) -> tuple[list[Row], str | None]:
-    """Newest change first, with the cursor of the next page; the beginning of each content as `snippet`."""
+    """One page, the newest change first, and the cursor of the next; `snippet` is the beginning of the content."""
     updated_at, last_id = paging.read_time_cursor(cursor)
     rows = connection.execute(
         f"""
@@ -87,17 +90,17 @@ def list_page(
 
 
 def update(connection: Connection, note_id: str, changes: Row, expected_updated_at: datetime | None) -> Row:
-    """Sets what of title, content and notebook_id is given and differs.
+    """Sets those of title, content and notebook_id that are in `changes` and differ from the stored values.
 
-    Raises NotFoundError for a notebook of others, and ConflictError for a note in the trash, or one that has changed
-    since `expected_updated_at`.
+    Raises NotFoundError, also for another user's notebook, and ConflictError for a note that is in the trash or has
+    changed since `expected_updated_at`.
     """
     documents.check_place(connection, changes.get("notebook_id"), None)
     note = lock(connection, note_id)
     if note["trashed_at"] is not None:
-        raise errors.ConflictError("The note is in the trash: restore it first.")
+        raise errors.ConflictError("The note is in the trash. Restore it first.")
     if expected_updated_at not in (None, note["updated_at"]):
-        raise errors.ConflictError("The note was changed meanwhile: read it again before you change it.")
+        raise errors.ConflictError("The note has changed since you read it. Read it again before you change it.")
     columns = [name for name in ("title", "content", "notebook_id") if name in changes and changes[name] != note[name]]
     if columns:
         assignments = (sql.SQL("{} = {}").format(sql.Identifier(c), sql.Placeholder(c)) for c in columns)
@@ -109,7 +112,7 @@ def update(connection: Connection, note_id: str, changes: Row, expected_updated_
 
 
 def set_trashed(connection: Connection, note_id: str, trashed: bool) -> Row:
-    """Puts a note into the trash or takes it out; where it is there already, nothing changes. Raises NotFoundError."""
+    """Moves a note into the trash or out of it; repeating this changes nothing. Raises NotFoundError."""
     connection.execute(
         "update rag.notes set trashed_at = case when %(trashed)s then clock_timestamp() end"
         " where id = %(id)s and (trashed_at is not null) <> %(trashed)s",
@@ -119,12 +122,12 @@ def set_trashed(connection: Connection, note_id: str, trashed: bool) -> Row:
 
 
 def lock(connection: Connection, note_id: str) -> Row:
-    """The whole row, which nobody else changes before the end of the transaction; raises NotFoundError."""
+    """The whole row, locked until the end of the transaction; raises NotFoundError."""
     return _check_found(connection.execute("select * from rag.notes where id = %s for update", (note_id,)).fetchone())
 
 
 def find_queued_job(connection: Connection, note_id: str) -> int | None:
-    """The job that what was saved in this transaction waits for."""
+    """The id of the job that a save in this transaction has queued, if it has."""
     row = connection.execute(
         "select id from rag.ingest_jobs where note_id = %s and status = 'queued'", (note_id,)
     ).fetchone()
@@ -132,14 +135,14 @@ def find_queued_job(connection: Connection, note_id: str) -> int | None:
 
 
 def request_job(connection: Connection, note_id: str) -> int | None:
-    """See sql/52_request_note_job.sql; None when there is no such note or nothing to index."""
+    """Queues a note and returns the job id, or None without text to index; see sql/52_request_note_job.sql."""
     row = connection.execute("select rag.request_note_job(%s) as id", (note_id,)).fetchone()
     assert row is not None
     return None if row["id"] is None else int(row["id"])
 
 
 def read_pages(connection: Connection, note_id: str, first: int, last: int) -> tuple[int, list[Row]]:
-    """How many parts are indexed, and the texts of those asked for; raises NotFoundError."""
+    """The number of indexed parts, and the texts of parts `first` to `last`; raises NotFoundError."""
     row = connection.execute(
         "select generation, (select count(*) from rag.pages p where p.generation = n.generation) as page_count"
         " from rag.notes n where n.id = %s",
@@ -150,7 +153,7 @@ def read_pages(connection: Connection, note_id: str, first: int, last: int) -> t
 
 
 def delete(connection: Connection, note_id: str, *, keep_attachments: bool) -> tuple[Row, int]:
-    """Deletes a note; its attachments go with it, or become plain documents of its notebook.
+    """Deletes a note and its attachments, or with `keep_attachments` moves these into its notebook.
 
     Returns the receipt (see sql/51_delete_sources.sql) and how many attachments were kept. Raises NotFoundError.
     """
@@ -166,7 +169,10 @@ def delete(connection: Connection, note_id: str, *, keep_attachments: bool) -> t
 
 
 def delete_sources(connection: Connection, note_ids: Sequence[UUID], document_ids: Sequence[UUID]) -> Row:
-    """The receipt of sql/51_delete_sources.sql: counts, and `object_paths` to remove when this is committed."""
+    """Deletes notes and documents; returns the receipt of sql/51_delete_sources.sql.
+
+    It has counts, and the `object_paths` that the caller removes from storage after the commit.
+    """
     row = connection.execute(
         "select rag.delete_sources(%s::uuid[], %s::uuid[]) as receipt", (list(note_ids), list(document_ids))
     ).fetchone()

@@ -1,4 +1,4 @@
-"""Pages of a list: an opaque cursor says where the last row of a page stood in the order of the list."""
+"""Paging by cursor: the opaque cursor holds the sort keys of the last row of a page."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ Second = TypeVar("Second")
 
 
 def read_time_cursor(cursor: str | None) -> tuple[datetime | None, UUID | None]:
-    """The time and the id of the last row; two None before the first page. Raises InvalidInputError."""
+    """The time and id of the last row; (None, None) without a cursor. Raises InvalidInputError."""
     return _read(cursor, datetime.fromisoformat, UUID) if cursor else (None, None)
 
 
 def read_message_cursor(cursor: str | None) -> tuple[int | None, int | None]:
-    """The question's and the message's position; two None before the first page. Raises InvalidInputError."""
+    """The positions of the question and of the message; (None, None) without a cursor. Raises InvalidInputError."""
     return _read(cursor, _read_position, _read_position) if cursor else (None, None)
 
 
 def cut_page(rows: list[Row], limit: int, *keys: str) -> tuple[list[Row], str | None]:
-    """The first `limit` of `limit` + 1 rows, and the cursor of the next page when there are more."""
+    """The first `limit` rows of `limit` + 1 that were read, and the cursor of the next page if there is one."""
     page = rows[:limit]
     return page, _write(*(page[-1][key] for key in keys)) if len(rows) > limit else None
 
@@ -45,12 +45,12 @@ def _read(
             raise TypeError
         return read_first(first), read_second(second)
     except (ValueError, TypeError) as exc:
-        message = "The cursor is not valid: use next_cursor of the page before, unchanged."
+        message = "The cursor is not valid. Send next_cursor of the previous page unchanged."
         raise errors.InvalidInputError(message) from exc
 
 
 def _read_position(text: str) -> int:
     position = int(text)
-    if not 0 <= position < 1 << 63:  # what a bigint of Postgres holds
+    if not 0 <= position < 1 << 63:  # the range of a Postgres bigint
         raise ValueError
     return position

@@ -1,4 +1,4 @@
-"""The one round trip of a search."""
+"""Runs a whole search in one statement, and so in one round trip to the database."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from functions.core import models
 from functions.core.retrieval import retriever
 from functions.core.text.storable import clean_text
 
-# Role and claims are set by the same statement that searches: `act` is evaluated first because the function's argument
-# comes from it, and everything inside the function is planned and run as the user. One statement, one round trip. It
-# writes nothing but the count of a request, which is not worth waiting for the disk.
+# `act` sets role and claims. It is evaluated first because the function takes its argument from it, so the function is
+# planned and run as the user. The only write is the count of requests, which need not wait for the disk.
 _SEARCH = """
 with act as materialized (
     select set_config('role', 'authenticated', true), set_config('request.jwt.claims', %(claims)s, true),
@@ -40,8 +39,8 @@ def hybrid_search(
 ) -> retriever.Ranking:
     """Searches as `user`; see sql/20_hybrid_search.sql.
 
-    With `requests_per_minute` the search is a request of that user's, which the same statement counts: raises
-    RateLimitedError.
+    With `requests_per_minute` the same statement counts the search as a request of the user, and raises
+    RateLimitedError beyond that limit.
     """
     settings = query.settings
     parameters = {
@@ -64,7 +63,7 @@ def hybrid_search(
         "blend_alpha": query.blend_alpha,
         "rrf_k": settings.rrf_k,
     }
-    with users.refusals(), database.autocommit() as connection:
+    with users.quota_errors(), database.autocommit() as connection:
         rows = connection.execute(_SEARCH, parameters).fetchall()
     if not rows:
         return retriever.Ranking(())
@@ -78,6 +77,6 @@ def _format_vector(vector: tuple[float, ...]) -> str:
 
 
 def _read_hit(row: dict[str, Any]) -> models.SearchHit:
-    """Columns that a newer function returns besides are left alone: the database is migrated before the code."""
+    """Ignores columns that it does not know: the database is migrated before the code is deployed."""
     values = {name: row[name] for name in _COLUMNS}
     return models.SearchHit(**values | {"source_id": str(row["source_id"])})

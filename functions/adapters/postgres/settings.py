@@ -1,4 +1,4 @@
-"""Settings and embedding servers."""
+"""The stored settings and the registered embedding servers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from functions.core import models
 
 
 def read(connection: Connection) -> dict[str, Any]:
-    """The stored differences from the defaults."""
+    """The stored values by key; a setting without one has its default."""
     return {row["key"]: row["value"] for row in connection.execute("select key, value from rag.settings").fetchall()}
 
 
 def write(connection: Connection, changes: Mapping[str, Any], user: models.User) -> None:
-    """Stores validated changes in the caller's transaction: all or nothing; a trigger audits each."""
+    """Stores validated changes in the caller's transaction; a trigger records each in the audit table."""
     for key, value in sorted(changes.items()):
         connection.execute(
             "insert into rag.settings (key, value, updated_by) values (%s, %s, %s) on conflict (key) do update"
@@ -35,9 +35,9 @@ def list_servers(connection: Connection) -> list[models.EmbeddingServer]:
 
 
 def ensure_default_server(database: Database, server: models.EmbeddingServer) -> models.EmbeddingServer:
-    """The default embedding server; the given one becomes it when there is none yet.
+    """The default embedding server, after making `server` the default if there is none.
 
-    A database that was indexed with another model keeps it: changing the default is an administrator's decision.
+    A database that was indexed with another model keeps that one, because only an administrator may change the default.
     """
     with database.as_worker() as connection:
         connection.execute(
@@ -66,7 +66,7 @@ def ensure_default_server(database: Database, server: models.EmbeddingServer) ->
 
 
 def save_guard_threshold(database: Database, server: models.EmbeddingServer, threshold: float) -> bool:
-    """Keeps what was measured for a model; False where nothing was ever indexed with it."""
+    """Stores the measured guard threshold of a model; False if no embedding server of this database has that model."""
     with database.as_worker() as connection:
         saved = connection.execute(
             "update rag.embedding_servers set guard_threshold = %s"

@@ -1,6 +1,6 @@
-"""Builds the approximate index of an embedding server once a library has grown so large that it pays.
+"""Builds the approximate vector index of an embedding server when a library is large enough to need it.
 
-Below that size the exact search is faster, finds everything, and ingestion is not slowed by an index.
+Below that size the exact search is faster and finds everything, and an index would only slow down ingestion.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from psycopg import sql
 from functions.adapters.postgres.connection import Database
 
 LOCK_TIMEOUT = "20s"
-MEMORY = "256MB"  # a graph that does not fit takes three times as long
+MEMORY = "256MB"  # building a graph that does not fit into memory takes three times as long
 
 _MISSING = """
 select s.id::text, s.dimensions
@@ -40,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class VectorIndex:
-    """The index of one embedding server; see sql/12_prefers_vector_index.sql for when there is one."""
+    """The vector index of one embedding server; sql/12_prefers_vector_index.sql says when a search uses it."""
 
     server_id: str
     dimensions: int
@@ -51,10 +51,10 @@ class VectorIndex:
 
 
 def build_vector_indexes(database: Database, seconds: float | None = None) -> list[str]:
-    """Builds what is missing and returns the names; writers wait meanwhile, searches do not.
+    """Builds the missing indexes and returns their names; writers wait meanwhile, searches do not.
 
-    The connection's own role must own the tables. Raises DatabaseUnavailableError, also when writers hold on to the
-    table or a build takes more than `seconds`; the next run tries again.
+    The role of the connection must own the tables. Raises DatabaseUnavailableError, also when the table stays locked or
+    a build takes more than `seconds`; the next run tries again.
     """
     built = []
     for index in list_missing(database):
@@ -66,12 +66,13 @@ def build_vector_indexes(database: Database, seconds: float | None = None) -> li
 
 
 def list_missing(database: Database) -> list[VectorIndex]:
+    """The indexes that a large library needs and that do not exist yet."""
     with database.as_worker() as connection:
         return [VectorIndex(row["id"], row["dimensions"]) for row in connection.execute(_MISSING).fetchall()]
 
 
 def _build(database: Database, index: VectorIndex, seconds: float | None) -> None:
-    """In one transaction, so that nothing is left of a build that fails, and the settings end with it."""
+    """Builds in one transaction: a failed build leaves nothing behind, and the settings end with it."""
     statement = sql.SQL(_CREATE).format(
         name=sql.Identifier(index.name),
         dimensions=sql.Literal(index.dimensions),

@@ -1,4 +1,4 @@
-"""Ask a question: one cited answer as JSON, or the same answer while it is written."""
+"""Answers a question with citations: as JSON, or as a stream while the answer is written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse, Response
 
 from functions.core import errors, models
 from functions.core.citations.description import describe_citation, describe_section
-from functions.runtime import accounting, asking
+from functions.runtime import asking, metrics
 from functions.web import sse
 from functions.web.deps import CurrentUser, ServicesDep
 from functions.web.errors import describe_problem
@@ -32,10 +32,10 @@ def ask(body: requests.Question, user: CurrentUser, services: ServicesDep) -> Re
         notebook_id=_text(body.notebook_id),
         note_id=_text(body.note_id),
         whole_library=body.scope == "library",
-        filters=body.filters.given(),
+        filters=body.filters.as_dict(),
     )
     events = asking.ask(services, user, question)
-    # The first step saves the question: what is wrong with the request is still answered with a status of its own.
+    # The first event comes before the response starts, so a wrong request still gets its own HTTP status.
     opened = next(events)
     assert isinstance(opened, asking.Opened)
     if body.stream:
@@ -46,8 +46,8 @@ def ask(body: requests.Question, user: CurrentUser, services: ServicesDep) -> Re
         exc.details["conversation_id"] = opened.conversation_id
         raise
     assert isinstance(last, asking.Answered)
-    broken = {} if last.failure is None else {"error": describe_problem(last.failure)}
-    return JSONResponse(describe_answer(last) | broken)
+    failure = {} if last.failure is None else {"error": describe_problem(last.failure)}
+    return JSONResponse(describe_answer(last) | failure)
 
 
 def describe_answer(answered: asking.Answered) -> dict[str, Any]:
@@ -62,24 +62,25 @@ def describe_answer(answered: asking.Answered) -> dict[str, Any]:
         "scope": describe_scope(answered.scope),
         "status": answer.status,
         "mode": answer.mode,
-        "usage": accounting.describe_usage(answer.usage, answered.cost),
+        "usage": metrics.describe_usage(answer.usage, answered.cost),
         "search_query": answered.search_query,
     }
 
 
 def describe_scope(scope: models.Scope) -> dict[str, Any]:
+    """The scope without its empty fields."""
     return {key: value for key, value in asdict(scope).items() if value}
 
 
 def _describe_events(
-    opened: asking.Opened | asking.Wrote | asking.Answered,
-    events: Iterator[asking.Opened | asking.Wrote | asking.Answered],
+    opened: asking.Opened | asking.TextDelta | asking.Answered,
+    events: Iterator[asking.Opened | asking.TextDelta | asking.Answered],
 ) -> Iterator[dict[str, Any]]:
     assert isinstance(opened, asking.Opened)
     yield {"meta": {"conversation_id": opened.conversation_id, "scope": describe_scope(opened.scope)}}
     try:
         for event in events:
-            if isinstance(event, asking.Wrote):
+            if isinstance(event, asking.TextDelta):
                 yield {"text": event.text}
             elif isinstance(event, asking.Answered) and event.failure is not None:
                 _log.warning("an answer was interrupted: %s", event.failure.code)
@@ -90,7 +91,7 @@ def _describe_events(
         _log.warning("an answer was interrupted: %s", exc.code)
         yield {"error": describe_problem(exc)}
     except Exception:
-        _log.exception("an answer was interrupted by a fault")
+        _log.exception("an answer was interrupted by an unexpected error")
         yield {"error": describe_problem(errors.IbidError("Something went wrong on our side. The question is saved."))}
     finally:
         close = getattr(events, "close", None)

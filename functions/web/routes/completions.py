@@ -1,8 +1,8 @@
-"""OpenAI's chat completions, so that its clients chat with the library: one model, `ibid`, which is the library.
+"""OpenAI's chat completions, so that its clients can ask the library, which is the only model, `ibid`.
 
-Requests, answers, streams and errors are OpenAI's. What that protocol has no place for stands under `ibid`: in a
-request what is asked (completion_schemas.Library), in an answer what `_OURS` names. Nothing is saved: the client keeps
-the conversation and sends it along.
+Requests, responses, streams and errors have OpenAI's form. The field `ibid` holds what that protocol lacks: the scope
+in a request (schemas.completions.Library), and the fields of `_IBID_FIELDS` in a response. Nothing is saved: the client
+keeps the conversation and sends it with each question.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ router = APIRouter(prefix="/v1")
 
 MODEL: Final = "ibid"
 _MODEL_OBJECT: Final = {"id": MODEL, "object": "model", "created": 1_795_219_200, "owned_by": "ibid"}
-_OURS: Final = ("sections", "sources", "scope", "mode", "status", "search_query")
+_IBID_FIELDS: Final = ("sections", "sources", "scope", "mode", "status", "search_query")
 
-Events = Generator[asking.Opened | asking.Wrote | asking.Answered, None, None]
+Events = Generator[asking.Opened | asking.TextDelta | asking.Answered, None, None]
 
 _log = logging.getLogger(__name__)
 
@@ -59,7 +59,7 @@ def complete(body: completions.Completion, user: CurrentUser, services: Services
         counts_tokens=bool(body.stream_options and body.stream_options.include_usage),
     )
     events = asking.ask(services, user, question)
-    # The first step looks at the scope: what is wrong with the request is still answered with a status of its own.
+    # The first event comes after the scope was checked, so a wrong request still gets its own HTTP status.
     next(events)
     if body.stream:
         return sse.EventStream(_describe_chunks(reply, events), end="data: [DONE]\n\n")  # also after an error
@@ -70,25 +70,25 @@ def complete(body: completions.Completion, user: CurrentUser, services: Services
 
 def _refuse_model(name: str) -> Response:
     return refuse_openai(
-        404, "model_not_found", f"There is no model {name[:100]!r}; the library is {MODEL!r}.", "model"
+        404, "model_not_found", f"There is no model {name[:100]!r}. Use {MODEL!r}, which is the library.", "model"
     )
 
 
 def _read_question(body: completions.Completion) -> asking.Question:
-    asked = body.ibid
+    scope = body.ibid
     return asking.Question(
         query_text=body.question,
-        document_ids=tuple(str(document_id) for document_id in dict.fromkeys(asked.document_ids)),
-        notebook_id=None if asked.notebook_id is None else str(asked.notebook_id),
-        note_id=None if asked.note_id is None else str(asked.note_id),
-        filters=asked.filters.given(),
+        document_ids=tuple(str(document_id) for document_id in dict.fromkeys(scope.document_ids)),
+        notebook_id=None if scope.notebook_id is None else str(scope.notebook_id),
+        note_id=None if scope.note_id is None else str(scope.note_id),
+        filters=scope.filters.as_dict(),
         history=body.history,
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    """What the whole of one completion, or each of its chunks, is made with."""
+    """Writes one completion, as a whole or in chunks that share its id."""
 
     lang: export.Language
     lists_sources: bool
@@ -104,7 +104,7 @@ class _Reply:
             **self._head("chat.completion"),
             "choices": [choice],
             "usage": _describe_usage(answer.usage),
-            "ibid": _describe_ours(answered),
+            "ibid": _describe_ibid_fields(answered),
         }
 
     def describe_chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
@@ -113,11 +113,11 @@ class _Reply:
         return {**self._head("chat.completion.chunk"), "choices": [choice], **usage}
 
     def describe_end(self, answered: asking.Answered) -> Iterator[dict[str, Any]]:
-        """The last chunks: the sources as text, the one that says why it ends and carries `ibid`, the usage."""
+        """The last chunks: the sources as text, the finish reason with the field `ibid`, and the usage."""
         answer = answered.answer
         if listed := self._list_sources(answer):
             yield self.describe_chunk({"content": listed})
-        yield {**self.describe_chunk({}, _finish_reason(answer)), "ibid": _describe_ours(answered)}
+        yield {**self.describe_chunk({}, _finish_reason(answer)), "ibid": _describe_ibid_fields(answered)}
         if self.counts_tokens:
             usage = _describe_usage(answer.usage)
             yield {**self._head("chat.completion.chunk"), "choices": [], "usage": usage}
@@ -134,7 +134,7 @@ def _describe_chunks(reply: _Reply, events: Events) -> Iterator[dict[str, Any]]:
         try:
             yield reply.describe_chunk({"role": "assistant", "content": ""})
             for event in events:
-                if isinstance(event, asking.Wrote):
+                if isinstance(event, asking.TextDelta):
                     yield reply.describe_chunk({"content": event.text})
                 elif isinstance(event, asking.Answered) and event.failure is not None:
                     _log.warning("a completion was interrupted: %s", event.failure.code)
@@ -145,21 +145,21 @@ def _describe_chunks(reply: _Reply, events: Events) -> Iterator[dict[str, Any]]:
             _log.warning("a completion was interrupted: %s", exc.code)
             yield describe_openai_error(describe_problem(exc))
         except Exception:
-            _log.exception("a completion was interrupted by a fault")
+            _log.exception("a completion was interrupted by an unexpected error")
             yield describe_openai_error(describe_problem(errors.IbidError()))
 
 
 def _finish_reason(answer: models.Answer) -> str:
-    """`length` for an answer that was cut short; to say that the library holds no answer is to answer."""
+    """`length` for an interrupted answer, else `stop`, also when the answer is that the library has none."""
     return "length" if answer.status == "interrupted" else "stop"
 
 
 def _describe_usage(usage: models.Usage) -> dict[str, int]:
-    """What the model server counted; 0 where it did not, and where no model was asked."""
+    """The tokens that the model server counted; 0 if it counted none or no model was used."""
     prompt, completion = usage.prompt_tokens or 0, usage.completion_tokens or 0
     return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
 
 
-def _describe_ours(answered: asking.Answered) -> dict[str, Any]:
+def _describe_ibid_fields(answered: asking.Answered) -> dict[str, Any]:
     described = describe_answer(answered)
-    return {name: described[name] for name in _OURS}
+    return {name: described[name] for name in _IBID_FIELDS}

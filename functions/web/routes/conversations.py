@@ -1,4 +1,4 @@
-"""Conversations, their messages and attached documents; a conversation as a file, an answer as a note."""
+"""Conversations with their messages and attached documents; exports a conversation, saves an answer as a note."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def list_conversations(
 def list_messages(
     conversation_id: str, user: CurrentUser, services: ServicesDep, limit: Limit = 50, cursor: Cursor = None
 ) -> MessagePage:
-    """Each source says what has become of it since: its `state`, and whether its words still stand in their `place`."""
+    """Each source has its present `state`, and its `place` says whether the quoted words are still there."""
     with services.database.as_user(user) as connection:
         rows, next_cursor = messages.list_messages(connection, read_id(conversation_id, "conversation"), limit, cursor)
         rows = cited_sources.describe(connection, rows)
@@ -71,7 +71,7 @@ def list_documents(conversation_id: str, user: CurrentUser, services: ServicesDe
 def replace_documents(
     conversation_id: str, body: requests.AttachedDocuments, user: CurrentUser, services: ServicesDep
 ) -> requests.AttachedDocumentList:
-    """From now on the questions of this conversation are asked of these documents; of none, of what it began with."""
+    """Makes these documents the scope of the conversation; an empty list restores its original scope."""
     return _attach(conversation_id, body, user, services, replace=True)
 
 
@@ -84,7 +84,7 @@ def attach_documents(
 
 @router.delete("/{conversation_id}/documents/{document_id}", status_code=204)
 def detach_document(conversation_id: str, document_id: str, user: CurrentUser, services: ServicesDep) -> None:
-    """A document that is not attached stays so."""
+    """Detaches a document; for one that is not attached, this changes nothing."""
     with services.database.as_user(user) as connection:
         conversations.detach_document(
             connection, read_id(conversation_id, "conversation"), read_id(document_id, "document")
@@ -95,11 +95,11 @@ def detach_document(conversation_id: str, document_id: str, user: CurrentUser, s
 def export_conversation(
     conversation_id: str, user: CurrentUser, services: ServicesDep, lang: export.Language = "en"
 ) -> Response:
-    """The conversation as a Markdown file; `lang` is that of its headings."""
-    found = read_id(conversation_id, "conversation")
+    """The conversation as a Markdown file, with headings in `lang`."""
+    checked_id = read_id(conversation_id, "conversation")
     with services.database.as_user(user) as connection:
-        conversation = conversations.find(connection, found)
-        rows = cited_sources.describe(connection, messages.read_all_messages(connection, found))
+        conversation = conversations.find(connection, checked_id)
+        rows = cited_sources.describe(connection, messages.read_all_messages(connection, checked_id))
     text = export.write_conversation(
         conversation["title"],
         [_read_message(row) for row in rows],
@@ -117,20 +117,20 @@ def export_conversation(
 def save_answer_as_note(
     conversation_id: str, message_id: str, body: requests.AnswerNote, user: CurrentUser, services: ServicesDep
 ) -> library.Note:
-    """The answer with its sources, each a link that opens the page of its document, which outlasts the conversation."""
-    # They bring routes of their own and all of answering: a quarter of a cold start that reads conversations.
+    """Saves an answer with its sources, whose links open the cited pages even after the conversation is deleted."""
+    # These imports load all of answering, which would take a quarter of the cold start of this function.
     from functions.runtime import asking
     from functions.web.routes import notes
 
-    found = read_id(conversation_id, "conversation")
+    checked_id = read_id(conversation_id, "conversation")
     with services.database.as_user(user) as connection:
-        answer = messages.find_answer(connection, found, read_id(message_id, "answer"))
+        answer = messages.find_answer(connection, checked_id, read_id(message_id, "answer"))
         (row,) = cited_sources.describe(connection, [answer])
     lang: export.Language = "fr" if languages.detect_language(row["question"] or "") == "fr" else "en"
     states = cited_sources.read_states([row])
     content = export.write_answer(_read_message(row), address="/", states=states, lang=lang)
     if len(content) > library.MAX_CONTENT:
-        raise errors.InvalidInputError("The answer is too long for a note.")
+        raise errors.InvalidInputError("The answer is too long for a note. Export the conversation instead.")
     title = body.title or asking.make_title(row["question"] or "")
     note = library.NewNote(title=title, content=content, notebook_id=body.notebook_id)
     return notes.create_note(note, user, services)
@@ -139,11 +139,11 @@ def save_answer_as_note(
 def _attach(
     conversation_id: str, body: requests.AttachedDocuments, user: CurrentUser, services: ServicesDep, *, replace: bool
 ) -> requests.AttachedDocumentList:
-    found = read_id(conversation_id, "conversation")
-    wanted = [str(document_id) for document_id in dict.fromkeys(body.document_ids)]
+    checked_id = read_id(conversation_id, "conversation")
+    document_ids = [str(document_id) for document_id in dict.fromkeys(body.document_ids)]
     with services.database.as_user(user) as connection:
-        conversations.attach_documents(connection, user, found, wanted, replace=replace)
-        return _describe_documents(conversations.list_documents(connection, found))
+        conversations.attach_documents(connection, user, checked_id, document_ids, replace=replace)
+        return _describe_documents(conversations.list_documents(connection, checked_id))
 
 
 def _describe_documents(rows: list[conversations.Row]) -> requests.AttachedDocumentList:

@@ -1,4 +1,4 @@
-"""Upload, follow, read and delete documents."""
+"""Uploads, lists, reads, moves and deletes documents."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ def create_document(
     document_id = uuid4()
     path = f"{user.id}/{document_id}/original.{file_type}"
     with services.database.as_user(user) as connection:
-        known = documents.find_duplicate(connection, body.sha256, body.size) if body.sha256 else None
-        if known is not None:
+        duplicate = documents.find_duplicate(connection, body.sha256, body.size) if body.sha256 else None
+        if duplicate is not None:
             response.status_code = 200
-            return requests.UploadTicket(document=requests.Document.of(known), upload=None, duplicate=True)
+            return requests.UploadTicket(document=requests.Document.of(duplicate), upload=None, duplicate=True)
         users.take_upload(connection, settings, body.size)
         row = documents.insert(
             connection,
@@ -75,7 +75,7 @@ def list_documents(
     limit: Limit = 50,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> requests.DocumentPage:
-    """Newest first. Older versions are listed on demand; attachments of a trashed note only by their note."""
+    """Newest first, without older versions by default; attachments of a trashed note only with its `note_id`."""
     with services.database.as_user(user) as connection:
         rows, next_cursor = documents.list_page(
             connection,
@@ -98,16 +98,16 @@ def get_document(
     wait: Annotated[int, Query(ge=0, le=MAX_WAIT_SECONDS)] = 0,
     since: str | None = None,
 ) -> requests.Document:
-    """With `wait`, answers as soon as the document has changed since `since` (or since now), after `wait` s at most.
+    """With `wait`, responds when the document has changed after `since` (default: now), or after `wait` seconds.
 
-    Without `since` there is nothing to wait for once it is `indexed` or `failed`.
+    Without `since`, responds at once if the document is `indexed` or `failed`.
     """
     row = _find(services, user, document_id)
     if since is None and row["status"] in _FINAL:
         return requests.Document.of(row)
     deadline = time.monotonic() + wait
-    known = since or requests.Document.of(row).model_dump(mode="json")["updated_at"]
-    while time.monotonic() < deadline and requests.Document.of(row).model_dump(mode="json")["updated_at"] == known:
+    seen = since or requests.Document.of(row).model_dump(mode="json")["updated_at"]
+    while time.monotonic() < deadline and requests.Document.of(row).model_dump(mode="json")["updated_at"] == seen:
         time.sleep(POLL_SECONDS)
         row = _find(services, user, document_id)
     return requests.Document.of(row)
@@ -117,7 +117,7 @@ def get_document(
 def update_document(
     document_id: str, body: requests.DocumentChanges, user: CurrentUser, services: ServicesDep
 ) -> requests.Document:
-    """Moves a document into a notebook, attaches it to a note, or takes it out of them with null."""
+    """Moves a document into a notebook or attaches it to a note; null takes it out again."""
     changes = body.model_dump(exclude_unset=True)
     with services.database.as_user(user) as connection:
         row = documents.find(connection, read_id(document_id, "document"))
@@ -128,32 +128,32 @@ def update_document(
 
 @router.post("/{document_id}/finalize")
 def finalize_document(document_id: str, user: CurrentUser, services: ServicesDep) -> requests.Document:
-    """Starts the ingestion where no storage trigger did; repeating it changes nothing."""
+    """Starts the ingestion if no storage trigger has; repeating it changes nothing."""
     return _request_ingestion(services, user, document_id, only_if="awaiting_upload")
 
 
 @router.post("/{document_id}/retry")
 @router.post("/{document_id}/reindex")
 def request_ingestion(document_id: str, user: CurrentUser, services: ServicesDep) -> requests.Document:
-    """Works through the stored file again; what is indexed answers until the new passages replace it."""
+    """Ingests the stored file again; the old passages remain searchable until the new ones replace them."""
     return _request_ingestion(services, user, document_id)
 
 
 @router.delete("/{document_id}")
 def delete_document(document_id: str, user: CurrentUser, services: ServicesDep) -> dict[str, Any]:
-    """Removes rows first and the stored files after: what is left behind by a crash is swept, never shown."""
-    found = read_id(document_id, "document")
+    """Deletes the rows before the stored files, so that after a crash only files remain, which the sweeper removes."""
+    checked_id = read_id(document_id, "document")
     with services.database.as_user(user) as connection:
-        receipt = documents.delete_document(connection, found)
+        receipt = documents.delete_document(connection, checked_id)
     removed = services.objects.remove(receipt.pop("object_paths"))
-    return {"document_id": found, "removed": receipt | {"objects": removed}}
+    return {"document_id": checked_id, "removed": receipt | {"objects": removed}}
 
 
 @router.get("/{document_id}/text")
 def get_text(
     document_id: str, user: CurrentUser, services: ServicesDep, page: Annotated[int | None, Query(ge=1)] = None
 ) -> dict[str, Any]:
-    """Page text as stored, what citations point into: one page, or the first TEXT_PAGES from `page` 1."""
+    """The stored text to which the offsets of citations refer: one page, or the first TEXT_PAGES pages."""
     with services.database.as_user(user) as connection:
         row = documents.find(connection, read_id(document_id, "document"))
         pages = documents.read_pages(connection, row, page or 1, page or TEXT_PAGES)
@@ -176,15 +176,15 @@ def get_page_image(
     end: Annotated[int | None, Query(ge=0)] = None,
     scale: Annotated[float, Query(ge=0.2, le=4)] = 1.5,
 ) -> Response:
-    """The page as a picture, with the text from `start` to `end` highlighted."""
+    """An image of the page, with the text from `start` to `end` highlighted."""
     with services.database.as_user(user) as connection:
         row = documents.find(connection, read_id(document_id, "document"))
         if not 1 <= number <= (row["page_count"] or number):
             raise errors.NotFoundError("There is no such page.")
         words = documents.read_words(connection, row, number)
     if row["file_type"] != "pdf":
-        raise errors.NotFoundError("Only pages of PDF files can be shown as pictures; use the text of this document.")
-    from functions.core.extraction.pdf import page_images  # PDFium is loaded when a page is looked at, not before
+        raise errors.NotFoundError("Only pages of PDF files can be shown as images. Use the text of this document.")
+    from functions.core.extraction.pdf import page_images  # loads PDFium, which other routes do not need
 
     with scratch.open_folder() as folder:
         path = Path(folder) / "original.pdf"
@@ -197,13 +197,13 @@ def get_page_image(
 def get_download(document_id: str, user: CurrentUser, services: ServicesDep, request: Request) -> dict[str, Any]:
     row = _find(services, user, document_id)
     if row["status"] == "awaiting_upload":
-        raise errors.ConflictError("The file has not arrived yet.")
+        raise errors.ConflictError("The file has not arrived yet. Send it to the upload URL first.")
     url = services.objects.sign_download(row["object_path"], row["file_name"], DOWNLOAD_SECONDS)
     return {"url": urljoin(str(request.base_url), url), "expires_in": DOWNLOAD_SECONDS}
 
 
 def clean_name(name: str) -> str:
-    """A file name for display: no path, no control characters, plain spaces; joined emoji keep their joiners."""
+    """A file name for display, without path or control characters; zero-width joiners stay, because emoji need them."""
     last = " ".join(name.replace("\\", "/").rsplit("/", 1)[-1].split())
     return "".join(c for c in last if c.isprintable() or c == "\u200d").strip() or "document"
 
@@ -228,7 +228,7 @@ def _request_ingestion(
         job_id = documents.request_ingest_job(connection, str(row["id"]))
         row = documents.find(connection, str(row["id"]))
     if job_id is None:
-        raise errors.ConflictError(row["error"] or "The file has not arrived yet: send it to the upload URL first.")
+        raise errors.ConflictError(row["error"] or "The file has not arrived yet. Send it to the upload URL first.")
     services.nudge_worker(job_id)
     return requests.Document.of(row)
 

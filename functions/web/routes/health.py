@@ -1,4 +1,4 @@
-"""Whether the service is alive and ready, and its figures."""
+"""Reports whether the service is alive and ready, and its metrics."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from functions.runtime.services import Services
 from functions.web.deps import ServicesDep, check_secret, read_bearer
 
 router = APIRouter()
-alive = APIRouter()  # alone where the packages are missing that /ready asks with
+alive = APIRouter()  # for functions without the packages that the checks of /ready need
 
-_NEAR: Final = frozenset({"127.0.0.1", "::1", "localhost"})
-_ELSEWHERE: Final = (
-    "# Retrievals, answers, tokens and cost of functions are CloudWatch metrics under these names, namespace Ibid;\n"
-    "# requests are those of the API gateway.\n"
+_LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+_LAMBDA_COMMENT: Final = (
+    "# CloudWatch has the metrics of retrievals, answers, tokens and cost, in the namespace Ibid.\n"
+    "# The API gateway counts requests.\n"
 )
 
 
@@ -32,7 +32,7 @@ def get_health() -> dict[str, str]:
 
 @router.get("/ready")
 def get_ready(request: Request, services: ServicesDep) -> JSONResponse:
-    """What works and what does not, in words; 503 when something needed does not."""
+    """The result of every check, with a sentence for each; 503 if one of them fails."""
     checks = _find_readiness(request, services).check()
     ready = all(check.ok for check in checks.values())
     body = {"status": "ok" if ready else "degraded", "checks": {name: asdict(check) for name, check in checks.items()}}
@@ -43,33 +43,37 @@ def get_ready(request: Request, services: ServicesDep) -> JSONResponse:
 def get_metrics(
     request: Request, services: ServicesDep, authorization: Annotated[str | None, Header()] = None
 ) -> Response:
-    """Figures as Prometheus reads them, for whoever knows METRICS_TOKEN; without one, for a laptop's own programs."""
-    # The Host header too: a foreign page may point its name at 127.0.0.1, but cannot call it localhost.
-    is_near = request.client is not None and {request.client.host, request.url.hostname} <= _NEAR
-    if services.config.metrics_token is not None or not (services.is_local and is_near):
+    """Metrics in Prometheus's text format; requires METRICS_TOKEN, or without one a local request to a laptop."""
+    # Also checks the Host header: a foreign page can resolve its own name to 127.0.0.1, but cannot send "localhost".
+    is_loopback = request.client is not None and {request.client.host, request.url.hostname} <= _LOOPBACK
+    if services.config.metrics_token is not None or not (services.is_local and is_loopback):
         check_secret(read_bearer(authorization), services.config.metrics_token)
     gauges = _read_gauges(services)
-    text = _ELSEWHERE + metrics.Registry().render(gauges) if metrics.is_embedded() else metrics.REGISTRY.render(gauges)
+    text = (
+        _LAMBDA_COMMENT + metrics.Registry().render(gauges)
+        if metrics.is_embedded()
+        else metrics.REGISTRY.render(gauges)
+    )
     return Response(text, media_type=metrics.CONTENT_TYPE)
 
 
 def _find_readiness(request: Request, services: Services) -> Readiness:
-    """The one of these services: its probes keep what they found for a while, and never run twice at once."""
+    """The Readiness of these services, created once, because its probes cache results and must not run twice."""
     state = request.app.state
-    found: Readiness | None = state.readiness
-    if found is None or found.services is not services:
-        found = state.readiness = Readiness(services)
-    return found
+    readiness: Readiness | None = state.readiness
+    if readiness is None or readiness.services is not services:
+        readiness = state.readiness = Readiness(services)
+    return readiness
 
 
 def _read_gauges(services: Services) -> list[metrics.Sample]:
-    """What the database knows, of every process; nothing when it does not answer, which is what /ready is for."""
+    """The gauges of the job queue; none if the database does not answer, which /ready reports."""
     try:
-        waiting = jobs.read_backlog(services.database)
+        backlog = jobs.read_backlog(services.database)
         counts = jobs.count_jobs(services.database)
     except errors.UnavailableError:
         return []
     return [
         *metrics.describe_jobs(counts),
-        *metrics.describe_backlog(waiting.due, waiting.oldest_seconds, waiting.given_up),
+        *metrics.describe_backlog(backlog.due, backlog.oldest_seconds, backlog.given_up),
     ]

@@ -1,4 +1,4 @@
-"""The library for AI assistants: search and notes as tools of the Model Context Protocol (streamable HTTP)."""
+"""Offers search and notes to AI assistants as tools of the Model Context Protocol (streamable HTTP)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ router = APIRouter(prefix="/mcp")
 
 @router.post("", response_model=None)
 def exchange(user: CurrentUser, services: ServicesDep) -> Response:
-    """One request, one answer as JSON; there is no session to open with GET or to end with DELETE."""
+    """Answers one request with JSON. There are no sessions, so GET and DELETE do not exist."""
     from functions.web.mcp_server import Exchange  # loads the SDK
 
     return Exchange(LimitedTools(services, user))
 
 
 class LimitedTools:
-    """The tools of one person, each call a request of theirs; beyond the limit the model reads when to go on."""
+    """The tools of one user; each call counts as a request, and beyond the limit its result says when to try again."""
 
     def __init__(self, services: Services, user: models.User) -> None:
         self._services = services

@@ -1,4 +1,4 @@
-"""Make, list, rename and delete notebooks."""
+"""Creates, lists, renames and deletes notebooks."""
 
 from __future__ import annotations
 
@@ -56,17 +56,17 @@ def rename_notebook(
 def delete_notebook(
     notebook_id: str, user: CurrentUser, services: ServicesDep, contents: Literal["keep", "delete"] = "keep"
 ) -> dict[str, Any]:
-    """Notes and documents move out of the notebook, or are deleted with it: rows first, stored files after."""
-    found = read_id(notebook_id, "notebook")
+    """Deletes a notebook; with `contents=delete` also its notes and documents, rows before stored files."""
+    checked_id = read_id(notebook_id, "notebook")
     removed, moved, paths = {}, {}, []
     with services.database.as_user(user) as connection:
-        notebooks.lock(connection, found)
+        notebooks.lock(connection, checked_id)
         if contents == "delete":
-            removed = notebooks.delete_contents(connection, found)
+            removed = notebooks.delete_contents(connection, checked_id)
             paths = removed.pop("object_paths")
         else:
-            moved = notebooks.move_contents_out(connection, found)
-        notebooks.delete(connection, found)
+            moved = notebooks.move_contents_out(connection, checked_id)
+        notebooks.delete(connection, checked_id)
     if contents == "delete":
         removed["objects"] = services.objects.remove(paths)
-    return {"notebook_id": found, "removed": removed, "moved": moved}
+    return {"notebook_id": checked_id, "removed": removed, "moved": moved}

@@ -1,4 +1,4 @@
-"""Write, read, trash, restore and delete notes; what is saved is searchable as soon as a worker has indexed it."""
+"""Creates, reads, changes, trashes, restores and deletes notes. A worker indexes each saved note."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def list_notes(
     limit: Limit = 50,
     cursor: Cursor = None,
 ) -> schemas.NotePage:
-    """Newest change first: the notes that are not in the trash, or with `trashed` those that are."""
+    """Notes, the newest change first; with `trashed` those in the trash instead of the others."""
     with services.database.as_user(user) as connection:
         rows, next_cursor = notes.list_page(
             connection,
@@ -62,24 +62,24 @@ def get_note(
     services: ServicesDep,
     wait: Annotated[int, Query(ge=0, le=MAX_WAIT_SECONDS)] = 0,
 ) -> schemas.Note:
-    """With `wait`, answers as soon as the note is no longer `queued`, after `wait` s at most."""
-    found = read_id(note_id, "note")
+    """With `wait`, responds when the note is no longer `queued`, or after `wait` seconds."""
+    checked_id = read_id(note_id, "note")
     deadline = time.monotonic() + wait
     while True:
         with services.database.as_user(user) as connection:
-            if time.monotonic() >= deadline or notes.read_status(connection, found) != "queued":
-                return schemas.Note.model_validate(notes.find(connection, found))
+            if time.monotonic() >= deadline or notes.read_status(connection, checked_id) != "queued":
+                return schemas.Note.model_validate(notes.find(connection, checked_id))
         time.sleep(POLL_SECONDS)
 
 
 @router.patch("/{note_id}")
 def update_note(note_id: str, body: schemas.NoteChanges, user: CurrentUser, services: ServicesDep) -> schemas.Note:
-    """Another title or content queues the note again; its old text answers until the new one replaces it."""
-    found = read_id(note_id, "note")
+    """Changes a note. A new title or content is indexed; the old text remains searchable until then."""
+    checked_id = read_id(note_id, "note")
     changes = body.model_dump(exclude_unset=True, exclude={"expected_updated_at"})
     with services.database.as_user(user) as connection:
-        row = notes.update(connection, found, changes, body.expected_updated_at)
-        job_id = notes.find_queued_job(connection, found)
+        row = notes.update(connection, checked_id, changes, body.expected_updated_at)
+        job_id = notes.find_queued_job(connection, checked_id)
     if job_id is not None:
         services.nudge_note_worker(job_id)
     return schemas.Note.model_validate(row)
@@ -87,28 +87,28 @@ def update_note(note_id: str, body: schemas.NoteChanges, user: CurrentUser, serv
 
 @router.post("/{note_id}/trash")
 def trash_note(note_id: str, user: CurrentUser, services: ServicesDep) -> schemas.Note:
-    """Hides the note and its attachments from search at once; doing it again changes nothing."""
+    """Moves a note to the trash, which hides it and its attachments from search; repeating this changes nothing."""
     with services.database.as_user(user) as connection:
         return schemas.Note.model_validate(notes.set_trashed(connection, read_id(note_id, "note"), True))
 
 
 @router.post("/{note_id}/restore")
 def restore_note(note_id: str, user: CurrentUser, services: ServicesDep) -> schemas.Note:
-    """Brings the note and its attachments back as they were indexed; doing it again changes nothing."""
+    """Takes a note and its attachments out of the trash, still indexed; repeating this changes nothing."""
     with services.database.as_user(user) as connection:
         return schemas.Note.model_validate(notes.set_trashed(connection, read_id(note_id, "note"), False))
 
 
 @router.post("/{note_id}/reindex")
 def reindex_note(note_id: str, user: CurrentUser, services: ServicesDep) -> schemas.Note:
-    """Indexes the note again, as after a failure; what is indexed answers until the new passages replace it."""
-    found = read_id(note_id, "note")
+    """Indexes a note again, for instance after a failure; the old passages remain searchable until then."""
+    checked_id = read_id(note_id, "note")
     with services.database.as_user(user) as connection:
-        notes.lock(connection, found)
-        job_id = notes.request_job(connection, found)
-        row = notes.find(connection, found)
+        notes.lock(connection, checked_id)
+        job_id = notes.request_job(connection, checked_id)
+        row = notes.find(connection, checked_id)
     if job_id is None:
-        raise errors.ConflictError("The note has no text: write some first.")
+        raise errors.ConflictError("The note has no text. Write some first.")
     services.nudge_note_worker(job_id)
     return schemas.Note.model_validate(row)
 
@@ -117,19 +117,19 @@ def reindex_note(note_id: str, user: CurrentUser, services: ServicesDep) -> sche
 def delete_note(
     note_id: str, user: CurrentUser, services: ServicesDep, attachments: Literal["delete", "keep"] = "delete"
 ) -> dict[str, Any]:
-    """Deletes the note and its attachments, or keeps these in its notebook: rows first, stored files after."""
-    found = read_id(note_id, "note")
+    """Deletes a note and its attachments, or with `attachments=keep` the note alone; rows before stored files."""
+    checked_id = read_id(note_id, "note")
     with services.database.as_user(user) as connection:
-        removed, kept = notes.delete(connection, found, keep_attachments=attachments == "keep")
+        removed, kept = notes.delete(connection, checked_id, keep_attachments=attachments == "keep")
     removed["objects"] = services.objects.remove(removed.pop("object_paths"))
-    return {"note_id": found, "removed": removed, "moved": {"documents": kept}}
+    return {"note_id": checked_id, "removed": removed, "moved": {"documents": kept}}
 
 
 @router.get("/{note_id}/text")
 def get_text(
     note_id: str, user: CurrentUser, services: ServicesDep, page: Annotated[int | None, Query(ge=1)] = None
 ) -> dict[str, Any]:
-    """The text as it is indexed, what citations point into: one part, or the first TEXT_PARTS."""
+    """The indexed text to which the offsets of citations refer: one part, or the first TEXT_PARTS parts."""
     with services.database.as_user(user) as connection:
         page_count, pages = notes.read_pages(connection, read_id(note_id, "note"), page or 1, page or TEXT_PARTS)
     if page is not None and not pages:

@@ -1,4 +1,4 @@
-"""The web page, its static files, and what it asks about sign-in and the user."""
+"""The web page, its static files, and the routes that tell the page about sign-in and the user."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def get_me(user: CurrentUser, services: ServicesDep) -> dict[str, Any]:
 
 @cache
 def _static_files() -> dict[str, Path]:
-    """The files that are served, by their path below the folder: no key holds `..` or is absolute."""
+    """The served files by their path below STATIC; a lookup cannot leave the folder, because no key contains `..`."""
     return {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*") if path.is_file()}
 
 
 def content_policy(services: Services) -> str:
-    """Allows the page's own files only, and connections to the storage host and to the host that streams answers."""
+    """The Content-Security-Policy: the page's own files, and connections to the hosts of storage and streaming."""
     urls = (urlsplit(url or "") for url in (services.config.supabase_url, services.config.chat_stream_url))
     hosts = "".join(f" {url.scheme}://{url.netloc}" for url in urls if url.netloc)
     return (

@@ -1,4 +1,4 @@
-"""Ranked passages without a model."""
+"""Ranks passages for a query, without asking a language model."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ router = APIRouter(prefix="/api/rag/search")
 
 
 @router.get("")
-def search(user: CurrentUser, services: ServicesDep, asked: Annotated[requests.Search, Query()]) -> dict[str, Any]:
+def search(user: CurrentUser, services: ServicesDep, parameters: Annotated[requests.Search, Query()]) -> dict[str, Any]:
     """The fused ranking, reranked where a reranker is set up; with `debug`, ranks, scores, evidence and timings."""
-    if not asked.q.strip():
-        raise errors.InvalidInputError("q: Say what to search for.")
-    scope = _read_scope(asked)
+    if not parameters.q.strip():
+        raise errors.InvalidInputError("q: Name at least one word to search for.")
+    scope = _read_scope(parameters)
     if scope.kind != "library":
         with services.database.as_user(user) as connection:
             documents.check_scope(connection, scope.document_ids, scope.notebook_id, scope.note_id)
     policy = services.policy()
-    limit = asked.limit or policy.settings.match_count
+    limit = parameters.limit or policy.settings.match_count
     wide = max(limit, policy.settings.arm_count)
     settings = replace(policy.settings, hybrid_top_k=limit, arm_count=wide)
-    lang = languages.detect_language(asked.q)
+    lang = languages.detect_language(parameters.q)
     wide_policy = replace(policy, settings=settings)
-    retrieval = searching.retrieve(services, user, wide_policy, asked.q, lang, scope, is_request=True)
+    retrieval = searching.retrieve(services, user, wide_policy, parameters.q, lang, scope, is_request=True)
     body: dict[str, Any] = {
-        "query": asked.q,
+        "query": parameters.q,
         "lang": lang,
         "scope": describe_scope(scope),
-        "hits": [_describe_hit(hit, asked.debug) for hit in retrieval.ranking.hits],
+        "hits": [_describe_hit(hit, parameters.debug) for hit in retrieval.ranking.hits],
         "degraded": list(retrieval.degraded),
     }
-    if asked.debug:
+    if parameters.debug:
         body["debug"] = _describe_retrieval(retrieval)
     return body
 
@@ -71,13 +71,13 @@ def _describe_hit(hit: models.SearchHit, debug: bool) -> dict[str, Any]:
     return row | {"arms": arms, "evidence": guard.weigh_evidence(hit)} if debug else row
 
 
-def _read_scope(asked: requests.Search) -> models.Scope:
+def _read_scope(parameters: requests.Search) -> models.Scope:
     return asking.choose_scope(
         asking.Question(
-            asked.q,
-            document_ids=tuple(map(str, asked.document_id)),
-            notebook_id=None if asked.notebook_id is None else str(asked.notebook_id),
-            note_id=None if asked.note_id is None else str(asked.note_id),
-            filters=asked.given(),
+            parameters.q,
+            document_ids=tuple(map(str, parameters.document_id)),
+            notebook_id=None if parameters.notebook_id is None else str(parameters.notebook_id),
+            note_id=None if parameters.note_id is None else str(parameters.note_id),
+            filters=parameters.as_dict(),
         )
     )

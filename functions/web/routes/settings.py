@@ -1,4 +1,4 @@
-"""The settings, for everybody to read and for administrators to change."""
+"""The settings, which every user can read and administrators can change."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def get_schema(_: CurrentUser) -> dict[str, Any]:
 
 @router.patch("")
 def change_settings(changes: dict[str, Any], user: Admin, services: ServicesDep) -> dict[str, Any]:
-    """Writes all of `changes` or, with a fault in any of them, nothing."""
+    """Saves all changes, or none if one of them is invalid."""
     known_settings.validate_changes(changes)
     with services.database.as_user(user) as connection:
         stored_settings.write(connection, changes, user)

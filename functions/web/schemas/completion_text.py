@@ -1,4 +1,4 @@
-"""The text of a completion: an answer and, for clients that show nothing else, the list of its sources."""
+"""Appends the list of sources to the text of a completion, for clients that show nothing else."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _START = "\n\n**Sources**\n\n1. "
 
 
 def list_sources(answer: models.Answer, lang: export.Language) -> str:
-    """What follows the answer as Markdown, blank line first: what is wrong with it, its sources with their quotes.
+    """Markdown to append to the answer: remarks about it, and its sources with quotes, numbered like its marks.
 
-    Numbers are those of the marks. Empty where there is nothing to say.
+    Begins with a blank line; empty if there are neither remarks nor sources.
     """
     message = export.Message(
         role="assistant",
@@ -30,9 +30,9 @@ def list_sources(answer: models.Answer, lang: export.Language) -> str:
 
 
 def drop_sources(text: str) -> str:
-    """An answer as a client sends it back, without what `list_sources` added: it is no part of what was said."""
-    said, found, _ = text.rpartition(_START)
-    paragraphs = (said if found else text).split("\n\n")
+    """An answer that a client sends back, without the text that `list_sources` appended."""
+    answer, separator, _ = text.rpartition(_START)
+    paragraphs = (answer if separator else text).split("\n\n")
     while len(paragraphs) > 1 and paragraphs[-1].startswith(export.REMARKS):
         paragraphs.pop()
     return "\n\n".join(paragraphs)

@@ -1,4 +1,4 @@
-"""Request bodies of OpenAI's chat completions: what means nothing to a library is ignored, not refused."""
+"""Request bodies of OpenAI's chat completions; fields that do not apply to a library are ignored, not refused."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ CleanText = Annotated[str, BeforeValidator(lambda value: clean_text(value) if is
 
 
 def read_parts(value: Any) -> Any:
-    """The content of a message as a list of parts: OpenAI takes a text in place of one, and null for nothing."""
+    """The content of a message as a list of parts; OpenAI also allows a string or null."""
     if value is None:
         return []
     return [{"type": "text", "text": value}] if isinstance(value, str) else value
 
 
 class Part(BaseModel):
-    """A piece of a message; only those of type `text` are read."""
+    """A part of a message; only parts of type `text` are read."""
 
     type: CleanText
     text: CleanText = ""
@@ -49,9 +49,9 @@ class StreamOptions(BaseModel):
 
 
 class Library(requests.Request):
-    """Our own field of the body, `ibid`: what the question is asked of, and whether the text ends with its sources.
+    """Our own field `ibid`: the scope of the question, and whether the answer's text ends with its sources.
 
-    As in all that is ours, a field that we do not know is refused.
+    As in our other request bodies, unknown fields are refused.
     """
 
     document_ids: Annotated[tuple[UUID, ...], Field(max_length=100)] = ()
@@ -74,17 +74,17 @@ class Completion(BaseModel):
     @field_validator("messages")
     @classmethod
     def check_question(cls, messages: list[Message]) -> list[Message]:
-        asked = next((message for message in reversed(messages) if message.role == "user"), None)
-        if asked is None:
-            raise PydanticCustomError("question", "The last message of role user is the question; there is none")
-        others = ", ".join(dict.fromkeys(part.type for part in asked.content if part.type != "text"))
+        question = next((message for message in reversed(messages) if message.role == "user"), None)
+        if question is None:
+            raise PydanticCustomError("question", "There is no message of role user. The last one is the question")
+        others = ", ".join(dict.fromkeys(part.type for part in question.content if part.type != "text"))
         if others:
             raise PydanticCustomError(
-                "question", "The question is read as text alone; leave out: {others}", {"others": others[:100]}
+                "question", "A question may contain text only; leave out: {others}", {"others": others[:100]}
             )
-        if is_blank(asked.text):
+        if is_blank(question.text):
             raise PydanticCustomError("question", "The question is empty")
-        if len(asked.text) > MAX_QUESTION_CHARS:
+        if len(question.text) > MAX_QUESTION_CHARS:
             raise PydanticCustomError("question", f"The question is longer than {MAX_QUESTION_CHARS} characters")
         return messages
 
@@ -92,38 +92,38 @@ class Completion(BaseModel):
     @classmethod
     def check_one(cls, value: int | None) -> int | None:
         if value not in (None, 1):
-            raise PydanticCustomError("n", "There is one answer to a question; leave n out, or send 1")
+            raise PydanticCustomError("n", "A question has one answer; leave n out, or send 1")
         return value
 
     @field_validator("response_format")
     @classmethod
     def check_text(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
         if value is not None and value.get("type") != "text":
-            raise PydanticCustomError("response_format", "Answers are text; no other format can be asked for")
+            raise PydanticCustomError("response_format", "Answers are text; no other format is available")
         return value
 
     @field_validator("tool_choice")
     @classmethod
     def check_no_tool(cls, value: Any) -> Any:
         if value not in (None, "none", "auto"):
-            raise PydanticCustomError("tool_choice", "Tools are never called, so none can be required")
+            raise PydanticCustomError("tool_choice", "The client's tools are never called, so none can be required")
         return value
 
     @property
     def question(self) -> str:
-        """The last thing that the user said."""
-        return self.messages[self._asked_at()].text
+        """The text of the last message of the user."""
+        return self.messages[self._find_question_index()].text
 
     @property
     def history(self) -> tuple[models.Turn, ...]:
-        """The questions before it that were answered, each followed by its answer.
+        """The earlier questions that were answered, each followed by its answer.
 
-        These two roles take turns, because some models take nothing else. Instructions and what tools said are left
-        out: an answer rests on the library alone.
+        The two roles alternate, because some models accept nothing else. System instructions and tool results are left
+        out, because an answer may use the library only.
         """
-        return _pair_turns(self.messages[: self._asked_at()])
+        return _pair_turns(self.messages[: self._find_question_index()])
 
-    def _asked_at(self) -> int:
+    def _find_question_index(self) -> int:
         return max(at for at, message in enumerate(self.messages) if message.role == "user")
 
 
@@ -133,16 +133,16 @@ def _pair_turns(messages: Sequence[Message]) -> tuple[models.Turn, ...]:
         if not message.text:
             continue
         if message.role == "user":
-            del turns[_answered(turns) :]
+            del turns[_count_answered(turns) :]
             turns.append(models.Turn("user", message.text))
         elif message.role == "assistant" and turns:
-            said = drop_sources(message.text)
+            answer = drop_sources(message.text)
             if turns[-1].role == "assistant":
-                said = f"{turns.pop().content}\n\n{said}"
-            turns.append(models.Turn("assistant", said))
-    return tuple(turns[: _answered(turns)])
+                answer = f"{turns.pop().content}\n\n{answer}"
+            turns.append(models.Turn("assistant", answer))
+    return tuple(turns[: _count_answered(turns)])
 
 
-def _answered(turns: Sequence[models.Turn]) -> int:
-    """How many turns there are without a last question that nobody has answered."""
+def _count_answered(turns: Sequence[models.Turn]) -> int:
+    """The number of turns without an unanswered last question."""
     return len(turns) - len(turns) % 2

@@ -15,7 +15,7 @@ MAX_CONTENT = 500_000
 
 
 def _join_lines(value: Any) -> Any:
-    """A title is one line."""
+    """Joins the lines of a title, which is a single line."""
     return " ".join(value.split()) if isinstance(value, str) else value
 
 
@@ -45,9 +45,9 @@ class NewNote(Request):
 
 
 class NoteChanges(Request):
-    """What is left out stays; a `notebook_id` of null moves the note out of its notebook.
+    """Fields that are left out stay unchanged; a `notebook_id` of null moves the note out of its notebook.
 
-    With `expected_updated_at`, nothing is written when the note has changed since.
+    With `expected_updated_at`, the change is refused if the note has changed since then.
     """
 
     title: Title = ""
@@ -57,7 +57,7 @@ class NoteChanges(Request):
 
 
 class Notebook(BaseModel):
-    """A notebook with how much of it is not in the trash."""
+    """A notebook; the counts leave out the trash."""
 
     id: UUID
     title: str
@@ -95,7 +95,7 @@ class Note(NoteFacts):
 
 
 class NoteItem(NoteFacts):
-    """A note in a list; `snippet` is the beginning of its content in one line."""
+    """A note in a list; `snippet` is the beginning of its content as one line."""
 
     snippet: str
 

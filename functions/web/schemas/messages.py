@@ -1,4 +1,4 @@
-"""Messages of a conversation as they are read: what was said, and what has become of what it cites."""
+"""Response bodies of messages, with the present state of each cited source."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from functions.core.citations import relocation
 
 
 class Source(BaseModel):
-    """A citation as it was saved (the fields of `models.Citation`), and its source as it is now.
+    """A saved citation (the fields of `models.Citation`) and the present state of its source.
 
-    `place` is None where the source is gone; where the quotation has `moved`, page, offsets and quote are those of now.
+    `place` is None if the source was deleted; if the quotation has `moved`, page, offsets and quote are up to date.
     """
 
     model_config = ConfigDict(extra="allow")
@@ -27,7 +27,7 @@ class Source(BaseModel):
 
 
 class Message(BaseModel):
-    """A question, or an answer; `search_query` is what was searched in place of the question."""
+    """A question or an answer; `search_query` is the rewritten question that was searched instead."""
 
     id: UUID
     role: Literal["user", "assistant"]

@@ -30,19 +30,19 @@ def check_words(value: str) -> str:
 
 def check_visible(value: str) -> str:
     if is_blank(value):
-        raise ValueError("say something: there is no character here that can be read")
+        raise ValueError("enter some text: there is no visible character")
     return value
 
 
 class Request(BaseModel):
-    """Bodies are taken in snake_case and in camelCase; what we do not know is refused, not ignored."""
+    """A request body in snake_case or camelCase; unknown fields are refused, not ignored."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="forbid")
 
     @field_validator("*", mode="before")
     @classmethod
     def clean(cls, value: Any) -> Any:
-        """Texts without the two things that Postgres cannot store."""
+        """Replaces characters that Postgres cannot store (see `clean_text`)."""
         return clean_text(value) if isinstance(value, str) else value
 
 
@@ -56,7 +56,7 @@ class NewDocument(Request):
 
 
 class DocumentChanges(Request):
-    """Where a document is kept: what is left out stays, null moves it out of its notebook or note."""
+    """The notebook or note of a document: a field that is left out stays unchanged, null takes the document out."""
 
     notebook_id: UUID | None = None
     note_id: UUID | None = None
@@ -67,7 +67,7 @@ PartialDate = Annotated[str, StringConstraints(strip_whitespace=True), AfterVali
 
 
 class Filters(Request):
-    """What a source must be like; what is left out does not matter. Dates may be a year, a month or a day."""
+    """Restrictions on sources; a field that is left out does not restrict. Dates are a year, a month or a day."""
 
     author: Annotated[Words, AfterValidator(check_words)] | None = None
     journal: Annotated[Words, AfterValidator(check_words)] | None = None
@@ -83,11 +83,11 @@ class Filters(Request):
     def check_order(cls, value: str | None, info: ValidationInfo) -> str | None:
         first = info.data.get("published_from")
         if value and first and value + "9999-12-31"[len(value) :] < first:
-            raise ValueError("this is before the beginning of the range")
+            raise ValueError("published_to must not be before published_from")
         return value
 
-    def given(self) -> dict[str, str]:
-        """The filters by name, as the search takes them."""
+    def as_dict(self) -> dict[str, str]:
+        """The given filters by name."""
         return self.model_dump(include=set(Filters.model_fields), exclude_none=True)
 
 
@@ -118,7 +118,7 @@ class Question(Request):
     @classmethod
     def check_alone(cls, value: str | None, info: ValidationInfo) -> str | None:
         if value and any(info.data.get(name) for name in ("document_ids", "notebook_id", "note_id")):
-            raise ValueError("the whole library is asked; leave out document_ids, notebook_id and note_id")
+            raise ValueError("this searches the whole library; leave out document_ids, notebook_id and note_id")
         return value
 
 
@@ -133,7 +133,7 @@ class AttachedDocuments(Request):
 
 
 class AnswerNote(Request):
-    """Where an answer is kept as a note; without a title it has that of its question."""
+    """The title and notebook of the note for an answer; without a title, the question becomes the title."""
 
     title: Annotated[str, StringConstraints(strip_whitespace=True, max_length=255)] = ""
     notebook_id: UUID | None = None
@@ -174,14 +174,14 @@ class Document(BaseModel):
 
     @classmethod
     def of(cls, row: dict[str, Any]) -> Document:
-        """A row of rag.documents."""
+        """Reads a row of rag.documents."""
         busy = row["status"] in ("processing", "reindexing") and row["page_count"]
         progress = Progress(done=row["pages_done"], total=row["page_count"]) if busy else None
         return cls(progress=progress, **{k: v for k, v in row.items() if k in cls.model_fields})
 
 
 class ResumableUpload(BaseModel):
-    """For a TUS client: `headers` go with every request, all chunks but the last have `chunk_size` bytes."""
+    """For a TUS client: every request sends `headers`, and every chunk but the last has `chunk_size` bytes."""
 
     url: str
     headers: dict[str, str]
@@ -190,7 +190,7 @@ class ResumableUpload(BaseModel):
 
 
 class Upload(BaseModel):
-    """Either way is good for `expires_in` seconds; `resumable` is for files that are longer than one chunk."""
+    """A signed upload, valid for `expires_in` seconds; `resumable` is for files larger than one chunk."""
 
     url: str
     method: str

@@ -62,7 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Says nothing."""
+        """Silences the request log of http.server."""
 
 
 @contextmanager
@@ -98,7 +98,7 @@ def serve_drops() -> Iterator[str]:
                     return
 
         def log_message(self, *_: Any) -> None:
-            """Says nothing."""
+            """Silences the request log of http.server."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

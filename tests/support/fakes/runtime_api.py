@@ -74,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(202, b'{"status":"OK"}', {})
 
     def log_message(self, *_: Any) -> None:
-        """Says nothing."""
+        """Silences the request log of http.server."""
 
     def _answer(self, status: int, body: bytes, headers: dict[str, str]) -> None:
         self.send_response(status)

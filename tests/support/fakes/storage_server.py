@@ -84,7 +84,7 @@ class StorageServer:
     max_bytes: int = 100 * 1024 * 1024
     mime_types: tuple[str, ...] | None = None
     started: int = 0
-    """Uploads that were let in, whether or not their bytes have come."""
+    """Uploads that were accepted, whether or not their bytes have arrived."""
     elapsed: float = 0.0
     """Seconds to add to the clock that links expire by."""
     uploads: storage_uploads.Uploads = field(default_factory=storage_uploads.Uploads)
@@ -195,7 +195,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_PUT = do_GET = do_HEAD = do_DELETE = do_PATCH = do_POST
 
     def log_message(self, *_: Any) -> None:
-        """Says nothing."""
+        """Silences the request log of http.server."""
 
     def _answer(self) -> None:
         address = urlsplit(self.path)

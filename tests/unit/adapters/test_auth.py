@@ -93,10 +93,10 @@ def test_tokens_of_a_project_with_a_legacy_secret_are_verified() -> None:
         ({"aud": "somebody else"}, "not valid"),
         ({"aud": None}, "not valid"),
         ({"nbf": 4_000_000_000}, "not valid"),
-        ({"role": "anon"}, "not one of a signed-in user"),
-        ({"role": "service_role"}, "not one of a signed-in user"),
-        ({"role": ["authenticated"]}, "not one of a signed-in user"),
-        ({"role": None}, "not one of a signed-in user"),
+        ({"role": "anon"}, "does not belong to a signed-in user"),
+        ({"role": "service_role"}, "does not belong to a signed-in user"),
+        ({"role": ["authenticated"]}, "does not belong to a signed-in user"),
+        ({"role": None}, "does not belong to a signed-in user"),
         ({"sub": None}, "not valid"),
         ({"sub": "not a uuid"}, "names no user"),
     ],
@@ -244,7 +244,7 @@ def test_without_keys_every_token_is_refused_and_the_server_is_asked_once(
 ) -> None:
     trouble()
     for _ in range(5):
-        with pytest.raises(errors.UnavailableError, match="keys for checking sign-ins"):
+        with pytest.raises(errors.UnavailableError, match="keys that verify sign-ins"):
             authenticate(token_of(server))
     assert server.visits == 1
     server.recover()
@@ -325,5 +325,5 @@ def test_keys_of_other_kinds_in_the_set_are_skipped(
     ids=["short secret", "file", "shared", "none", "empty"],
 )
 def test_a_dangerous_configuration_is_refused(wrong: Callable[[], object]) -> None:
-    with pytest.raises(ValueError, match=r"secret has at least|address starts|algorithm of a key set"):
+    with pytest.raises(ValueError, match=r"secret must have at least|address must start|algorithm of a key set"):
         wrong()

@@ -163,9 +163,9 @@ def test_no_link_leads_out_of_the_folder(store: object_store.LocalObjectStore, t
 def test_a_token_is_for_one_path_and_one_operation(store: object_store.LocalObjectStore) -> None:
     other = "6a1c/other/original.pdf"
     for path, token in ((other, upload_token(store)), (PATH, token_of(store.sign_download(PATH, "x")))):
-        with pytest.raises(errors.NotAllowedError, match="something else"):
+        with pytest.raises(errors.NotAllowedError, match="another file or operation"):
             store.receive(path, token, [b"x"])
-    with pytest.raises(errors.NotAllowedError, match="something else"):
+    with pytest.raises(errors.NotAllowedError, match="another file or operation"):
         store.open_signed(PATH, upload_token(store))
 
 

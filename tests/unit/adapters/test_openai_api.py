@@ -9,13 +9,13 @@ import pytest
 
 from functions.adapters.models import openai_connection
 from functions.adapters.models.openai_chat import OpenAIChatModel
-from functions.adapters.models.openai_connection import Patience
+from functions.adapters.models.openai_connection import RetryPolicy
 from functions.adapters.models.openai_embedder import MAX_BATCH_TOKENS, OpenAIEmbedder
 from functions.core import errors, models, ports
 from tests.support.fakes.model_server import FakeModelServer, Reply, word_vector
 
 KEY = "sk-secret-key-of-the-test"
-QUICK = Patience(attempts=3, total_seconds=5, first_wait=0.01)
+QUICK = RetryPolicy(attempts=3, total_seconds=5, first_wait=0.01)
 SCHEMA = {"type": "object"}
 HELLO = [ports.ChatMessage("user", "hello there")]
 
@@ -27,7 +27,7 @@ def server() -> Iterator[FakeModelServer]:
 
 
 def usual_options(server: FakeModelServer) -> dict[str, Any]:
-    return {"model": "fake", "base_url": server.base_url, "api_key": KEY, "patience": QUICK}
+    return {"model": "fake", "base_url": server.base_url, "api_key": KEY, "retry_policy": QUICK}
 
 
 def chat_model(server: FakeModelServer, **options: Any) -> OpenAIChatModel:
@@ -146,7 +146,7 @@ def test_an_unreachable_server_is_unavailable() -> None:
 def test_a_silent_server_times_out(server: FakeModelServer) -> None:
     server.script(Reply(["a", "b"], delay=0.4))
     with pytest.raises(errors.ModelUnavailableError, match="too slow"):
-        list(chat_model(server, read_seconds=0.2, patience=Patience(attempts=1)).stream(HELLO))
+        list(chat_model(server, read_seconds=0.2, retry_policy=RetryPolicy(attempts=1)).stream(HELLO))
 
 
 def test_a_server_that_only_sends_comments_times_out(server: FakeModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def test_a_server_that_only_sends_comments_times_out(server: FakeModelServer, mo
     server.script(Reply(["late"], comments=100, delay=0.05))
     started = time.monotonic()
     with pytest.raises(errors.ModelUnavailableError, match="too slow"):
-        chat_model(server, patience=Patience(attempts=1)).stream(HELLO)
+        chat_model(server, retry_policy=RetryPolicy(attempts=1)).stream(HELLO)
     assert time.monotonic() - started < 3
     assert server.closed_early.wait(5)
 
@@ -169,7 +169,7 @@ def test_comments_before_the_first_word_are_waited_for(server: FakeModelServer) 
 def test_reasoning_without_an_answer_times_out(server: FakeModelServer) -> None:
     server.script(Reply([""] * 100, delay=0.05))
     with pytest.raises(errors.ModelUnavailableError, match="too long"):
-        chat_model(server, total_seconds=0.2, patience=Patience(attempts=1)).stream(HELLO)
+        chat_model(server, total_seconds=0.2, retry_policy=RetryPolicy(attempts=1)).stream(HELLO)
 
 
 def test_questions_share_a_connection(server: FakeModelServer) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from functions.adapters.models import openai_tools
 from functions.adapters.models.openai_chat import OpenAIChatModel
-from functions.adapters.models.openai_connection import Patience
+from functions.adapters.models.openai_connection import RetryPolicy
 from functions.core import errors, ports
 from functions.core.answering.tools import TOOLS
 from functions.core.ports import ChatMessage, ToolCall
@@ -32,8 +32,8 @@ def server() -> Iterator[FakeModelServer]:
 
 
 def chat_model(server: FakeModelServer) -> OpenAIChatModel:
-    patience = Patience(attempts=2, total_seconds=5, first_wait=0.01)
-    return OpenAIChatModel(model="fake", base_url=server.base_url, patience=patience)
+    retry_policy = RetryPolicy(attempts=2, total_seconds=5, first_wait=0.01)
+    return OpenAIChatModel(model="fake", base_url=server.base_url, retry_policy=retry_policy)
 
 
 def ask(server: FakeModelServer, messages: list[ChatMessage] = HELLO) -> tuple[str, tuple[ToolCall, ...]]:

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from functions.adapters.models.openai_connection import Patience
+from functions.adapters.models.openai_connection import RetryPolicy
 from functions.adapters.models.reranker import RerankServer
 from functions.core import errors
 from tests.support.fakes.json_server import Fault
 from tests.support.fakes.rerank_server import FakeRerankServer
 
 KEY = "sk-secret-key-of-the-test"
-QUICK = Patience(attempts=3, total_seconds=5, first_wait=0.01)
+QUICK = RetryPolicy(attempts=3, total_seconds=5, first_wait=0.01)
 QUESTION = "When does the ferry leave?"
 TEXTS = ["The bakery opens at nine.", "The ferry does leave at seven.", "The ferry is blue."]
 SCORES = [1.0, 4.0, 2.0]
@@ -28,7 +28,7 @@ def server() -> Iterator[FakeRerankServer]:
 
 
 def reranker(server: FakeRerankServer, **given: Any) -> RerankServer:
-    usual: dict[str, Any] = {"base_url": server.base_url, "model": "fake", "api_key": KEY, "patience": QUICK}
+    usual: dict[str, Any] = {"base_url": server.base_url, "model": "fake", "api_key": KEY, "retry_policy": QUICK}
     return RerankServer(**usual | given)
 
 
@@ -120,13 +120,13 @@ def test_a_retry_after_that_is_too_long_is_not_waited_for(server: FakeRerankServ
 def test_a_server_slower_than_the_time_limit_times_out(server: FakeRerankServer) -> None:
     """RET-9"""
     server.script(Fault(body={}, delay=1.0))
-    asked = reranker(server, read_seconds=0.2, patience=Patience(attempts=1))
+    asked = reranker(server, read_seconds=0.2, retry_policy=RetryPolicy(attempts=1))
     with pytest.raises(errors.ModelUnavailableError, match="too slow"):
         asked.score(QUESTION, TEXTS)
 
 
 def test_an_unreachable_server_is_unavailable() -> None:
-    asked = RerankServer(base_url="http://127.0.0.1:9", patience=Patience(attempts=1))
+    asked = RerankServer(base_url="http://127.0.0.1:9", retry_policy=RetryPolicy(attempts=1))
     with pytest.raises(errors.ModelUnavailableError):
         asked.score(QUESTION, TEXTS)
 

@@ -61,5 +61,5 @@ def test_a_failing_queue_costs_seconds_at_most_and_is_logged(
     assert time.monotonic() - started < 10
     assert len(queue.requests) <= 2
     assert [(record.message, vars(record)["job_id"]) for record in caplog.records if record.levelname == "ERROR"] == [
-        ("the ingest queue did not take a message", 7)
+        ("the ingest queue did not accept a message", 7)
     ]

@@ -107,7 +107,7 @@ def test_a_download_url_contains_the_file_name(
 def test_objects_are_removed_in_batches(
     store: storage_supabase.SupabaseObjectStore, server: storage_server.StorageServer
 ) -> None:
-    names = [f"a/{number}/original.txt" for number in range(storage_supabase.REMOVE_AT_ONCE + 1)]
+    names = [f"a/{number}/original.txt" for number in range(storage_supabase.REMOVE_BATCH + 1)]
     server.objects.update({name: Stored(b"x", "text/plain") for name in names[1:]})
     assert store.remove(names) == len(names) - 1
     assert server.objects == {}

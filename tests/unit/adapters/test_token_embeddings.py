@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from functions.adapters.laptop.embedder import LocalEmbedder
-from functions.adapters.models.openai_connection import Patience
+from functions.adapters.models.openai_connection import RetryPolicy
 from functions.adapters.models.openai_embedder import OpenAIEmbedder
 from functions.adapters.models.token_embeddings import TokenServer
 from functions.core import errors, ports
@@ -18,7 +18,7 @@ from tests.support.fakes.model_server import word_vector
 from tests.support.fakes.token_server import FakeTokenServer
 
 KEY = "sk-secret-key-of-the-test"
-QUICK = Patience(attempts=3, total_seconds=5, first_wait=0.01)
+QUICK = RetryPolicy(attempts=3, total_seconds=5, first_wait=0.01)
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def server() -> Iterator[FakeTokenServer]:
 def token_server(
     server: FakeTokenServer, *, max_input_tokens: int = 512, suffix: str = "", **given: Any
 ) -> TokenServer:
-    options: dict[str, Any] = {"api_key": KEY, "patience": QUICK} | given
+    options: dict[str, Any] = {"api_key": KEY, "retry_policy": QUICK} | given
     embedder = OpenAIEmbedder(
         model="fake", dimensions=8, max_input_tokens=max_input_tokens, base_url=f"{server.base_url}/v1", **options
     )
@@ -104,7 +104,7 @@ def test_passages_are_late_chunked_in_windows_within_the_servers_limit() -> None
 def test_a_server_without_the_routes_for_tokens_is_rejected_at_once(route: str) -> None:
     """ING-9"""
     with FakeTokenServer(without=[route]) as server:
-        with pytest.raises(errors.ModelRejectedError, match="no embeddings of single tokens"):
+        with pytest.raises(errors.ModelRejectedError, match="no token embeddings"):
             token_server(server).embed_tokens(["one"])
         assert server.paths().count(route) == 1
 
@@ -112,7 +112,7 @@ def test_a_server_without_the_routes_for_tokens_is_rejected_at_once(route: str) 
 @pytest.mark.parametrize("pooling", ["cls", "lasttoken", "splade"])
 def test_a_model_that_does_not_pool_by_the_mean_is_rejected(pooling: str) -> None:
     """ING-9"""
-    with FakeTokenServer(pooling=pooling) as server, pytest.raises(errors.ModelRejectedError, match="by the mean"):
+    with FakeTokenServer(pooling=pooling) as server, pytest.raises(errors.ModelRejectedError, match="mean pooling"):
         token_server(server).embed_tokens(["one"])
 
 
@@ -145,7 +145,7 @@ def test_a_server_that_stays_overloaded_is_a_rate_limit_error(server: FakeTokenS
 def test_a_silent_server_times_out(server: FakeTokenServer) -> None:
     server.script(Fault(delay=0.5))
     with pytest.raises(errors.ModelUnavailableError, match="too slow"):
-        token_server(server, read_seconds=0.2, patience=Patience(attempts=1)).embed_tokens(["one"])
+        token_server(server, read_seconds=0.2, retry_policy=RetryPolicy(attempts=1)).embed_tokens(["one"])
 
 
 ROW = {"id": 1, "text": "one", "special": False, "start": 0, "stop": 3}

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from functions.adapters.models.openai_chat import OpenAIChatModel
-from functions.adapters.models.openai_connection import Patience
+from functions.adapters.models.openai_connection import RetryPolicy
 from functions.core import errors, models, ports
 from functions.core.answering import answers, prompts
 from functions.core.citations.sections import SECTION_BREAK
@@ -34,10 +34,12 @@ def ask(
     read_seconds: float = 10.0,
 ) -> tuple[str, models.Answer | None, errors.IbidError | None]:
     """The streamed text, the answer, and the error that ended it."""
-    patience = Patience(attempts=2, total_seconds=2, first_wait=0.01)
+    retry_policy = RetryPolicy(attempts=2, total_seconds=2, first_wait=0.01)
     model = None
     if server is not None:
-        model = OpenAIChatModel(model="fake", base_url=server.base_url, patience=patience, read_seconds=read_seconds)
+        model = OpenAIChatModel(
+            model="fake", base_url=server.base_url, retry_policy=retry_policy, read_seconds=read_seconds
+        )
     streamed, ready = "", None
     try:
         for item in answers.answer_question(QUESTION, hits, lang=lang, history=[], chat_model=model):

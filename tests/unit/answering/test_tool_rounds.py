@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from functions.adapters.models.openai_chat import OpenAIChatModel
-from functions.adapters.models.openai_connection import Patience
+from functions.adapters.models.openai_connection import RetryPolicy
 from functions.core import errors, models, ports
 from functions.core.answering import answers, prompts, tool_rounds
 from functions.core.citations.sections import SECTION_BREAK
@@ -44,8 +44,8 @@ def ask(
     server: FakeModelServer, runner: FakeToolRunner, rounds: int = 2
 ) -> tuple[str, models.Answer | None, errors.IbidError | None]:
     """The streamed text, the answer, and the error that ended it; the streamed texts equal the joined sections."""
-    patience = Patience(attempts=2, total_seconds=2, first_wait=0.01)
-    model = OpenAIChatModel(model="fake", base_url=server.base_url, patience=patience)
+    retry_policy = RetryPolicy(attempts=2, total_seconds=2, first_wait=0.01)
+    model = OpenAIChatModel(model="fake", base_url=server.base_url, retry_policy=retry_policy)
     streamed, ready, error = "", None, None
     try:
         for item in answers.answer_question(

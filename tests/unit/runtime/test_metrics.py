@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from functions.core import models
 from functions.runtime import metrics
 from functions.runtime.metrics import Metric, Registry
 
@@ -66,10 +67,11 @@ def test_a_gauge_shows_what_it_was_last_set_to() -> None:
 
 
 def test_a_negative_token_count_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Servers send what they like, and a counter never falls."""
+    """A counter cannot decrease, and model servers may send any number."""
     registry = Registry()
     monkeypatch.setattr(metrics, "REGISTRY", registry)
-    metrics.record_answer("model", "complete", -5, 3, None)
+    answer = models.Answer("", (), (), "complete", "model", models.Usage(prompt_tokens=-5, completion_tokens=3))
+    metrics.record_answer(models.User.named("ada"), None, answer, None)
     assert [line for line in registry.render().splitlines() if "token" in line and line[0] != "#"] == [
         "ai_rag_output_tokens_total 3.0"
     ]
