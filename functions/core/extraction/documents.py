@@ -19,7 +19,7 @@ class ExtractedDocument(Protocol):
     def metadata(self) -> models.DocumentMetadata: ...
 
     def pages(self, start: int = 1) -> Iterator[models.Page]:
-        """The pages from number `start` with tables, hidden text, and OCR; each is read when the iterator reaches it."""
+        """The pages from number `start` with tables, hidden text, and OCR, each read when it is asked for."""
         ...
 
     def peek(self, number: int) -> str:

@@ -93,9 +93,9 @@ def recognize_picture(
     """The text of a picture, which may be upside down; None if there is nothing to read.
 
     A recognizer reads level lines and, like Tesseract, lines that run up or down, but makes nonsense of upside-down
-    text. A doubtful reading is therefore repeated with the picture turned upside down. A reading that is still not good is
-    repeated with specks and hairlines removed, which are frequent in bad copies of tables. `timeout` is in seconds for all readings together. Raises
-    RecognitionError.
+    text. A doubtful reading is therefore repeated with the picture turned upside down. A reading that is still not good
+    is repeated with specks and hairlines removed, which are frequent in bad copies of tables. `timeout` is in seconds
+    for all readings together. Raises RecognitionError.
     """
     from PIL import Image, ImageFilter
 
