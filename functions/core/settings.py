@@ -39,8 +39,8 @@ class Settings:
     )
     similarity_threshold: float = _setting(
         0.37,
-        "Evidence below which no model is asked: half similarity, half the share of the question's words in one passage."
-        " It is a tenth lower for a language that the embedding model does not speak.",
+        "Evidence (half similarity, half the share of the question's words in one passage) below which no model is"
+        " asked. It is a tenth lower for a language that the embedding model does not speak.",
         minimum=0.1,
         maximum=0.9,
     )
