@@ -36,14 +36,14 @@ def test_a_foreign_auth_schema_is_refused(bare: psycopg.Connection) -> None:
         migrate.apply_shim(bare)
 
 
-def test_a_vector_extension_in_another_schema_is_refused_with_a_sentence(bare: psycopg.Connection) -> None:
+def test_a_vector_extension_in_another_schema_is_refused_with_an_explanation(bare: psycopg.Connection) -> None:
     bare.execute("create extension vector")
     with pytest.raises(errors.ConflictError, match="alter extension vector set schema extensions"):
         migrate.apply_shim(bare)
     assert value(bare, "select to_regnamespace('auth')::text") is None
 
 
-def test_may_be_applied_again_and_keeps_existing_rows(bare: psycopg.Connection) -> None:
+def test_the_shim_may_be_applied_again_and_keeps_existing_rows(bare: psycopg.Connection) -> None:
     assert migrate.apply_shim(bare) is True
     user_id = add_user(bare)
     assert migrate.apply_shim(bare) is True

@@ -42,12 +42,12 @@ def test_a_stamp_contains_the_files_under_their_hashes(folders: stamp.Folders) -
     assert stamp.check(folders) == []
 
 
-def test_does_nothing_when_nothing_changed(folders: stamp.Folders) -> None:
+def test_stamping_writes_nothing_when_nothing_changed(folders: stamp.Folders) -> None:
     stamp.write_stamp("one", folders)
     assert stamp.write_stamp("two", folders) is None
 
 
-def test_an_edit_is_noticed_until_it_is_stamped(folders: stamp.Folders) -> None:
+def test_an_edit_is_reported_until_it_is_stamped(folders: stamp.Folders) -> None:
     stamp.write_stamp("one", folders)
     (folders.functions / "10_a.sql").write_text("select 'A';\n")
     assert stamp.check(folders) == ["sql/10_a.sql is not stamped: run make sql-stamp"]
@@ -73,7 +73,7 @@ def test_a_stamp_comes_after_migrations_of_a_later_date(folders: stamp.Folders) 
     assert target.name == "29990101000001_sql_two.sql"
 
 
-def test_a_copy_that_was_edited_is_noticed(folders: stamp.Folders) -> None:
+def test_an_edited_copy_in_a_stamp_is_reported(folders: stamp.Folders) -> None:
     target = stamp.write_stamp("one", folders)
     assert target is not None
     target.write_text(target.read_text().replace("'b'", "'edited'"))
@@ -95,7 +95,7 @@ def test_freezing_leaves_existing_lines_as_they_are(folders: stamp.Folders) -> N
     assert folders.frozen.read_text().startswith(before)
 
 
-def test_a_migration_that_is_not_frozen_is_noticed(folders: stamp.Folders) -> None:
+def test_a_migration_that_is_not_frozen_is_reported(folders: stamp.Folders) -> None:
     stamp.write_stamp("one", folders)
     (folders.migrations / "20200102000000_more.sql").write_text("select 1;\n")
     assert stamp.check(folders) == [

@@ -106,7 +106,7 @@ def test_the_cli_finds_nothing_to_push_after_our_migrator(cli: Run, empty_databa
     assert ROWS.findall(cli("migration", "list", dsn=empty_database)) == [(v, v) for v in versions]
 
 
-def test_each_continues_where_the_other_stopped(cli: Run, project: str, tmp_path: Path) -> None:
+def test_the_cli_continues_where_our_migrator_stopped(cli: Run, project: str, tmp_path: Path) -> None:
     """The first half by our migrator, the rest by the CLI."""
     half = tmp_path / "half"
     half.mkdir()

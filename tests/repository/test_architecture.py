@@ -112,12 +112,12 @@ def arrows_between_rooms(package: Path) -> dict[str, set[str]]:
     return arrows
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+def test_modules_do_not_import_each_other_in_a_cycle() -> None:
     TopologicalSorter({path: read_imports(path) for path in MODULES}).prepare()  # raises CycleError
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=name_of)
-def test_no_room_of_a_package_imports_itself_by_way_of_others(package: Path) -> None:
+def test_rooms_of_a_package_do_not_import_each_other_in_a_cycle(package: Path) -> None:
     TopologicalSorter(arrows_between_rooms(package)).prepare()  # raises CycleError
 
 

@@ -141,7 +141,7 @@ def test_an_artifact_is_small_enough_to_start_quickly(artifact: zipfile.ZipFile)
     assert sum(entry.file_size for entry in artifact.infolist()) <= limit * 1_000_000
 
 
-def test_a_package_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_package_is_named(tmp_path: Path) -> None:
     with pytest.raises(PackagingError, match="fastapi is not among the packages"):
         packages.select_packages(["fastapi"], tmp_path, {})
 
@@ -186,7 +186,7 @@ def test_every_function_of_the_template_has_an_existing_handler(template: dict[s
     assert deployed == {function["handler"] for function in service.functions().values()}
 
 
-def test_a_message_stays_hidden_for_six_times_as_long_as_its_function_may_run(template: dict[str, Resource]) -> None:
+def test_the_visibility_timeout_is_six_times_the_function_timeout(template: dict[str, Resource]) -> None:
     """ING-10"""
     queue, dead = (of_type(template, "SQS::Queue")[name] for name in ("IngestQueue", "IngestDeadLetters"))
     (source,) = of_type(template, "Lambda::EventSourceMapping").values()

@@ -172,7 +172,7 @@ def test_the_vector_ranking_is_exact(db: Database, database: str, server: models
     assert [hit.chunk_index for hit in found.hits] == np.argsort(-half)[:20].tolist()
 
 
-def test_a_small_library_among_large_ones_finds_as_much_as_alone(
+def test_a_small_library_is_searched_as_well_beside_large_ones_as_alone(
     db: Database, database: str, server: models.EmbeddingServer
 ) -> None:
     """RET-3"""

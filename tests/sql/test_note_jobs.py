@@ -52,7 +52,7 @@ def test_a_saved_note_is_searchable_when_its_job_is_done(db: Database, server: m
     assert (read(db, note)["status"], read(db, note)["chunk_count"]) == ("indexed", 1)
 
 
-def test_an_edited_note_answers_with_its_old_text_until_the_new_one_is_there(
+def test_search_finds_the_old_text_of_an_edited_note_until_the_new_one_is_indexed(
     db: Database, server: models.EmbeddingServer
 ) -> None:
     """LIB-2"""
@@ -64,7 +64,7 @@ def test_an_edited_note_answers_with_its_old_text_until_the_new_one_is_there(
     assert texts_found(db) == [("note", "alpha three")]
 
 
-def test_a_worker_that_indexes_an_older_text_can_save_nothing(db: Database, server: models.EmbeddingServer) -> None:
+def test_a_worker_that_indexes_an_older_text_cannot_save_it(db: Database, server: models.EmbeddingServer) -> None:
     """ING-10"""
     note, store = add_note(db), JobStore(db)
     change(db, note, content="alpha one")
@@ -76,7 +76,7 @@ def test_a_worker_that_indexes_an_older_text_can_save_nothing(db: Database, serv
 
 
 @pytest.mark.parametrize("blank", ["", " \n\t", "\u200b\ufeff"])
-def test_a_note_without_text_leaves_search_at_once(db: Database, server: models.EmbeddingServer, blank: str) -> None:
+def test_a_note_without_text_is_removed_from_search_at_once(db: Database, server: models.EmbeddingServer, blank: str) -> None:
     note = add_note(db)
     index_note(db, server, note, "alpha one")
     assert change(db, note, content=blank)["status"] == "empty"

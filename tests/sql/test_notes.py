@@ -82,7 +82,7 @@ def test_an_older_text_is_found_until_the_newer_one_is_and_never_both(
 
 
 @pytest.mark.parametrize("blank", ["", " \r\n\t", "\u200b\ufeff"])
-def test_an_emptied_note_leaves_search_in_the_same_transaction(
+def test_an_emptied_note_is_removed_from_search_in_the_same_transaction(
     db: Database, server: models.EmbeddingServer, blank: str
 ) -> None:
     note_id = save(db)
@@ -92,7 +92,7 @@ def test_an_emptied_note_leaves_search_in_the_same_transaction(
     assert jobs_of(db, note_id) == ["done"]
 
 
-def test_moving_and_trashing_queue_nothing(db: Database) -> None:
+def test_moving_and_trashing_a_note_queue_no_job(db: Database) -> None:
     note_id = save(db)
     change(db, note_id, notebook_id=UUID(library.add_notebook(db)))
     with db.as_user(ADA) as connection:
@@ -102,7 +102,7 @@ def test_moving_and_trashing_queue_nothing(db: Database) -> None:
 
 
 @pytest.mark.parametrize("column", ["status", "generation", "owner_id", "chunk_count", "updated_at"])
-def test_users_cannot_write_what_only_indexing_writes(db: Database, column: str) -> None:
+def test_users_cannot_write_the_columns_that_indexing_writes(db: Database, column: str) -> None:
     """SEC-2"""
     note_id = save(db)
     statement = sql.SQL("update rag.notes set {0} = {0} where id = %s").format(sql.Identifier(column))
@@ -113,7 +113,7 @@ def test_users_cannot_write_what_only_indexing_writes(db: Database, column: str)
 # Requesting the job again
 
 
-def test_a_waiting_job_is_made_due_and_not_doubled(db: Database) -> None:
+def test_requesting_a_waiting_job_makes_it_due_and_adds_no_other(db: Database) -> None:
     note_id = save(db)
     with db.as_worker() as connection:
         connection.execute("update rag.ingest_jobs set run_after = now() + interval '1 hour'")
@@ -125,7 +125,7 @@ def test_a_waiting_job_is_made_due_and_not_doubled(db: Database) -> None:
     assert (job.id, jobs_of(db, note_id)) == (job_id, ["running"])
 
 
-def test_a_note_is_queued_again_for_its_owner_only(db: Database, server: models.EmbeddingServer) -> None:
+def test_only_the_owner_of_a_note_can_queue_it_again(db: Database, server: models.EmbeddingServer) -> None:
     """SEC-2"""
     note_id = save(db)
     index(db, "wood burns", server)

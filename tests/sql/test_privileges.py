@@ -72,7 +72,7 @@ def test_a_policy_for_users_reads_the_user(connection: psycopg.Connection) -> No
     assert sorted(blind) == ["embedding_servers SELECT", "settings SELECT"]
 
 
-def test_policies_read_the_user_once_a_query(connection: psycopg.Connection) -> None:
+def test_policies_read_the_user_once_per_query(connection: psycopg.Connection) -> None:
     """`(select auth.uid())` is evaluated once, `auth.uid()` for every row."""
     each_row = names(
         connection,

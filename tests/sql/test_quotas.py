@@ -54,13 +54,13 @@ def set_back(dsn: str, interval: str) -> None:
         connection.execute("update rag.usage_counters set window_start = window_start - %s::interval", (interval,))
 
 
-def test_questions_at_the_same_time_cannot_overrun_the_quota(db: Database, database: str) -> None:
+def test_concurrent_questions_cannot_exceed_the_quota(db: Database, database: str) -> None:
     with ThreadPoolExecutor(THREADS) as pool:
         taken = list(pool.map(lambda _: take(db, ask), range(40)))
     assert (sum(taken), used(database)) == (7, {"question": 7})
 
 
-def test_uploads_at_the_same_time_cannot_share_the_last_place(db: Database) -> None:
+def test_concurrent_uploads_cannot_exceed_the_quota(db: Database) -> None:
     def announce(index: int) -> bool:
         def act(connection: Connection) -> None:
             users.take_upload(connection, replace(LIMITS, max_documents=5), 10)
@@ -97,7 +97,7 @@ def test_the_quota_of_a_minute_is_renewed_after_a_minute(db: Database, database:
     assert used(database) == {"question": 1, "request": 1}
 
 
-def test_everybody_has_a_quota_of_their_own(db: Database) -> None:
+def test_each_user_has_a_quota_of_their_own(db: Database) -> None:
     settings = replace(LIMITS, questions_per_day=1)
     assert [take(db, lambda c: ask(c, settings), user) for user in (ADA, BOB, ADA)] == [True, True, False]
 

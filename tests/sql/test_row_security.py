@@ -153,7 +153,7 @@ def test_the_worker_role_has_no_other_role_and_does_not_bypass_policies(connecti
     assert row == (False, False, False, False, False, False, 0)
 
 
-def test_claims_are_data(db: Database) -> None:
+def test_claims_cannot_change_the_user_or_the_role(db: Database) -> None:
     """Whatever else a token contains, role and subject are the verified ones."""
     liar = models.User(BOB.id, False, {"sub": ADA.id, "role": "service_role", "x": "'; reset role; --"})
     with db.as_user(liar) as connection:
