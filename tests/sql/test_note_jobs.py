@@ -76,7 +76,9 @@ def test_a_worker_that_indexes_an_older_text_cannot_save_it(db: Database, server
 
 
 @pytest.mark.parametrize("blank", ["", " \n\t", "\u200b\ufeff"])
-def test_a_note_without_text_is_removed_from_search_at_once(db: Database, server: models.EmbeddingServer, blank: str) -> None:
+def test_a_note_without_text_is_removed_from_search_at_once(
+    db: Database, server: models.EmbeddingServer, blank: str
+) -> None:
     note = add_note(db)
     index_note(db, server, note, "alpha one")
     assert change(db, note, content=blank)["status"] == "empty"

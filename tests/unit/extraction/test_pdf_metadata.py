@@ -202,9 +202,7 @@ def test_a_document_named_like_a_journal_is_not_in_one(tmp_path: Path) -> None:
         ("first published 12 May 2003 by", "2001-02-03"),
     ],
 )
-def test_the_publication_date_is_read_from_the_page_else_from_the_file(
-    tmp_path: Path, line: str, date: str
-) -> None:
+def test_the_publication_date_is_read_from_the_page_else_from_the_file(tmp_path: Path, line: str, date: str) -> None:
     """ING-3"""
     assert read(write_pdf(tmp_path / "a.pdf", "On Rivers", line, CreationDate="D:20010203040506")).published_at == date
 
