@@ -1,4 +1,4 @@
-"""With the shim, a bare Postgres behaves like a Supabase project in what Ibid relies on."""
+"""With the shim, a bare Postgres behaves like a Supabase project wherever Ibid relies on one."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_claims_name_the_user(connection: psycopg.Connection) -> None:
 def test_without_claims_there_is_no_user(connection: psycopg.Connection) -> None:
     with as_user(connection, None, role="anon"):
         pass
-    # It is '' now, not NULL, as every later transaction of a pooled connection finds it.
+    # Now '', not NULL: every later transaction of a pooled connection reads this value.
     assert value(connection, "select current_setting('request.jwt.claims', true)") == ""
     assert connection.execute("select auth.uid(), auth.role(), auth.jwt()").fetchone() == (None, None, None)
 

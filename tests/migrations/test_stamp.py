@@ -17,17 +17,17 @@ CHANGED_AND_REMOVED = [
 
 @pytest.fixture
 def folders(tmp_path: Path) -> stamp.Folders:
-    found = stamp.Folders(tmp_path / "sql", tmp_path / "migrations", tmp_path / "migrations.sha256")
-    found.functions.mkdir()
-    found.migrations.mkdir()
-    (found.migrations / "20200101000000_tables.sql").write_text("create table t ();\n")
-    (found.functions / "10_a.sql").write_text("select 'a';\n")
-    (found.functions / "20_b.sql").write_text("select 'b';\n")
-    return found
+    folders = stamp.Folders(tmp_path / "sql", tmp_path / "migrations", tmp_path / "migrations.sha256")
+    folders.functions.mkdir()
+    folders.migrations.mkdir()
+    (folders.migrations / "20200101000000_tables.sql").write_text("create table t ();\n")
+    (folders.functions / "10_a.sql").write_text("select 'a';\n")
+    (folders.functions / "20_b.sql").write_text("select 'b';\n")
+    return folders
 
 
 def commit(folders: stamp.Folders) -> None:
-    """Makes the folders a clone, where they are none yet, with everything in a commit."""
+    """Commits everything in the folders, and makes them a git repository first if they are none."""
     author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
     for command in (["init", "-q"], ["add", "--all"], [*author, "commit", "-q", "--message", "a change"]):
         subprocess.run(["git", *command], cwd=folders.frozen.parent, check=True)
@@ -113,7 +113,7 @@ def test_frozen_migrations_stay_as_they_are(folders: stamp.Folders) -> None:
 
 
 def test_a_frozen_migration_may_not_change_together_with_its_line(folders: stamp.Folders) -> None:
-    """Also not in a later commit: every line that the list has had in this branch must still be there."""
+    """Not even in a later commit: every line that the list has had in this branch must still be there."""
     (folders.migrations / "20200102000000_more.sql").write_text("select 1;\n")
     stamp.write_stamp("one", folders)
     commit(folders)

@@ -1,4 +1,4 @@
-"""functions/RUNBOOK.md agrees with the code: its sums, names and defaults are those of the code."""
+"""functions/RUNBOOK.md has the sums, names and defaults of the code."""
 
 from __future__ import annotations
 

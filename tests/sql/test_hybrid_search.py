@@ -296,7 +296,7 @@ def test_the_single_arms_take_their_defaults_from_the_settings(
 def test_a_search_is_one_round_trip(
     db: Database, database: str, server: models.EmbeddingServer, tmp_path: Path
 ) -> None:
-    """One Sync sent for one search: role, claims and search travel together."""
+    """One search sends one Sync message: role, claims and search go in one round trip."""
     index_document(db, database, HISTORY, server=server)
     trace = tmp_path / "trace"
     with trace.open("w+b") as file:

@@ -35,7 +35,7 @@ def store(db: Database) -> JobStore:
 
 @pytest.fixture
 def run(database: str) -> Run:
-    """SQL as the owner of the tables."""
+    """Runs SQL as the owner of the tables."""
 
     def run_sql(statement: str, *parameters: object) -> list[tuple[object, ...]]:
         with psycopg.connect(database, autocommit=True) as connection:
@@ -116,7 +116,7 @@ def test_two_workers_never_hold_the_same_job(db: Database, database: str, store:
 
 
 def test_a_claim_skips_locked_documents(db: Database, database: str, store: JobStore) -> None:
-    """Every function locks the document before its job, and a claim passes over a locked document."""
+    """Every function locks the document before its job, so a claim has to skip a locked document."""
     document = add_document(db)
     store_object(database, ADA, document)
     with db.as_user(ADA) as connection:

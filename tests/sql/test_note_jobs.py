@@ -1,4 +1,4 @@
-"""Notes use the ingestion queue of documents: what saving, trashing and deleting them does there."""
+"""Notes share the ingestion queue of documents: saving, trashing and deleting a note updates its jobs and passages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.library import ADA, add_note, index_document, make_batch, mak
 
 
 def change(db: Database, note_id: str, **columns: Any) -> dict[str, Any]:
-    """Sets columns as the owner does; returns the note."""
+    """Sets columns as the owner; returns the note."""
     assignments = ", ".join(f"{name} = %({name})s" for name in columns)
     with db.as_user(ADA) as connection:
         connection.execute(f"update rag.notes set {assignments} where id = %(id)s".encode(), {**columns, "id": note_id})
@@ -29,7 +29,7 @@ def read(db: Database, note_id: str) -> dict[str, Any]:
 
 
 def index_note(db: Database, server: models.EmbeddingServer, note_id: str, text: str) -> None:
-    """Saves a text and works its job off."""
+    """Saves a text and finishes its job."""
     change(db, note_id, content=text)
     store = JobStore(db)
     job = store.claim_ingest_job(None, 60)

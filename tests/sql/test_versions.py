@@ -1,4 +1,4 @@
-"""How the functions of the queue recognize versions of a file and duplicates of its bytes."""
+"""The functions of the job queue recognize new versions of a file, and duplicates of its bytes."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ class Stored:
 
 @dataclass
 class StorageServer:
-    """The objects by path, the received requests, the limits of the bucket; `failure`, if set, answers every request."""
+    """The objects by path, the received requests, the limits of the bucket; a `failure` answers every request."""
 
     dsn: str | None = None
     url: str = ""

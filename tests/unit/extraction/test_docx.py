@@ -51,7 +51,7 @@ def table(*rows: str, properties: str = "") -> str:
 
 
 def numbering(*levels: str, second: str = "") -> str:
-    """A list of these levels, given as "format|text"; list 2 is the same list with the changes of `second`."""
+    """A list with these levels, each given as "format|text"; list 2 is the same list with the changes of `second`."""
     defined = "".join(
         f'<w:lvl w:ilvl="{index}"><w:start w:val="1"/><w:numFmt w:val="{level.split("|")[0]}"/>'
         f'<w:lvlText w:val="{level.split("|")[1]}"/></w:lvl>'
@@ -308,19 +308,19 @@ def read_file(path: Path, file_type: models.FileType) -> list[str]:
 )
 def test_real_files_are_read_in_order(name: str, lines: list[str]) -> None:
     """ING-1"""
-    found = [line.strip() for text in read_file(need_corpus("files") / name, "docx") for line in text.split("\n")]
-    start = found.index(lines[0])
-    assert [line for line in found[start:] if line in lines][: len(lines)] == lines
+    read_lines = [line.strip() for text in read_file(need_corpus("files") / name, "docx") for line in text.split("\n")]
+    start = read_lines.index(lines[0])
+    assert [line for line in read_lines[start:] if line in lines][: len(lines)] == lines
 
 
 def twins() -> list[Any]:
-    """The printed articles that also exist as Word files."""
-    found = []
+    """The Word files that also exist as printed articles, with the PDF of each."""
+    pairs = []
     for name in ("pages_en", "pages_fr"):
         folder = need_eval_data(name)
         rows = map(json.loads, (folder / "corpus.jsonl").read_text("utf-8").splitlines())
-        found += [(folder / row["docx_path"], folder / row["path"]) for row in rows if row.get("docx_path")]
-    return found
+        pairs += [(folder / row["docx_path"], folder / row["path"]) for row in rows if row.get("docx_path")]
+    return pairs
 
 
 def cut_out(text: str, stretches: Sequence[models.Offsets]) -> str:

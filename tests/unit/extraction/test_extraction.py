@@ -1,4 +1,4 @@
-"""Text by page from every kind of file."""
+"""Every kind of file is read as text, page by page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hidden text is told from text that only looks as if it were hidden."""
+"""Hidden text is found, and visible text is not mistaken for it."""
 
 from __future__ import annotations
 

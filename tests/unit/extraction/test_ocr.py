@@ -1,4 +1,4 @@
-"""Which pages OCR reads, how they are drawn, and when a reading is repeated."""
+"""OCR reads pages that lack text, from a drawing of the page, and repeats doubtful readings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WORD = RecognizedWord(0, 5, 0.1, 0.2, 0.3, 0.25)
 
 @dataclass
 class Recognizer:
-    """Returns these answers one after the other, and keeps the pictures and time limits that it was given."""
+    """Returns these answers one after the other, and records the pictures and timeouts of the calls."""
 
     answers: Sequence[ports.RecognizedPage | errors.RecognitionError]
     pictures: list[Image.Image] = field(default_factory=list)
@@ -67,7 +67,7 @@ def draw(path: Path) -> Image.Image:
 
 
 def make_painted_pdf(path: Path, left: float, right: float, size: tuple[float, float] = documents.LETTER) -> Path:
-    """A page painted in two shades, the left and the right half: 1 is white."""
+    """A page whose left and right halves are painted in one shade each; 1 is white."""
     pdf = canvas.Canvas(str(path), pagesize=size)
     for number, shade in enumerate((left, right)):
         pdf.setFillGray(shade)

@@ -1,4 +1,4 @@
-"""The rectangles that highlight a passage on its page, and pictures of the page."""
+"""Passages are highlighted with rectangles on a picture of their page."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_pictures_have_the_requested_scale_up_to_four_million_pixels(
 
 
 def test_a_page_without_a_visible_area_is_corrupt(tmp_path: Path) -> None:
-    """LIB-9: its crop box lies beside it."""
+    """LIB-9: the crop box lies outside the page."""
     path = documents.make_pdf(tmp_path / "a.pdf", LINES, crop=(5000, 5000, 5100, 5100))
     for show in (page_images.highlight_boxes, lambda *of: page_images.render_page(of[0], of[1], start=0, end=0)):
         with pytest.raises(errors.CorruptDocumentError):
@@ -222,7 +222,7 @@ def _box_holds_word(path: Path, chance: random.Random) -> bool:
 
 
 def make_scan(path: Path, source: Path, *, rotation: int, upright: bool) -> Path:
-    """Page 1 of `source` as a picture on a page of /Rotate `rotation`, whose text is seen upright or turned by it."""
+    """Page 1 of `source` as a picture on a page with /Rotate `rotation`; its text appears upright, or turned by it."""
     with pypdfium2.PdfDocument(source) as pdf:
         picture = pdf[0].render(scale=200 / 72).to_pil()
     picture.rotate(rotation if upright else 0, expand=True).save(path, "PDF", resolution=200)
@@ -274,7 +274,7 @@ def share_in_common(first: Highlight, second: Highlight) -> float:
 
 @pytest.mark.parametrize(("rotation", "upright"), [(0, True), (90, True), (90, False), (180, False)])
 def test_the_words_of_a_scan_are_boxed_where_they_were_printed(tmp_path: Path, rotation: int, upright: bool) -> None:
-    """ING-2, WEB-4: a box and its word have half their area in common, for 95 of 100 words."""
+    """ING-2, WEB-4: for 95 of 100 words, box and printed word overlap in half of their joint area."""
     source = documents.make_pdf(tmp_path / "a.pdf", PROSE)
     scan = make_scan(tmp_path / "b.pdf", source, rotation=rotation, upright=upright)
     found, truth = recognize(scan), printed_words(source)
@@ -290,7 +290,7 @@ def test_the_words_of_a_scan_are_boxed_where_they_were_printed(tmp_path: Path, r
 
 
 def place_words(*lines: str, step: float = 0.0) -> list[RecognizedWord]:
-    """Words 0.1 wide and 0.02 high, lines 0.03 apart; `step` is how much lower each is than the one on its left."""
+    """Words 0.1 wide and 0.02 high, lines 0.03 apart; each word is `step` lower than the one on its left."""
     words, start = [], 0
     for row, line in enumerate(lines):
         for column, word in enumerate(line.split()):

@@ -1,4 +1,4 @@
-"""Tables of PDF pages: their cells, their stretches of the text, and other texts that are no tables."""
+"""Tables of PDF pages are found with their cells and their stretches of text; other text in columns is no table."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_a_table_ruled_between_columns_only_has_a_row_for_each_line(tmp_path: Pa
 
 
 def test_several_columns_between_two_rules_are_divided(tmp_path: Path) -> None:
-    """One upright line after the first column, as tables in articles have."""
+    """One vertical line after the first column, as tables in articles have it."""
 
     def draw(pdf: Any) -> None:
         for number, row in enumerate(CARS):

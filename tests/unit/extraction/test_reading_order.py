@@ -21,7 +21,7 @@ WORDS = """river bridge market winter letter garden window council harbour villa
 between under without against the of a to in for with that were had would from which over into while because"""
 
 Line = tuple[float, float, str]
-"""Left, baseline and text."""
+"""Left edge, baseline and text."""
 
 
 def make_words(chance: random.Random, count: int) -> str:
@@ -29,7 +29,7 @@ def make_words(chance: random.Random, count: int) -> str:
 
 
 def make_lines(seed: int, left: float, width: float, top: float = TOP, paragraphs: int = 4) -> list[Line]:
-    """Justified-looking prose, paragraph by paragraph, in a column."""
+    """Lines of prose in a column, with space after some paragraphs."""
     chance, lines, y = random.Random(seed), list[Line](), top
     for _ in range(paragraphs):
         for line in simpleSplit(make_words(chance, chance.randint(40, 60)) + ".", "Helvetica", SIZE, width):
@@ -40,7 +40,7 @@ def make_lines(seed: int, left: float, width: float, top: float = TOP, paragraph
 
 
 def interleave(*columns: Sequence[Line]) -> list[Line]:
-    """The lines in the order of a producer that writes line by line across all columns."""
+    """The lines as a program writes them that goes line by line across all columns."""
     return sorted((line for column in columns for line in column), key=lambda line: (-line[1], line[0]))
 
 
@@ -51,9 +51,9 @@ def write(
     upright: bool = False,
     rules: Sequence[tuple[float, float, float]] = (),
 ) -> Path:
-    """A page with these lines in this order, and level `rules` (left, right, height) across it.
+    """A page with these lines in this order, and horizontal `rules` (left, right, height).
 
-    With `rotation` the lines are seen sideways, or with `upright` the right way up.
+    With `rotation` the lines appear sideways; with `upright` too, they appear the right way up.
     """
     sideways = rotation in (90, 270)
     pdf = canvas.Canvas(str(path), pagesize=(HEIGHT, WIDTH) if sideways else (WIDTH, HEIGHT), invariant=1)
@@ -265,6 +265,6 @@ def test_real_columns_are_left_unchanged(name: str) -> None:
 
 
 def test_a_page_of_many_small_pieces_is_given_up_quickly() -> None:
-    """A page of nothing but small pieces side by side is given up at once, however many there are."""
+    """Thousands of small pieces side by side are not put in order."""
     pieces = [line_pieces.Piece(x, y, x + 30, y + 8) for y in range(5000, 0, -10) for x in range(0, 600, 40)]
     assert reading_order.find_order(pieces) is None
