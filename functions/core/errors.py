@@ -1,7 +1,7 @@
 """The errors of Ibid, as one tree.
 
 IbidError
-├── InvalidInputError           the caller sent something that Ibid does not accept
+├── InvalidInputError           the request contains something that Ibid does not accept
 │   ├── InvalidSettingsError
 │   ├── UnsupportedTypeError
 │   └── TooLargeError
@@ -13,7 +13,7 @@ IbidError
 ├── LimitReachedError           the user has reached a limit that will pass
 │   ├── RateLimitedError
 │   └── QuotaExceededError
-├── UnreadableDocumentError     a file that cannot be indexed in its present form
+├── UnreadableDocumentError     the file cannot be indexed as it is
 │   ├── EncryptedDocumentError
 │   ├── CorruptDocumentError
 │   ├── EmptyDocumentError
@@ -40,7 +40,7 @@ from typing import Any, ClassVar
 
 
 class IbidError(Exception):
-    """Something went wrong on our side."""
+    """Something went wrong on our side. An administrator finds the cause in the log."""
 
     code: ClassVar[str] = "internal"
     retryable: ClassVar[bool] = False
@@ -53,13 +53,13 @@ class IbidError(Exception):
 
 
 class InvalidInputError(IbidError):
-    """The request is not valid."""
+    """The request is not valid. Check its fields and their values."""
 
     code = "invalid_input"
 
 
 class InvalidSettingsError(InvalidInputError):
-    """The settings were not changed: at least one value is not valid."""
+    """No setting was changed, because at least one value is not valid. Correct it and save again."""
 
     code = "invalid_settings"
 
@@ -71,37 +71,37 @@ class UnsupportedTypeError(InvalidInputError):
 
 
 class TooLargeError(InvalidInputError):
-    """The file is larger than this installation accepts."""
+    """The file is larger than this installation accepts. Upload a smaller file."""
 
     code = "too_large"
 
 
 class NotAllowedError(IbidError):
-    """You are not allowed to do this."""
+    """You are not allowed to do this. Sign in as a user who is."""
 
     code = "not_allowed"
 
 
 class NotSignedInError(NotAllowedError):
-    """Sign in first: the request carries no valid bearer token."""
+    """The request has no valid bearer token. Sign in and send it again."""
 
     code = "not_signed_in"
 
 
 class NotAdminError(NotAllowedError):
-    """Only an administrator may do this."""
+    """Only an administrator may do this. Sign in as an administrator."""
 
     code = "not_admin"
 
 
 class NotFoundError(IbidError):
-    """What you asked for does not exist."""
+    """The requested item does not exist. It may have been deleted."""
 
     code = "not_found"
 
 
 class ConflictError(IbidError):
-    """The request does not fit the present state of what it refers to."""
+    """The request conflicts with the current state of the item. Reload it and try again."""
 
     code = "conflict"
 
@@ -126,7 +126,7 @@ class QuotaExceededError(LimitReachedError):
 
 
 class UnreadableDocumentError(IbidError):
-    """The document cannot be read."""
+    """The document cannot be read. Export it again from its source and upload the new file."""
 
     code = "unreadable"
 
@@ -144,7 +144,7 @@ class CorruptDocumentError(UnreadableDocumentError):
 
 
 class EmptyDocumentError(UnreadableDocumentError):
-    """The file is empty."""
+    """The file is empty. Upload a file that has visible text."""
 
     code = "empty"
 
@@ -187,13 +187,13 @@ class StorageUnavailableError(UnavailableError):
 
 
 class ModelUnavailableError(UnavailableError):
-    """The model server does not answer. Nothing is lost; try again in a moment."""
+    """The model server does not answer. Nothing is lost. Try again in a moment."""
 
     code = "model_unavailable"
 
 
 class ModelRateLimitedError(ModelUnavailableError):
-    """The model server is limiting requests. Nothing is lost; try again in a moment."""
+    """The model server is limiting requests. Nothing is lost. Try again in a moment."""
 
     code = "model_rate_limited"
 
@@ -206,20 +206,20 @@ class ModelRejectedError(UnavailableError):
 
 
 class RecognitionError(UnavailableError):
-    """OCR could not read the image of the page."""
+    """OCR could not read the image of the page. Upload a clearer scan."""
 
     code = "recognition_failed"
     retryable = False
 
 
 class LeaseLostError(UnavailableError):
-    """Another worker has taken over this job."""
+    """Another worker has taken over this job and continues it, so this worker stops."""
 
     code = "lease_lost"
     retryable = False
 
 
 class TimeBudgetExceededError(UnavailableError):
-    """The time limit of this run is reached; the next run continues after the last saved page."""
+    """The time limit of this run is reached. The next run continues after the last saved page."""
 
     code = "time_budget"

@@ -1,4 +1,4 @@
-"""The records that all packages share: users, pages, passages, hits, answers, scopes. All are frozen."""
+"""The frozen records that all packages share: users, pages, passages, search hits, answers, and scopes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class User:
 
     @classmethod
     def named(cls, user_id: str) -> User:
-        """The user on whose behalf a worker runs: no token, and no rights beyond their own rows."""
+        """The user on whose behalf a worker runs: without a token, and with rights to their own rows only."""
         return cls(user_id, is_admin=False, claims={"sub": user_id})
 
 
@@ -45,7 +45,7 @@ class Table:
     """A table on one page: at least one row, in page order, all with the same number of cells.
 
     The first `header_rows` rows name the columns. `borders` are the x positions of the column borders in points, left
-    to right, if the format has positions: equal borders show that a table continues one on the previous page.
+    to right, if the format has positions. A table with the borders of the last one on the previous page continues it.
     """
 
     rows: tuple[TableRow, ...]
@@ -86,7 +86,7 @@ class Page:
     """One page of text exactly as extracted; offsets and citations are character indices into `text`.
 
     Formats without pages are cut into parts at paragraph borders, numbered from 1 like pages. `hidden` are stretches
-    that a reader does not see: they stay in `text`, so that offsets remain valid, but no passage contains them.
+    that a reader of the page cannot see; they stay in `text`, so that offsets are valid, but no passage contains them.
     """
 
     number: int
@@ -99,7 +99,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class DocumentMetadata:
-    """What the file declares about itself; None for what it does not declare."""
+    """Metadata found in a file; None for each field that was not found."""
 
     title: str | None = None
     author: str | None = None
@@ -113,8 +113,8 @@ class Chunk:
     """A passage of one page: `page.text[start_offset:end_offset] == text`, exactly.
 
     `search_text` is indexed and embedded but never cited: it begins with title and section, and words hyphenated at
-    line ends are joined. `markdown` is what a model reads instead of `text` where that is not enough: table rows, which
-    need the header of their table.
+    line ends are joined. `markdown`, if set, is what a model reads instead of `text`: table rows with the header of
+    their table.
     """
 
     index: int
@@ -132,9 +132,9 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """One passage found, with its place in the source and its rank and score in each arm of the search.
+    """A passage that a search found, with its place in the source, and its rank and score in each arm of the search.
 
-    `score` is the score of the fusion. The reranker's score has a scale of its own; it is None if no reranker was used.
+    `score` is the score of the fusion. The reranker's score is on another scale, and None without a reranker.
     """
 
     chunk_id: int
@@ -171,10 +171,10 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """The source of a section: `quote` is page text [start_offset:end_offset] unless `check` is unverified.
+    """A source of a section: `quote` is page text [start_offset:end_offset] unless `check` is unverified.
 
     `number` is the mark shown in the answer, from 1; a passage keeps its number throughout the answer. `score` is the
-    evidence of the passage for the question, 0…1. `source_id` is the id of a document or a note, as `source` says.
+    evidence of the passage for the question, 0…1. `source` says whether `source_id` is of a document or a note.
     """
 
     number: int
@@ -198,7 +198,7 @@ class Citation:
 class CitedSection:
     """A section of the final answer with the numbers of the citations that support it.
 
-    `unsupported_numbers` are figures of its text, as written ("42 %"), that none of the cited passages contains.
+    `unsupported_numbers` are the numbers in its text, as written ("42 %"), that none of the cited passages contains.
     """
 
     text: str
@@ -216,7 +216,7 @@ class Usage:
     model: str | None = None
 
     def __add__(self, other: Usage) -> Usage:
-        """The sum over two requests for the same answer; a count that only one of them reports is kept as it is."""
+        """The sum over two requests for the same answer; if only one of them reports a count, that count."""
         return Usage(
             _add(self.prompt_tokens, other.prompt_tokens),
             _add(self.completion_tokens, other.completion_tokens),
@@ -247,7 +247,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The sources that a question searches: `kind` with the ids of that kind.
+    """The sources that a question searches: a `kind`, and the ids that this kind needs.
 
     `filters` narrow them down by metadata; sql/10_search_scope.sql lists their names.
     """
@@ -263,8 +263,8 @@ class Scope:
 class EmbeddingServer:
     """An embedding model that documents are indexed with; `api_key_env` names the variable that holds its key.
 
-    `token_level`: whether it also returns an embedding for each token, which late chunking needs. `guard_threshold` was
-    measured for this model and replaces the setting `similarity_threshold`.
+    `token_level` says whether it also returns an embedding of each token, which late chunking needs. `guard_threshold`
+    was measured for this model, and replaces the setting `similarity_threshold`.
     """
 
     id: str
@@ -283,7 +283,7 @@ class EmbeddingServer:
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """What the object store knows about an uploaded file; `size` is in bytes."""
+    """An uploaded file as the object store describes it; `size` is in bytes."""
 
     path: str
     size: int

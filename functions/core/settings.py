@@ -1,4 +1,4 @@
-"""The settings that an administrator may change while the service runs, with type, bounds, default and description."""
+"""The settings that an administrator can change while the service runs: types, bounds, defaults, descriptions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def _setting(
 class Settings:
     """The settings in force, in the order of the settings page."""
 
-    context_turns: int = _setting(3, "Earlier turns of the conversation given to the model.", minimum=1, maximum=10)
+    context_turns: int = _setting(
+        3, "Number of earlier turns of the conversation that the model reads.", minimum=1, maximum=10
+    )
     rewrite_follow_ups: bool = _setting(
         True,
         "Whether the language model rewrites a question that refers to earlier ones into a complete question before the"
@@ -37,25 +39,25 @@ class Settings:
     )
     similarity_threshold: float = _setting(
         0.37,
-        "Evidence (half similarity, half share of the question's words in one passage) below which no model is asked."
-        " It is a tenth lower for a language that the embedding model does not speak.",
+        "Evidence (half similarity, half the share of the question's words in one passage) below which no model is"
+        " asked. It is a tenth lower for a language that the embedding model does not speak.",
         minimum=0.1,
         maximum=0.9,
     )
     guard_message: str = _setting(
         "",
-        "The answer when no passage carries enough evidence. Empty: a standard text in the question's language.",
+        "The answer when no passage has enough evidence. If empty, a standard text in the question's language.",
         max_length=1000,
     )
     match_count: int = _setting(
         20,
-        "Passages that a search, or the SQL functions of a single arm, return when the caller sets no limit.",
+        "Number of passages that a search, or an SQL function of a single arm, returns when its caller sets no limit.",
         minimum=5,
         maximum=100,
     )
     match_threshold: float = _setting(
         0.3,
-        "Similarity below which the SQL function match_chunks drops a passage, when its caller names no threshold.",
+        "Similarity below which the SQL function match_chunks drops a passage when its caller sets no threshold.",
         minimum=0,
         maximum=1,
     )
@@ -65,76 +67,81 @@ class Settings:
     blend_alpha: float = _setting(0.6, "Share of the vector score in the blended score.", minimum=0, maximum=1)
     foreign_vector_weight: float = _setting(
         0.6,
-        "Factor on everything vectors contribute when the embedding model does not speak the question's language.",
+        "Factor on every contribution of vectors when the embedding model does not speak the question's language.",
         minimum=0,
         maximum=1,
     )
     rrf_k: int = _setting(10, "Constant k of reciprocal rank fusion.", minimum=1, maximum=200)
-    hybrid_top_k: int = _setting(24, "Passages taken from the fused ranking.", minimum=5, maximum=100)
-    arm_count: int = _setting(50, "Passages that each ranking contributes to the fusion.", minimum=10, maximum=200)
+    hybrid_top_k: int = _setting(24, "Number of passages taken from the fused ranking.", minimum=5, maximum=100)
+    arm_count: int = _setting(
+        50, "Number of passages that each ranking contributes to the fusion.", minimum=10, maximum=200
+    )
     rerank_count: int = _setting(
         20,
-        "Best passages of the fused ranking that the reranker, if there is one, puts in order.",
+        "Number of passages, from the top of the fused ranking, that the reranker, if there is one, reorders.",
         minimum=2,
         maximum=100,
     )
-    context_passages: int = _setting(8, "Passages given to the model.", minimum=1, maximum=50)
+    context_passages: int = _setting(8, "Number of passages that the model reads.", minimum=1, maximum=50)
     passages_per_source: int = _setting(
-        4, "Most passages from one document or note that the model is given.", minimum=1, maximum=50
+        4, "Largest number of passages from one document or note that the model reads.", minimum=1, maximum=50
     )
     tool_rounds: int = _setting(
         2,
-        "Rounds of further searches that a language model may make before it answers; 0: none.",
+        "Rounds of further searches that a language model may make before it answers; 0 means none.",
         minimum=0,
         maximum=5,
     )
     chunk_tokens: int = _setting(
         240, "Target size of a passage in tokens of the embedding model.", minimum=64, maximum=2000
     )
-    chunk_overlap: int = _setting(40, "Tokens that neighbouring passages share.", minimum=0, maximum=400)
+    chunk_overlap: int = _setting(40, "Number of tokens that neighbouring passages share.", minimum=0, maximum=400)
     chunking_strategy: str = _setting(
         "fixed",
         "How passages are embedded: each by itself (fixed), or from token embeddings of the text around them (late).",
         choices=("fixed", "late"),
     )
     max_file_megabytes: int = _setting(100, "Largest file accepted, in megabytes.", minimum=1, maximum=5000)
-    max_pages: int = _setting(2000, "Most pages a document may have.", minimum=1, maximum=20000)
+    max_pages: int = _setting(2000, "Largest number of pages that a document may have.", minimum=1, maximum=20000)
     max_attempts: int = _setting(
-        5, "Failed attempts after which the ingestion of a document is given up.", minimum=1, maximum=20
+        5, "Number of failed attempts after which the ingestion of a document is given up.", minimum=1, maximum=20
     )
     retention_days: int = _setting(
-        30, "Days after its last message when a conversation is deleted.", minimum=1, maximum=3650
+        30, "Number of days after its last message when a conversation is deleted.", minimum=1, maximum=3650
     )
     questions_per_day: int = _setting(
-        2000, "Questions that one user may ask per day (UTC); 0: any number.", minimum=0, maximum=100_000
+        2000, "Questions that one user may ask per day (UTC); 0 means no limit.", minimum=0, maximum=100_000
     )
     requests_per_minute: int = _setting(
         240,
-        "Questions, searches and assistants' tool calls together that one user may send per minute; 0: any number.",
+        "Questions, searches and assistants' tool calls together that one user may send per minute; 0 means no limit.",
         minimum=0,
         maximum=100_000,
     )
     uploads_per_minute: int = _setting(
-        1200, "Uploads that one user may start per minute; 0: any number.", minimum=0, maximum=100_000
+        1200, "Uploads that one user may start per minute; 0 means no limit.", minimum=0, maximum=100_000
     )
     max_documents: int = _setting(
-        50_000, "Documents that one user may have, older versions included; 0: any number.", minimum=0, maximum=999_999
+        50_000,
+        "Documents that one user may have, older versions included; 0 means no limit.",
+        minimum=0,
+        maximum=999_999,
     )
     max_library_megabytes: int = _setting(
         200_000,
-        "Megabytes of files that one user may store; 0: any number.",
+        "Megabytes of files that one user may store; 0 means no limit.",
         minimum=0,
         maximum=999_999,
     )
     price_input_per_million: float = _setting(
         0.0,
-        "US dollars per million tokens that the language model reads; 0: unknown, and no cost is shown.",
+        "US dollars per million tokens that the language model reads; 0 means unknown, and no cost is shown.",
         minimum=0,
         maximum=10_000,
     )
     price_output_per_million: float = _setting(
         0.0,
-        "US dollars per million tokens that the language model writes; 0: unknown.",
+        "US dollars per million tokens that the language model writes; 0 means unknown.",
         minimum=0,
         maximum=10_000,
     )
@@ -149,7 +156,7 @@ _JSON_TYPES = {int: "integer", float: "number", str: "string", bool: "boolean"}
 
 
 def describe_settings() -> list[dict[str, Any]]:
-    """Key, type, bounds, default and description of each setting, from which a page can draw a form."""
+    """The key, type, bounds, default and description of each setting, from which a page can draw a form."""
     rows = []
     for name, spec in _FIELDS.items():
         assert spec.default is not MISSING
@@ -164,12 +171,12 @@ def describe_settings() -> list[dict[str, Any]]:
 
 
 def load_settings(stored: Mapping[str, Any]) -> Settings:
-    """The settings in force, given the stored differences; a value that is no longer valid is ignored."""
+    """The settings in force: `stored` values replace defaults, unless they are no longer valid."""
     return Settings(**{key: value for key, value in stored.items() if _find_fault(key, value) is None})
 
 
 def validate_changes(changes: Mapping[str, Any]) -> None:
-    """Raises InvalidSettingsError with `faults=[{key, message}]`, which names all faults at once."""
+    """Checks all changes; raises InvalidSettingsError with `faults=[{key, message}]`, one for each invalid value."""
     faults = [
         {"key": clean_text(key), "message": fault}
         for key, value in changes.items()

@@ -18,7 +18,7 @@ BATCH_SIZE = 100
 
 
 def run(config: Config, user: str, is_confirmed: bool) -> int:
-    """Runs `forget-user USER_ID`; prints the numbers of removed rows and files as JSON."""
+    """Runs `forget-user USER_ID`; prints the numbers of removed rows and files as JSON, and returns the exit code."""
     with open_services(config) as services:
         user_id = find_user_id(services, user)
         if not is_confirmed and not _confirm(user_id):
@@ -29,19 +29,20 @@ def run(config: Config, user: str, is_confirmed: bool) -> int:
 
 
 def find_user_id(services: Services, user: str) -> str:
-    """Reads a user id, or on a laptop the name of a user; raises InvalidInputError."""
+    """The id of a user, given as an id or, on a laptop, as a name; raises InvalidInputError."""
     try:
         return str(UUID(user))
     except ValueError:
         if services.is_local and user.strip():
             return auth.local_user_id(user)
-        raise errors.InvalidInputError("Give the id of the user, as Supabase Auth shows it.") from None
+        raise errors.InvalidInputError("This is not the id of a user. Give the id that Supabase Auth shows.") from None
 
 
 def forget_user(services: Services, user_id: str, batch_size: int = BATCH_SIZE) -> dict[str, int]:
     """Deletes the user's rows and files in batches; returns how many of each kind were removed.
 
-    Rows go before files, because the sweeper removes files that a crash leaves behind. Running it again is safe.
+    Rows are deleted before files, because the sweeper removes files without a row if this process crashes in between.
+    It can be run again.
     """
     removed: Counter[str] = Counter()
     is_done = False
@@ -58,6 +59,6 @@ def forget_user(services: Services, user_id: str, batch_size: int = BATCH_SIZE) 
 def _confirm(user_id: str) -> bool:
     if not sys.stdin.isatty():
         raise errors.InvalidInputError(
-            "Add --yes: deletion is permanent, and without a terminal nobody can confirm it."
+            "Deletion is permanent, and without a terminal nobody can confirm it. Add --yes to confirm."
         )
     return input(f"Permanently delete all data of {user_id}? Type the id to confirm: ").strip() == user_id

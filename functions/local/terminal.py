@@ -1,4 +1,4 @@
-"""Adds files and asks questions from a terminal, on the server's services and also while the server runs."""
+"""The commands that add files and ask questions from a terminal; they also work while the server runs."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def run(config: Config, options: argparse.Namespace) -> int:
     """Runs `ingest`, `ask` or `token`; returns the exit code."""
     if options.command == "token":
         return _print_token(Services(config), options.user, options.admin)
-    quiet = {} if "log_level" in config.model_fields_set else {"log_level": "WARNING"}
-    with open_services(config.model_copy(update=quiet)) as services:
+    log_level = {} if "log_level" in config.model_fields_set else {"log_level": "WARNING"}
+    with open_services(config.model_copy(update=log_level)) as services:
         user = local_user()
         if options.command == "ask":
             return _ask(services, user, options.question)
@@ -50,9 +50,9 @@ def local_user() -> models.User:
 
 def _print_token(services: Services, name: str, admin: bool) -> int:
     if not services.is_local:
-        raise errors.ConflictError("SUPABASE_URL is set, so tokens come from Supabase Auth.")
+        raise errors.ConflictError("SUPABASE_URL is set, so Supabase Auth issues the tokens. Sign in on the page.")
     if not name.strip():
-        raise errors.InvalidInputError("The user name is empty. Example: --user ada")
+        raise errors.InvalidInputError("The user name is empty. Give one, for example --user ada.")
     user_id = auth.local_user_id(name)
     print(auth.issue_local_token(services.local_secret, user_id, name, admin=admin, lifetime=TOKEN_SECONDS))
     return 0
@@ -80,13 +80,13 @@ def _ingest(services: Services, user: models.User, path: Path) -> int:
 
 
 def add_file(services: Services, user: models.User, path: Path) -> tuple[dict[str, Any], bool]:
-    """Stores a file as a new document, unless the library has the same bytes; returns the row and whether it had."""
+    """Stores a file unless the library has the same bytes; returns the document, and whether it is a duplicate."""
     if not path.is_file():
-        raise errors.InvalidInputError("There is no such file.")
+        raise errors.InvalidInputError("There is no file at this path. Check the path.")
     store = services.objects
     if not isinstance(store, LocalObjectStore):
         raise errors.ConflictError(
-            "This command adds files to a local library only. With SUPABASE_URL, upload files on the page."
+            "SUPABASE_URL is set, and this command adds files to a local library only. Upload the file on the page."
         )
     size, digest = path.stat().st_size, hash_file(path)
     mime_type = mimetypes.guess_type(path.name)[0]
@@ -95,9 +95,9 @@ def add_file(services: Services, user: models.User, path: Path) -> tuple[dict[st
     document_id = uuid4()
     object_path = f"{user.id}/{document_id}/original.{file_type}"
     with services.database.as_user(user) as connection:
-        known = documents.find_duplicate(connection, digest, size)
-        if known is not None:
-            return known, True
+        duplicate = documents.find_duplicate(connection, digest, size)
+        if duplicate is not None:
+            return duplicate, True
         values = {
             "id": document_id,
             "owner_id": user.id,
@@ -119,7 +119,10 @@ def add_file(services: Services, user: models.User, path: Path) -> tuple[dict[st
 
 
 def _follow(services: Services, user: models.User, document_id: str, name: str) -> dict[str, Any]:
-    """Processes the queue until the document is done, and draws a progress bar; a running server's worker may help."""
+    """Works through the job queue until the document is done, and draws a progress bar.
+
+    The worker of a running server may do some of the work.
+    """
     done = threading.Event()
     thread = threading.Thread(target=_process_queue, args=(services, done), daemon=True)
     thread.start()
@@ -131,7 +134,9 @@ def _follow(services: Services, user: models.User, document_id: str, name: str) 
             if row["status"] in ("indexed", "failed"):
                 return row
             if not thread.is_alive():
-                raise errors.UnavailableError("The worker stopped; its error is printed above.")
+                raise errors.UnavailableError(
+                    "The worker stopped because of the error printed above. Correct it and start again."
+                )
             time.sleep(0.2)
     finally:
         done.set()
@@ -159,7 +164,7 @@ def _draw_progress(name: str, row: dict[str, Any]) -> None:
 def _ask(services: Services, user: models.User, question: str) -> int:
     text = question.strip()
     if not text:
-        raise errors.InvalidInputError("The question is empty.")
+        raise errors.InvalidInputError("The question is empty. Give one in quotation marks.")
     answered: asking.Answered | None = None
     for event in asking.ask(services, user, asking.Question(text)):
         if isinstance(event, asking.TextDelta) and sys.stderr.isatty():

@@ -85,7 +85,7 @@ def test_the_same_bytes_are_no_duplicate_for_another_user(ada: Person, bob: Pers
     [
         ({"file_name": "a.exe"}, (415, "unsupported_type"), "PDF, DOCX, TXT or Markdown"),
         ({"file_name": "pdf"}, (415, "unsupported_type"), "PDF, DOCX, TXT or Markdown"),
-        ({"file_name": "a.pdf", "mime_type": "image/png"}, (415, "unsupported_type"), "does not fit the file name"),
+        ({"file_name": "a.pdf", "mime_type": "image/png"}, (415, "unsupported_type"), "does not match the file name"),
         ({"file_name": "a.pdf", "size": 0}, (422, "empty"), "empty"),
         ({"file_name": "a.pdf", "size": 101 * 1024**2}, (413, "too_large"), "larger than"),
         ({"file_name": "a.pdf", "size": -1}, (400, "invalid_input"), "size"),

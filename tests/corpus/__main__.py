@@ -20,8 +20,8 @@ def select_entries(entries: list[Entry], parts: list[str]) -> list[Entry]:
 
 
 def print_outcome(entry: Entry, outcome: Outcome) -> None:
-    taken = f"{outcome.seconds:6.1f} s {outcome.peak_bytes / 1e6:5.0f} MB"
-    print(f"{taken}  {outcome.status:10} {outcome.code or '':16} {entry.path.name}", flush=True)
+    cost = f"{outcome.seconds:6.1f} s {outcome.peak_bytes / 1e6:5.0f} MB"
+    print(f"{cost}  {outcome.status:10} {outcome.code or '':16} {entry.path.name}", flush=True)
 
 
 def print_summary(result: Result) -> None:

@@ -27,7 +27,7 @@ CORRECT_CODES: dict[Expectation, frozenset[str]] = {
 MAY_BE_INDEXED: frozenset[Expectation] = frozenset({"ok", "ocr", "other_type", "damaged", "wrong_type", "too_big"})
 
 
-# The only text of this file is outside its pages, where no reader sees it.
+# Codes that are correct for single files. The only text of this one is outside its pages, where no reader sees it.
 ALSO_CORRECT = {"imagemagick-images.pdf": "no_text"}
 
 
@@ -77,8 +77,8 @@ def read_manifest(folder: Path) -> list[Entry]:
 
 def _read_entry(folder: Path, row: dict[str, Any]) -> Entry:
     path = folder / row["file"]
-    known = (row.get("pages"), row.get("ocr_contains"), row.get("text_chars"))
-    return Entry(path, row["expect"], frozenset(row["kind"]), *known)
+    details = (row.get("pages"), row.get("ocr_contains"), row.get("text_chars"))
+    return Entry(path, row["expect"], frozenset(row["kind"]), *details)
 
 
 def choose_some(entries: Sequence[Entry], count: int) -> list[Entry]:
@@ -97,7 +97,7 @@ def choose_some(entries: Sequence[Entry], count: int) -> list[Entry]:
 def find_deviation(entry: Entry, outcome: Outcome, *, has_ocr: bool) -> str | None:
     """Describes how the outcome differs from the expectation; None when it does not."""
     if outcome.status == "unfinished":
-        return "not finished in time"
+        return "did not finish in time"
     if outcome.status == "indexed":
         return _find_indexing_fault(entry, outcome, has_ocr)
     if outcome.chunk_count:

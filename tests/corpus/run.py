@@ -38,9 +38,9 @@ class Result:
 
     @property
     def deviations(self) -> dict[str, str]:
-        """What is wrong with the outcome of a file, by its path."""
-        found = ((e, find_deviation(e, outcome, has_ocr=self.has_ocr)) for e, outcome in self.outcomes)
-        return {str(entry.path): fault for entry, fault in found if fault is not None}
+        """For each file with another outcome than expected, the difference, by its path."""
+        compared = ((e, find_deviation(e, outcome, has_ocr=self.has_ocr)) for e, outcome in self.outcomes)
+        return {str(entry.path): deviation for entry, deviation in compared if deviation is not None}
 
     @property
     def figures(self) -> list[dict[str, Any]]:
@@ -119,23 +119,23 @@ def _describe_refusal(answer: httpx.Response) -> Outcome:
 def _follow(client: httpx.Client, sent: _Sent) -> Outcome:
     started = time.monotonic()
     while (elapsed := time.monotonic() - started) < PATIENCE_SECONDS:
-        found = client.get(f"/api/rag/documents/{sent.document}").raise_for_status().json()
-        if found["status"] in ("indexed", "failed"):
-            return _describe(client, sent, found)
+        document = client.get(f"/api/rag/documents/{sent.document}").raise_for_status().json()
+        if document["status"] in ("indexed", "failed"):
+            return _describe(client, sent, document)
         time.sleep(min(POLL_SECONDS[1], max(POLL_SECONDS[0], elapsed / 20)))
     return Outcome("unfinished")
 
 
-def _describe(client: httpx.Client, sent: _Sent, found: dict[str, Any]) -> Outcome:
-    words = sent.entry.words if found["status"] == "indexed" else None
+def _describe(client: httpx.Client, sent: _Sent, document: dict[str, Any]) -> Outcome:
+    words = sent.entry.words if document["status"] == "indexed" else None
     return Outcome(
-        found["status"],
-        found["error_code"],
-        found["error"] or "",
-        found["page_count"],
-        found["chunk_count"],
-        is_duplicate=found["id"] != sent.document,
-        has_words=None if words is None else _has_words(client, found["id"], words),
+        document["status"],
+        document["error_code"],
+        document["error"] or "",
+        document["page_count"],
+        document["chunk_count"],
+        is_duplicate=document["id"] != sent.document,
+        has_words=None if words is None else _has_words(client, document["id"], words),
     )
 
 

@@ -15,7 +15,7 @@ from functions.local.database import migrate
 from tests.support import library
 from tests.support.library import ADA, BOB
 
-# The rights of that role, as https://supabase.com/docs/guides/database/postgres/roles describes them, in this order.
+# Gives a role these rights, in this order: https://supabase.com/docs/guides/database/postgres/roles
 RIGHTS = (
     "create role {role} login nosuperuser createdb createrole bypassrls",
     "grant anon, authenticated, service_role to {role} with admin option",
@@ -51,7 +51,7 @@ def hosted(empty_database: str) -> Iterator[str]:
 
 
 def test_the_role_of_a_hosted_project_can_migrate_and_use_the_database(hosted: str) -> None:
-    """FIX-7: a document is stored, indexed and found, and by nobody else."""
+    """FIX-7: a document is stored, indexed, found by its owner, and by nobody else."""
     migrate.migrate(hosted)
     database = Database(hosted)
     server = library.add_server(database)

@@ -1,4 +1,4 @@
-"""The migrator: it applies, records and refuses migrations as the Supabase CLI does, and refuses changed ones."""
+"""The migrator applies and records migrations as the Supabase CLI does, and also refuses changed ones."""
 
 from __future__ import annotations
 
@@ -155,8 +155,8 @@ def test_the_command_lists_what_it_applied(
     assert migrate.main(["--dry-run"]) == 0
     assert migrate.main([]) == 0
     assert migrate.main([]) == 0
-    said = capsys.readouterr().out.splitlines()
-    assert said == [*(f"would apply {n}" for n in names), *(f"applied {n}" for n in names), "nothing to apply"]
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [*(f"would apply {n}" for n in names), *(f"applied {n}" for n in names), "nothing to apply"]
 
 
 def test_the_command_prints_a_connection_error_and_fails(capsys: pytest.CaptureFixture[str]) -> None:

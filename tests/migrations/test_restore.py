@@ -1,4 +1,4 @@
-"""What functions/RUNBOOK.md says about backups: a dump restored with pg_restore is an installation that works."""
+"""A dump restored with pg_restore is a working installation, as functions/RUNBOOK.md promises."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.support.library import ADA, BOB
 
 @pytest.fixture
 def restored(cluster: TestCluster, database: str, empty_database: str, tmp_path: Path) -> Iterator[Database]:
-    """A database with a document, dumped and restored elsewhere on the same server, where the roles are."""
+    """A database with a document, dumped, and restored as another database of the same server, which has the roles."""
     original = Database(database)
     library.index_document(
         original, database, ["The zeppelin crossed the sea."], server=library.add_server(original), file_name="a.pdf"

@@ -1,4 +1,4 @@
-"""With the shim, a bare Postgres behaves like a Supabase project in what Ibid relies on."""
+"""With the shim, a bare Postgres behaves like a Supabase project wherever Ibid relies on one."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def test_a_foreign_auth_schema_is_refused(bare: psycopg.Connection) -> None:
         migrate.apply_shim(bare)
 
 
-def test_a_vector_extension_in_another_schema_is_refused_with_a_sentence(bare: psycopg.Connection) -> None:
+def test_a_vector_extension_in_another_schema_is_refused_with_an_explanation(bare: psycopg.Connection) -> None:
     bare.execute("create extension vector")
     with pytest.raises(errors.ConflictError, match="alter extension vector set schema extensions"):
         migrate.apply_shim(bare)
     assert value(bare, "select to_regnamespace('auth')::text") is None
 
 
-def test_may_be_applied_again_and_keeps_existing_rows(bare: psycopg.Connection) -> None:
+def test_the_shim_may_be_applied_again_and_keeps_existing_rows(bare: psycopg.Connection) -> None:
     assert migrate.apply_shim(bare) is True
     user_id = add_user(bare)
     assert migrate.apply_shim(bare) is True
@@ -62,7 +62,7 @@ def test_the_claims_name_the_user(connection: psycopg.Connection) -> None:
 def test_without_claims_there_is_no_user(connection: psycopg.Connection) -> None:
     with as_user(connection, None, role="anon"):
         pass
-    # It is '' now, not NULL, as every later transaction of a pooled connection finds it.
+    # Now '', not NULL: every later transaction of a pooled connection reads this value.
     assert value(connection, "select current_setting('request.jwt.claims', true)") == ""
     assert connection.execute("select auth.uid(), auth.role(), auth.jwt()").fetchone() == (None, None, None)
 

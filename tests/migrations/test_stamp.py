@@ -17,17 +17,17 @@ CHANGED_AND_REMOVED = [
 
 @pytest.fixture
 def folders(tmp_path: Path) -> stamp.Folders:
-    found = stamp.Folders(tmp_path / "sql", tmp_path / "migrations", tmp_path / "migrations.sha256")
-    found.functions.mkdir()
-    found.migrations.mkdir()
-    (found.migrations / "20200101000000_tables.sql").write_text("create table t ();\n")
-    (found.functions / "10_a.sql").write_text("select 'a';\n")
-    (found.functions / "20_b.sql").write_text("select 'b';\n")
-    return found
+    folders = stamp.Folders(tmp_path / "sql", tmp_path / "migrations", tmp_path / "migrations.sha256")
+    folders.functions.mkdir()
+    folders.migrations.mkdir()
+    (folders.migrations / "20200101000000_tables.sql").write_text("create table t ();\n")
+    (folders.functions / "10_a.sql").write_text("select 'a';\n")
+    (folders.functions / "20_b.sql").write_text("select 'b';\n")
+    return folders
 
 
 def commit(folders: stamp.Folders) -> None:
-    """Makes the folders a clone, where they are none yet, with everything in a commit."""
+    """Commits everything in the folders, and makes them a git repository first if they are none."""
     author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.org")
     for command in (["init", "-q"], ["add", "--all"], [*author, "commit", "-q", "--message", "a change"]):
         subprocess.run(["git", *command], cwd=folders.frozen.parent, check=True)
@@ -42,12 +42,12 @@ def test_a_stamp_contains_the_files_under_their_hashes(folders: stamp.Folders) -
     assert stamp.check(folders) == []
 
 
-def test_does_nothing_when_nothing_changed(folders: stamp.Folders) -> None:
+def test_stamping_writes_nothing_when_nothing_changed(folders: stamp.Folders) -> None:
     stamp.write_stamp("one", folders)
     assert stamp.write_stamp("two", folders) is None
 
 
-def test_an_edit_is_noticed_until_it_is_stamped(folders: stamp.Folders) -> None:
+def test_an_edit_is_reported_until_it_is_stamped(folders: stamp.Folders) -> None:
     stamp.write_stamp("one", folders)
     (folders.functions / "10_a.sql").write_text("select 'A';\n")
     assert stamp.check(folders) == ["sql/10_a.sql is not stamped: run make sql-stamp"]
@@ -73,7 +73,7 @@ def test_a_stamp_comes_after_migrations_of_a_later_date(folders: stamp.Folders) 
     assert target.name == "29990101000001_sql_two.sql"
 
 
-def test_a_copy_that_was_edited_is_noticed(folders: stamp.Folders) -> None:
+def test_an_edited_copy_in_a_stamp_is_reported(folders: stamp.Folders) -> None:
     target = stamp.write_stamp("one", folders)
     assert target is not None
     target.write_text(target.read_text().replace("'b'", "'edited'"))
@@ -95,7 +95,7 @@ def test_freezing_leaves_existing_lines_as_they_are(folders: stamp.Folders) -> N
     assert folders.frozen.read_text().startswith(before)
 
 
-def test_a_migration_that_is_not_frozen_is_noticed(folders: stamp.Folders) -> None:
+def test_a_migration_that_is_not_frozen_is_reported(folders: stamp.Folders) -> None:
     stamp.write_stamp("one", folders)
     (folders.migrations / "20200102000000_more.sql").write_text("select 1;\n")
     assert stamp.check(folders) == [
@@ -113,7 +113,7 @@ def test_frozen_migrations_stay_as_they_are(folders: stamp.Folders) -> None:
 
 
 def test_a_frozen_migration_may_not_change_together_with_its_line(folders: stamp.Folders) -> None:
-    """Also not in a later commit: every line that the list has had in this branch must still be there."""
+    """Not even in a later commit: every line that the list has had in this branch must still be there."""
     (folders.migrations / "20200102000000_more.sql").write_text("select 1;\n")
     stamp.write_stamp("one", folders)
     commit(folders)

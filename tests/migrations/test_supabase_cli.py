@@ -39,7 +39,7 @@ def need_supabase_cli() -> str:
 
 @pytest.fixture
 def cli(tmp_path: Path) -> Run:
-    """Runs the CLI on a copy of supabase/, because it leaves files there, and returns what it says."""
+    """Runs the CLI on a copy of supabase/, because it leaves files there; returns its output."""
     program = need_supabase_cli()
     shutil.copytree(REPOSITORY / "supabase", tmp_path / "supabase")
     quiet = {"SUPABASE_TELEMETRY_DISABLED": "1", "DO_NOT_TRACK": "1", "CI": "true", "NO_COLOR": "1"}
@@ -52,7 +52,7 @@ def cli(tmp_path: Path) -> Run:
                 command, capture_output=True, text=True, env=environment | variables, timeout=60, check=False
             )
         assert done.returncode == 0, done.stderr
-        assert "WARN" not in done.stderr  # what it does not understand of config.toml
+        assert "WARN" not in done.stderr  # the CLI warns of what it does not understand in config.toml
         return done.stdout + done.stderr
 
     return run
@@ -66,14 +66,14 @@ def cluster(clusters: database_servers.Clusters) -> database_servers.TestCluster
 
 @pytest.fixture
 def project(empty_database: str) -> str:
-    """A database with the schemas of a Supabase project, and none of ours."""
+    """A database with the schemas of a Supabase project, and none of Ibid's."""
     with psycopg.connect(empty_database, autocommit=True) as connection:
         migrate.apply_shim(connection)
     return empty_database
 
 
 def describe(dsn: str) -> list[Any]:
-    """The functions with their bodies and rights, the columns, policies and triggers of a database."""
+    """The functions of a database with their bodies and rights, and its columns, policies and triggers."""
     with psycopg.connect(dsn) as connection:
         return connection.execute(
             "select 'function', oid::regprocedure::text, concat(md5(prosrc), proacl::text, proconfig::text)"
@@ -90,8 +90,8 @@ def describe(dsn: str) -> list[Any]:
 def test_the_cli_pushes_everything_and_our_migrator_finds_nothing_left(
     cli: Run, project: str, cluster: database_servers.TestCluster
 ) -> None:
-    said = cli("db", "push", "--yes", "--include-seed", dsn=project)
-    assert APPLIED.findall(said) == [migration.path.name for migration in migrate.list_migrations()]
+    output = cli("db", "push", "--yes", "--include-seed", dsn=project)
+    assert APPLIED.findall(output) == [migration.path.name for migration in migrate.list_migrations()]
     assert (migrate.migrate(project), migrate.migrate(project, dry_run=True)) == ([], [])
     ours = cluster.create()
     migrate.migrate(ours)
@@ -106,16 +106,16 @@ def test_the_cli_finds_nothing_to_push_after_our_migrator(cli: Run, empty_databa
     assert ROWS.findall(cli("migration", "list", dsn=empty_database)) == [(v, v) for v in versions]
 
 
-def test_each_continues_where_the_other_stopped(cli: Run, project: str, tmp_path: Path) -> None:
-    """The first half by our migrator, the rest by the CLI."""
+def test_the_cli_continues_where_our_migrator_stopped(cli: Run, project: str, tmp_path: Path) -> None:
+    """Our migrator applies the first four migrations, the CLI the rest."""
     half = tmp_path / "half"
     half.mkdir()
     names = [migration.path for migration in migrate.list_migrations()]
     for path in names[:4]:
         shutil.copy(path, half)
     assert migrate.migrate(project, migrations_dir=half) == [path.name for path in names[:4]]
-    said = cli("db", "push", "--yes", dsn=project)
-    assert APPLIED.findall(said) == [path.name for path in names[4:]]
+    output = cli("db", "push", "--yes", dsn=project)
+    assert APPLIED.findall(output) == [path.name for path in names[4:]]
     assert migrate.migrate(project) == []
 
 

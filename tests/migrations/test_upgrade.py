@@ -1,4 +1,4 @@
-"""A database that exists receives every later change of the code, and keeps what it holds."""
+"""An existing database receives every later change of the SQL sources, and keeps its rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAME = "12_prefers_vector_index.sql"
 
 @pytest.fixture
 def folders(tmp_path: Path) -> stamp.Folders:
-    """A copy of the repository's sources and migrations, to be changed."""
+    """A copy of the repository's sources and migrations that a test may change."""
     copy = stamp.Folders(tmp_path / "sql", tmp_path / "migrations", tmp_path / "migrations.sha256")
     shutil.copytree(migrate.FUNCTIONS, copy.functions)
     shutil.copytree(migrate.MIGRATIONS, copy.migrations)
@@ -50,13 +50,13 @@ def read_limit(dsn: str) -> int:
 
 
 def test_a_database_receives_every_change_of_a_function(database: str, folders: stamp.Folders) -> None:
-    """Also the second change of two: a stamp that was applied is followed by another."""
-    found = []
+    """This includes a second change, because an applied stamp is followed by another stamp."""
+    limits = []
     for limit in (60_000, 70_000):
         change(folders, limit)
         migrate.migrate(database, migrations_dir=folders.migrations)
-        found.append(read_limit(database))
-    assert found == [60_000, 70_000]
+        limits.append(read_limit(database))
+    assert limits == [60_000, 70_000]
 
 
 def test_make_run_updates_an_existing_database_and_keeps_its_documents(

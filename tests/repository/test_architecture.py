@@ -1,4 +1,4 @@
-"""The rules of the house that the source shows: which layer imports which, and how large modules and functions are."""
+"""The source keeps the rules of the house: which layer imports which, and how large modules and functions may be."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def imported_layers(path: Path) -> set[str]:
 
 
 def read_imports(path: Path) -> set[Path]:
-    """The modules of functions/ that a module imports, wherever in it."""
+    """The modules of functions/ that a module imports, at its top or inside functions."""
     found = set()
     for parts in imported(ast.walk(parse(path))):
         if parts[0] == "functions":
@@ -103,7 +103,7 @@ def room_of(path: Path, package: Path) -> str:
 
 
 def arrows_between_rooms(package: Path) -> dict[str, set[str]]:
-    """Which modules and packages directly in `package` import which others of them."""
+    """For each module and package directly in `package`, the others that it imports."""
     inside = [path for path in MODULES if path.is_relative_to(package) and path.name != "__init__.py"]
     arrows: dict[str, set[str]] = {room_of(path, package): set() for path in inside}
     for path in inside:
@@ -112,12 +112,12 @@ def arrows_between_rooms(package: Path) -> dict[str, set[str]]:
     return arrows
 
 
-def test_no_module_imports_itself_by_way_of_others() -> None:
+def test_modules_do_not_import_each_other_in_a_cycle() -> None:
     TopologicalSorter({path: read_imports(path) for path in MODULES}).prepare()  # raises CycleError
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=name_of)
-def test_no_room_of_a_package_imports_itself_by_way_of_others(package: Path) -> None:
+def test_rooms_of_a_package_do_not_import_each_other_in_a_cycle(package: Path) -> None:
     TopologicalSorter(arrows_between_rooms(package)).prepare()  # raises CycleError
 
 

@@ -1,4 +1,4 @@
-"""Imports that cost time at a cold start: a function loads only what it needs to answer."""
+"""Imports cost time at a cold start, so a function loads only what it needs to answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CLIENTS = {"openai", "supabase", "storage3", "boto3"}
 MODELS = {"onnxruntime", "onnx", "tokenizers"}
 COUNTERS = {"prometheus_client"}
 SDK = {"mcp", "mcp_types"}
-# What answering loads, for functions that only read and write rows.
+# Modules that only answering needs; functions that only read and write rows must not load them.
 ANSWERING = {
     "functions.runtime.asking",
     "functions.core.answering.answers",

@@ -63,7 +63,7 @@ def test_a_changed_requirement_is_installed(copy: Path, capsys: pytest.CaptureFi
     assert "could not be installed" in capsys.readouterr().err
 
 
-def test_what_only_tests_need_does_not_reinstall_what_serves(copy: Path) -> None:
+def test_a_changed_test_requirement_does_not_reinstall_the_server(copy: Path) -> None:
     run, test = install.compute_stamp("run"), install.compute_stamp("test")
     (copy / "tests" / "requirements.txt").write_text("another-package==0\n")
     assert install.compute_stamp("run") == run

@@ -1,4 +1,4 @@
-"""How the memory of a worker and its child programs is counted."""
+"""The memory of a worker includes its child programs, and no memory is counted twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a deployment would contain: the artifacts, and the template that osls writes offline from serverless.yml."""
+"""The contents of a deployment: the artifacts, and the template that osls writes offline from serverless.yml."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ def test_every_served_route_is_reachable_through_the_gateway() -> None:
 
 def test_the_functions_get_every_variable_they_read() -> None:
     """FIX-7"""
-    given = set(service.read()["provider"]["environment"])
-    given |= {name for function in service.functions().values() for name in function.get("environment", {})}
+    declared = set(service.read()["provider"]["environment"])
+    declared |= {name for function in service.functions().values() for name in function.get("environment", {})}
     read = {name.upper() for name in Config.model_fields}
-    assert {name for name in given if not name.startswith("AWS_")} == read - LAPTOP_ONLY
+    assert {name for name in declared if not name.startswith("AWS_")} == read - LAPTOP_ONLY
 
 
 def test_every_function_is_deployed_with_an_artifact_that_is_built() -> None:
@@ -130,18 +130,18 @@ def test_an_artifact_has_the_bytecode_of_every_module(artifact: zipfile.ZipFile)
 
 def test_an_artifact_has_pinned_packages_only(artifact: zipfile.ZipFile) -> None:
     folders = {re.match(r"(.+)-(.+)\.dist-info/", name) for name in artifact.namelist()} - {None}
-    held = {canonicalize_name(found[1]): found[2] for found in folders if found}
-    assert {"psycopg", "psycopg-binary", "pydantic-settings"} <= held.keys()
-    assert held.items() <= packages.read_pins().items()
+    packaged = {canonicalize_name(folder[1]): folder[2] for folder in folders if folder}
+    assert {"psycopg", "psycopg-binary", "pydantic-settings"} <= packaged.keys()
+    assert packaged.items() <= packages.read_pins().items()
 
 
 def test_an_artifact_is_small_enough_to_start_quickly(artifact: zipfile.ZipFile) -> None:
-    """FIX-4: what Lambda unpacks before the first request."""
+    """FIX-4: Lambda unpacks the artifact before the first request."""
     limit = MAX_MB[Path(str(artifact.filename)).stem]
     assert sum(entry.file_size for entry in artifact.infolist()) <= limit * 1_000_000
 
 
-def test_a_package_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_package_is_named(tmp_path: Path) -> None:
     with pytest.raises(PackagingError, match="fastapi is not among the packages"):
         packages.select_packages(["fastapi"], tmp_path, {})
 
@@ -186,7 +186,7 @@ def test_every_function_of_the_template_has_an_existing_handler(template: dict[s
     assert deployed == {function["handler"] for function in service.functions().values()}
 
 
-def test_a_message_stays_hidden_for_six_times_as_long_as_its_function_may_run(template: dict[str, Resource]) -> None:
+def test_the_visibility_timeout_is_six_times_the_function_timeout(template: dict[str, Resource]) -> None:
     """ING-10"""
     queue, dead = (of_type(template, "SQS::Queue")[name] for name in ("IngestQueue", "IngestDeadLetters"))
     (source,) = of_type(template, "Lambda::EventSourceMapping").values()
@@ -201,7 +201,7 @@ def test_no_permission_has_a_bare_wildcard(template: dict[str, Resource]) -> Non
     named = [(as_list(s["Action"]), resource) for s in statements(template) for resource in as_list(s["Resource"])]
     assert named
     assert not [grant for grant in named if "*" in grant[0] or any(action.endswith(":*") for action in grant[0])]
-    # the one wildcard allowed stands for the streams of our own log groups
+    # the only wildcard stands for the streams of our own log groups
     wild = [resource for _, resource in named if "*" in json.dumps(resource)]
     assert all(":log-group:/aws/lambda/ibid-dev" in json.dumps(resource) for resource in wild)
 

@@ -1,4 +1,4 @@
-"""The repository itself: what lies at its top, that its documents agree with it, and that every version is pinned."""
+"""The repository has the agreed top level, documents that agree with the code, and pinned versions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ REQUIREMENT = re.compile(r"^(?P<requirement>\S+==[0-9][^\s*]*) +# (?P<why>.+)$")
 
 @cache
 def tracked() -> list[Path]:
-    """Every file that is or would be committed."""
+    """Every file that is committed, or would be by `git add --all`."""
     # safe.directory lets git read a clone that belongs to another user
     command = ["git", "-c", "safe.directory=*", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=need_clone(), capture_output=True, text=True, check=True).stdout
@@ -66,7 +66,7 @@ def pins(name: str) -> dict[str, Requirement]:
 
 
 def dependencies_of(requirement: Requirement) -> set[str]:
-    """The names of the packages that an installed distribution requires here, with the extras asked for."""
+    """The names of the packages that an installed distribution requires here, with the requested extras."""
     wanted = map(Requirement, metadata.requires(requirement.name) or [])
     extras = ["", *requirement.extras]
     return {
@@ -119,7 +119,7 @@ def anchors_of(text: str) -> set[str]:
 
 
 def is_broken(source: Path, link: str) -> bool:
-    """Whether a relative link of a document leads to no file that is tracked, or to no heading of it."""
+    """Whether a relative link of a document leads to no tracked file, or to no heading of it."""
     name, _, anchor = link.partition("#")
     target = (source.parent / name).resolve() if name else source
     if target not in tracked() and not (target.is_dir() and any(target in path.parents for path in tracked())):

@@ -1,4 +1,4 @@
-"""functions/RUNBOOK.md agrees with the code: its sums, names and defaults are those of the code."""
+"""functions/RUNBOOK.md has the sums, names and defaults of the code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEXT = (REPOSITORY / "functions" / "RUNBOOK.md").read_text(encoding="utf-8")
 SMALLEST_POOLER = 200
 
 
-def test_the_connections_are_those_of_the_functions_and_fit_the_smallest_pooler() -> None:
+def test_the_connections_of_all_functions_are_counted_and_fit_the_smallest_pooler() -> None:
     functions = service.functions()
     queue = functions["ingest"]["events"][0]["sqs"]["maximumConcurrency"]
     reserved = {name: function.get("reservedConcurrency", 0) for name, function in functions.items()}

@@ -172,7 +172,7 @@ def test_the_vector_ranking_is_exact(db: Database, database: str, server: models
     assert [hit.chunk_index for hit in found.hits] == np.argsort(-half)[:20].tolist()
 
 
-def test_a_small_library_among_large_ones_finds_as_much_as_alone(
+def test_a_small_library_is_searched_as_well_beside_large_ones_as_alone(
     db: Database, database: str, server: models.EmbeddingServer
 ) -> None:
     """RET-3"""
@@ -296,7 +296,7 @@ def test_the_single_arms_take_their_defaults_from_the_settings(
 def test_a_search_is_one_round_trip(
     db: Database, database: str, server: models.EmbeddingServer, tmp_path: Path
 ) -> None:
-    """One Sync sent for one search: role, claims and search travel together."""
+    """One search sends one Sync message: role, claims and search go in one round trip."""
     index_document(db, database, HISTORY, server=server)
     trace = tmp_path / "trace"
     with trace.open("w+b") as file:

@@ -35,7 +35,7 @@ def store(db: Database) -> JobStore:
 
 @pytest.fixture
 def run(database: str) -> Run:
-    """SQL as the owner of the tables."""
+    """Runs SQL as the owner of the tables."""
 
     def run_sql(statement: str, *parameters: object) -> list[tuple[object, ...]]:
         with psycopg.connect(database, autocommit=True) as connection:
@@ -116,7 +116,7 @@ def test_two_workers_never_hold_the_same_job(db: Database, database: str, store:
 
 
 def test_a_claim_skips_locked_documents(db: Database, database: str, store: JobStore) -> None:
-    """Every function locks the document before its job, and a claim passes over a locked document."""
+    """Every function locks the document before its job, so a claim has to skip a locked document."""
     document = add_document(db)
     store_object(database, ADA, document)
     with db.as_user(ADA) as connection:
@@ -135,7 +135,7 @@ def test_a_released_job_keeps_its_count_of_attempts_without_progress(
     assert claim(store).attempts == 3
 
 
-def test_an_expired_lease_can_be_claimed_and_its_old_holder_can_save_nothing(
+def test_an_expired_lease_can_be_claimed_and_its_old_holder_cannot_save(
     db: Database, database: str, store: JobStore, server: models.EmbeddingServer
 ) -> None:
     """ING-10"""
@@ -167,7 +167,7 @@ def test_the_next_claim_continues_from_the_checkpoint(
     assert (row["status"], row["pages_done"], row["page_count"]) == ("processing", 1, 1)
 
 
-def test_a_transient_failure_waits_and_the_last_one_is_final(
+def test_a_job_waits_after_a_transient_failure_and_the_last_failure_is_final(
     db: Database, database: str, store: JobStore, run: Run
 ) -> None:
     """ING-11"""
@@ -183,7 +183,7 @@ def test_a_transient_failure_waits_and_the_last_one_is_final(
 
 
 @pytest.mark.parametrize(("asked", "shortest", "longest"), [(None, 0.9, 3.1), (30, 29, 37), (9999, 3590, 4330)])
-def test_a_failure_waits_seconds_or_as_long_as_a_server_asked_for(
+def test_a_failed_job_waits_for_seconds_or_as_long_as_the_server_asked(
     db: Database, database: str, store: JobStore, run: Run, asked: int | None, shortest: float, longest: float
 ) -> None:
     """ING-8, ING-11"""
@@ -210,7 +210,7 @@ def test_a_permanent_failure_is_final_at_once_and_leaves_nothing(
     assert run("select count(*) from rag.chunks union all select count(*) from rag.chunk_vectors") == [(0,), (0,)]
 
 
-def test_reindexing_answers_from_the_old_passages_until_the_new_ones_are_there(
+def test_search_finds_the_old_passages_until_reindexing_is_done(
     db: Database,
     database: str,
     store: JobStore,
@@ -242,7 +242,7 @@ def test_a_failed_reindexing_leaves_the_document_as_it_was(
     assert [h.text for h in search.hybrid_search(db, ADA, make_query("alpha")).hits] == ["alpha old"]
 
 
-def test_deleting_removes_every_row_also_in_the_middle_of_ingestion(
+def test_deleting_removes_every_row_even_in_the_middle_of_ingestion(
     db: Database,
     database: str,
     store: JobStore,
@@ -273,7 +273,7 @@ def test_deleting_removes_every_row_also_in_the_middle_of_ingestion(
     assert [run(f"select count(*) from rag.{name}") for name in made] == [[(0,)]] * len(made)
 
 
-def test_the_sweeper_gives_up_jobs_that_no_worker_finishes(
+def test_the_sweeper_gives_up_on_jobs_that_no_worker_finishes(
     db: Database, database: str, store: JobStore, run: Run
 ) -> None:
     """OPS-2"""
@@ -336,7 +336,7 @@ def test_nobody_requests_work_on_another_users_document(
         assert documents.request_ingest_job(connection, document) is None
 
 
-def test_a_user_cannot_point_a_document_at_a_generation_or_status(
+def test_a_user_cannot_set_the_generation_or_status_of_a_document(
     db: Database, database: str, server: models.EmbeddingServer
 ) -> None:
     """SEC-2"""

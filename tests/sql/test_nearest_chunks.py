@@ -29,13 +29,13 @@ def make_vectors(count: int, seed: int) -> npt.NDArray[np.float32]:
 
 
 def make_neighbours(count: int, seed: int) -> npt.NDArray[np.float32]:
-    """Vectors on one side of the space, but not in a corner, where the graph of some builds is a dead end."""
+    """Vectors on one side of the space, but not in a corner: there the graph of some builds has a dead end."""
     rows = make_vectors(count, seed) + np.eye(1, DIMENSIONS)
     return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16).astype(np.float32)
 
 
 def make_far(count: int, seed: int) -> npt.NDArray[np.float32]:
-    """Vectors on the other side of it."""
+    """Vectors on the other side of the space."""
     rows = make_vectors(count, seed)
     rows[:, 0] = -np.abs(rows[:, 0])
     return rows
@@ -52,7 +52,7 @@ EXACT = "rag.chunk_vectors_generation"
 
 @pytest.fixture(scope="module")
 def large(clusters: Clusters, postgres_major: int) -> Iterator[str]:
-    """The DSN of a database where Ada and Carol have large libraries, as 10,000 are there, and Bob a small one."""
+    """The DSN of a database where Ada and Carol have large libraries (over 10,000 here), and Bob a small one."""
     cluster = clusters.get(postgres_major)
     dsn = cluster.clone()
     with closing(Database(dsn)) as store, psycopg.connect(dsn) as connection:
@@ -70,7 +70,7 @@ def large(clusters: Clusters, postgres_major: int) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def indexed(large: str) -> Iterator[str]:
-    """The same, with the index that the large library needs."""
+    """Builds the index that the large libraries need, in the database of `large`; yields its name."""
     with closing(Database(large)) as store:
         (name,) = vector_indexes.build_vector_indexes(store)
     yield f"rag.{name}"
@@ -87,7 +87,7 @@ def session(large: str) -> Iterator[psycopg.Connection[Any]]:
 def find_nearest(
     connection: psycopg.Connection[Any], user: models.User, query: npt.NDArray[np.float32], count: int = 50
 ) -> tuple[list[int], dict[str, int]]:
-    """The rows found, nearest first, and how often each index of the table was scanned."""
+    """The chunk indices found, nearest first, and how often each index of the table was scanned."""
     with connection.transaction():
         connection.execute(
             "select set_config('role', 'authenticated', true), set_config('request.jwt.claims', %s, true)",
@@ -153,7 +153,7 @@ def test_a_large_scope_uses_the_index_in_every_plan_state(
 @pytest.mark.usefixtures("indexed")
 @pytest.mark.parametrize("plan_state", PLAN_STATES)
 def test_a_small_scope_is_exact_beside_a_large_one(session: psycopg.Connection[Any], plan_state: str) -> None:
-    """RET-3: fill rate and recall are 1 whatever the others hold."""
+    """RET-3: fill rate and recall are 1 whatever other users have."""
     session.execute(f"set plan_cache_mode = {plan_state}")
     assert ask(session, BOB, make_vectors(12, 8)) == ({(EXACT,)}, [1.0] * 12)
 
@@ -162,7 +162,7 @@ def test_a_small_scope_is_exact_beside_a_large_one(session: psycopg.Connection[A
 def test_an_index_that_finds_mostly_other_users_chunks_is_not_trusted(
     session: psycopg.Connection[Any], indexed: str, plan_state: str
 ) -> None:
-    """RET-3: the nearest chunks in the index are Carol's, and the nearest of Ada's chunks are far."""
+    """RET-3: the nearest chunks in the index are Carol's, and Ada's nearest chunks are far away."""
     session.execute(f"set plan_cache_mode = {plan_state}")
     used, recalls = ask(session, ADA, make_neighbours(12, 10))
     assert ({name for names in used for name in names}, recalls) == ({indexed, EXACT}, [1.0] * 12)

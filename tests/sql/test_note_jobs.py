@@ -1,4 +1,4 @@
-"""Notes use the ingestion queue of documents: what saving, trashing and deleting them does there."""
+"""Notes share the ingestion queue of documents: saving, trashing and deleting a note updates its jobs and passages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.library import ADA, add_note, index_document, make_batch, mak
 
 
 def change(db: Database, note_id: str, **columns: Any) -> dict[str, Any]:
-    """Sets columns as the owner does; returns the note."""
+    """Sets columns as the owner; returns the note."""
     assignments = ", ".join(f"{name} = %({name})s" for name in columns)
     with db.as_user(ADA) as connection:
         connection.execute(f"update rag.notes set {assignments} where id = %(id)s".encode(), {**columns, "id": note_id})
@@ -29,7 +29,7 @@ def read(db: Database, note_id: str) -> dict[str, Any]:
 
 
 def index_note(db: Database, server: models.EmbeddingServer, note_id: str, text: str) -> None:
-    """Saves a text and works its job off."""
+    """Saves a text and finishes its job."""
     change(db, note_id, content=text)
     store = JobStore(db)
     job = store.claim_ingest_job(None, 60)
@@ -52,7 +52,7 @@ def test_a_saved_note_is_searchable_when_its_job_is_done(db: Database, server: m
     assert (read(db, note)["status"], read(db, note)["chunk_count"]) == ("indexed", 1)
 
 
-def test_an_edited_note_answers_with_its_old_text_until_the_new_one_is_there(
+def test_search_finds_the_old_text_of_an_edited_note_until_the_new_one_is_indexed(
     db: Database, server: models.EmbeddingServer
 ) -> None:
     """LIB-2"""
@@ -64,7 +64,7 @@ def test_an_edited_note_answers_with_its_old_text_until_the_new_one_is_there(
     assert texts_found(db) == [("note", "alpha three")]
 
 
-def test_a_worker_that_indexes_an_older_text_can_save_nothing(db: Database, server: models.EmbeddingServer) -> None:
+def test_a_worker_that_indexes_an_older_text_cannot_save_it(db: Database, server: models.EmbeddingServer) -> None:
     """ING-10"""
     note, store = add_note(db), JobStore(db)
     change(db, note, content="alpha one")
@@ -76,7 +76,9 @@ def test_a_worker_that_indexes_an_older_text_can_save_nothing(db: Database, serv
 
 
 @pytest.mark.parametrize("blank", ["", " \n\t", "\u200b\ufeff"])
-def test_a_note_without_text_leaves_search_at_once(db: Database, server: models.EmbeddingServer, blank: str) -> None:
+def test_a_note_without_text_is_removed_from_search_at_once(
+    db: Database, server: models.EmbeddingServer, blank: str
+) -> None:
     note = add_note(db)
     index_note(db, server, note, "alpha one")
     assert change(db, note, content=blank)["status"] == "empty"

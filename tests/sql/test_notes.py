@@ -1,4 +1,4 @@
-"""Notes in the database: what saving queues, what deleting removes, and who may do either."""
+"""Notes in the database: saving queues a job, deleting removes all rows, and only the owner may do either."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def save(db: Database, content: str = "wood burns", title: str = "Note", user: m
 
 
 def change(db: Database, note_id: str, **changes: Any) -> str:
-    """Returns the status right after the change."""
+    """Changes a note; returns its status right after the change."""
     with db.as_user(ADA) as connection:
         return str(notes.update(connection, note_id, changes, None)["status"])
 
@@ -39,7 +39,7 @@ def jobs_of(db: Database, note_id: str) -> list[str]:
         return [row["status"] for row in rows.fetchall()]
 
 
-def found(db: Database, words: str, user: models.User = ADA) -> list[str]:
+def find_texts(db: Database, words: str, user: models.User = ADA) -> list[str]:
     return [hit.text for hit in search.hybrid_search(db, user, make_query(words)).hits]
 
 
@@ -62,7 +62,7 @@ def test_a_newer_text_supersedes_the_job_of_the_older(db: Database, server: mode
     with pytest.raises(errors.LeaseLostError):
         store.save_batch(old, make_batch(["wood burns"], server), 60)
     index(db, "wood glows", server)
-    assert found(db, "wood") == ["wood glows"]
+    assert find_texts(db, "wood") == ["wood glows"]
 
 
 def test_an_older_text_is_found_until_the_newer_one_is_and_never_both(
@@ -76,23 +76,23 @@ def test_an_older_text_is_found_until_the_newer_one_is_and_never_both(
     job = store.claim_ingest_job(None, 60)
     assert job is not None
     store.save_batch(job, make_batch(["wood glows"], server), 60)
-    assert found(db, "wood") == ["wood burns"]
+    assert find_texts(db, "wood") == ["wood burns"]
     store.finish_ingest_job(job, {"lang": "en"})
-    assert found(db, "wood") == ["wood glows"]
+    assert find_texts(db, "wood") == ["wood glows"]
 
 
 @pytest.mark.parametrize("blank", ["", " \r\n\t", "\u200b\ufeff"])
-def test_an_emptied_note_leaves_search_in_the_same_transaction(
+def test_an_emptied_note_is_removed_from_search_in_the_same_transaction(
     db: Database, server: models.EmbeddingServer, blank: str
 ) -> None:
     note_id = save(db)
     index(db, "wood burns", server)
     assert change(db, note_id, content=blank) == "empty"
-    assert found(db, "wood") == []
+    assert find_texts(db, "wood") == []
     assert jobs_of(db, note_id) == ["done"]
 
 
-def test_moving_and_trashing_queue_nothing(db: Database) -> None:
+def test_moving_and_trashing_a_note_queue_no_job(db: Database) -> None:
     note_id = save(db)
     change(db, note_id, notebook_id=UUID(library.add_notebook(db)))
     with db.as_user(ADA) as connection:
@@ -102,7 +102,7 @@ def test_moving_and_trashing_queue_nothing(db: Database) -> None:
 
 
 @pytest.mark.parametrize("column", ["status", "generation", "owner_id", "chunk_count", "updated_at"])
-def test_users_cannot_write_what_only_indexing_writes(db: Database, column: str) -> None:
+def test_users_cannot_write_the_columns_that_indexing_writes(db: Database, column: str) -> None:
     """SEC-2"""
     note_id = save(db)
     statement = sql.SQL("update rag.notes set {0} = {0} where id = %s").format(sql.Identifier(column))
@@ -113,7 +113,7 @@ def test_users_cannot_write_what_only_indexing_writes(db: Database, column: str)
 # Requesting the job again
 
 
-def test_a_waiting_job_is_made_due_and_not_doubled(db: Database) -> None:
+def test_requesting_a_waiting_job_makes_it_due_and_adds_no_other(db: Database) -> None:
     note_id = save(db)
     with db.as_worker() as connection:
         connection.execute("update rag.ingest_jobs set run_after = now() + interval '1 hour'")
@@ -125,7 +125,7 @@ def test_a_waiting_job_is_made_due_and_not_doubled(db: Database) -> None:
     assert (job.id, jobs_of(db, note_id)) == (job_id, ["running"])
 
 
-def test_a_note_is_queued_again_for_its_owner_only(db: Database, server: models.EmbeddingServer) -> None:
+def test_only_the_owner_of_a_note_can_queue_it_again(db: Database, server: models.EmbeddingServer) -> None:
     """SEC-2"""
     note_id = save(db)
     index(db, "wood burns", server)
@@ -134,7 +134,7 @@ def test_a_note_is_queued_again_for_its_owner_only(db: Database, server: models.
     assert jobs_of(db, note_id) == ["done"]
     with db.as_user(ADA) as connection:
         assert notes.request_job(connection, note_id) is not None
-    assert (jobs_of(db, note_id), found(db, "wood")) == (["done", "queued"], ["wood burns"])
+    assert (jobs_of(db, note_id), find_texts(db, "wood")) == (["done", "queued"], ["wood burns"])
 
 
 def test_an_empty_note_is_not_queued(db: Database) -> None:
@@ -169,7 +169,7 @@ def test_nobody_deletes_the_sources_of_another_user(
     index(db, "wood burns", server)
     document_id = library.index_document(db, database, ["coal burns"], server=server)
     assert delete(db, BOB, [note_id], [document_id]) == NOTHING
-    assert sorted(found(db, "burns")) == ["coal burns", "wood burns"]
+    assert sorted(find_texts(db, "burns")) == ["coal burns", "wood burns"]
 
 
 def test_the_receipt_adds_up_notes_and_documents(db: Database, database: str, server: models.EmbeddingServer) -> None:

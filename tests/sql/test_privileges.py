@@ -72,7 +72,7 @@ def test_a_policy_for_users_reads_the_user(connection: psycopg.Connection) -> No
     assert sorted(blind) == ["embedding_servers SELECT", "settings SELECT"]
 
 
-def test_policies_read_the_user_once_a_query(connection: psycopg.Connection) -> None:
+def test_policies_read_the_user_once_per_query(connection: psycopg.Connection) -> None:
     """`(select auth.uid())` is evaluated once, `auth.uid()` for every row."""
     each_row = names(
         connection,
@@ -87,7 +87,7 @@ def test_anon_and_the_public_have_nothing(connection: psycopg.Connection) -> Non
 
 
 def test_anon_reaches_nothing(connection: psycopg.Connection) -> None:
-    """Also not through roles that it is a member of."""
+    """Not even through roles that it is a member of."""
     assert table(connection, "select has_schema_privilege('anon', 'rag', 'usage, create')") == [(False,)]
     every = "select, insert, update, delete, truncate"
     tables = f"select c.relname from {RELATIONS} and c.relkind in ('r', 'p', 'v', 'm')"
@@ -128,7 +128,7 @@ def test_functions_pin_their_search_path(connection: psycopg.Connection) -> None
 
 
 def test_foreign_keys_that_cascade_are_indexed(connection: psycopg.Connection) -> None:
-    """Otherwise deleting a referenced row reads the whole table."""
+    """Without the index, deleting a referenced row reads the whole table."""
     slow = """
         select f.conrelid::regclass || ': ' || f.conname
         from pg_constraint f

@@ -27,7 +27,7 @@ def aged(db: Database, database: str) -> Database:
     return db
 
 
-def test_old_conversations_go_with_their_messages_and_new_ones_stay(aged: Database, database: str) -> None:
+def test_old_conversations_are_deleted_with_their_messages_and_new_ones_are_kept(aged: Database, database: str) -> None:
     """OPS-1"""
     assert conversations.purge_conversations(aged, 30) == 2
     with psycopg.connect(database) as connection:

@@ -1,4 +1,4 @@
-"""OPS-5 in the database: concurrent uses all count, and nobody can count for another user or reset a counter."""
+"""OPS-5 in the database: concurrent requests all count, and no user can change the counters of another or reset one."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ THREADS = 8
 
 
 @pytest.fixture(autouse=True)
-def one_minute() -> None:
-    """A test that begins at the end of a minute would count in two."""
-    left = 60 - time.time() % 60
-    time.sleep(left if left < 2 else 0)
+def start_within_a_minute() -> None:
+    """A test that begins at the end of a minute would count in two windows."""
+    seconds_left = 60 - time.time() % 60
+    time.sleep(seconds_left if seconds_left < 2 else 0)
 
 
 def take(db: Database, act: Callable[[Connection], None], user: models.User = ADA) -> bool:
@@ -54,13 +54,13 @@ def set_back(dsn: str, interval: str) -> None:
         connection.execute("update rag.usage_counters set window_start = window_start - %s::interval", (interval,))
 
 
-def test_questions_at_the_same_time_cannot_overrun_the_quota(db: Database, database: str) -> None:
+def test_concurrent_questions_cannot_exceed_the_quota(db: Database, database: str) -> None:
     with ThreadPoolExecutor(THREADS) as pool:
         taken = list(pool.map(lambda _: take(db, ask), range(40)))
     assert (sum(taken), used(database)) == (7, {"question": 7})
 
 
-def test_uploads_at_the_same_time_cannot_share_the_last_place(db: Database) -> None:
+def test_concurrent_uploads_cannot_exceed_the_quota(db: Database) -> None:
     def announce(index: int) -> bool:
         def act(connection: Connection) -> None:
             users.take_upload(connection, replace(LIMITS, max_documents=5), 10)
@@ -80,8 +80,8 @@ def test_uploads_at_the_same_time_cannot_share_the_last_place(db: Database) -> N
 def test_a_refusal_says_which_quota_is_used_up_and_when_the_next_window_begins(db: Database) -> None:
     settings = replace(LIMITS, questions_per_day=1)
     assert take(db, lambda connection: ask(connection, settings))
-    said = pytest.raises(errors.QuotaExceededError, match=r"asked 1 questions today.* after midnight UTC")
-    with said as refused, db.as_user(ADA) as connection:
+    refusal = pytest.raises(errors.QuotaExceededError, match=r"asked 1 questions today.* after midnight UTC")
+    with refusal as refused, db.as_user(ADA) as connection:
         ask(connection, settings)
     assert 0 < refused.value.details["retry_after"] <= 24 * 3600
 
@@ -97,7 +97,7 @@ def test_the_quota_of_a_minute_is_renewed_after_a_minute(db: Database, database:
     assert used(database) == {"question": 1, "request": 1}
 
 
-def test_everybody_has_a_quota_of_their_own(db: Database) -> None:
+def test_each_user_has_a_quota_of_their_own(db: Database) -> None:
     settings = replace(LIMITS, questions_per_day=1)
     assert [take(db, lambda c: ask(c, settings), user) for user in (ADA, BOB, ADA)] == [True, True, False]
 
@@ -156,7 +156,7 @@ def test_users_can_neither_read_nor_write_the_counters(db: Database) -> None:
 
 
 def test_a_caller_can_only_count_up(db: Database, database: str) -> None:
-    """Whatever quota the caller passes: the database chooses the window."""
+    """Whatever quota the caller passes, the database chooses the window."""
     take(db, ask)
     for claimed in (1, 5, 1_000_000):
         take(db, partial(ask, settings=replace(LIMITS, questions_per_day=claimed)))

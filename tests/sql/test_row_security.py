@@ -1,4 +1,4 @@
-"""SEC-2, tried on every table: a new table fails these tests until it has rows and rules here."""
+"""SEC-2, tested on every table: a new table fails these tests until it has rows and policies."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def tables(database: str) -> list[str]:
 
 
 @pytest.fixture
-def furnished(db: Database, database: str, server: models.EmbeddingServer) -> dict[str, int]:
-    """Adds rows of Ada's to every table; the number of rows by table."""
+def row_counts(db: Database, database: str, server: models.EmbeddingServer) -> dict[str, int]:
+    """Adds rows of Ada to every table; returns the number of rows by table."""
     notebook = add_notebook(db)
     document = index_document(db, database, ["alpha one", "alpha two"], server=server, notebook_id=notebook)
     add_note(db)
@@ -55,19 +55,19 @@ def furnished(db: Database, database: str, server: models.EmbeddingServer) -> di
 
 
 def count_rows(dsn: str) -> dict[str, int]:
-    """As the superuser, to whom no policy applies."""
+    """Counts all rows, as the superuser, to whom no policy applies."""
     with psycopg.connect(dsn) as connection:
         names = [row[0] for row in connection.execute("select tablename from pg_tables where schemaname = 'rag'")]
         return {name: run(connection, "select from {}", name) for name in names}
 
 
 def run(connection: psycopg.Connection[Any], statement: str, name: str) -> int:
-    """How many rows a statement saw or changed."""
+    """The number of rows that a statement read or changed."""
     return connection.execute(sql.SQL(statement).format(sql.Identifier("rag", name))).rowcount
 
 
 def try_as(dsn: str, user_id: str | None, role: str, statement: str, name: str) -> int | str:
-    """The rows of a statement, or the error that forbids it; rolled back in either case."""
+    """The number of rows that a statement read or changed, or "denied"; rolled back in either case."""
     with psycopg.connect(dsn) as connection:
         try:
             with database_servers.as_user(connection, user_id, role=role):
@@ -78,23 +78,23 @@ def try_as(dsn: str, user_id: str | None, role: str, statement: str, name: str) 
             connection.rollback()
 
 
-def test_there_is_a_row_in_every_table(furnished: dict[str, int], tables: list[str]) -> None:
+def test_there_is_a_row_in_every_table(row_counts: dict[str, int], tables: list[str]) -> None:
     """Otherwise the tests below would pass for an empty table."""
-    assert [name for name in tables if not furnished[name]] == []
+    assert [name for name in tables if not row_counts[name]] == []
 
 
-def test_nobody_sees_rows_of_another_user(database: str, furnished: dict[str, int], tables: list[str]) -> None:
+def test_nobody_sees_rows_of_another_user(database: str, row_counts: dict[str, int], tables: list[str]) -> None:
     seen = {name: try_as(database, BOB.id, "authenticated", "select from {}", name) for name in tables}
     assert {name for name, rows in seen.items() if rows not in (0, "denied")} == SHARED
 
 
-def test_an_owner_sees_their_own_rows(database: str, furnished: dict[str, int]) -> None:
+def test_an_owner_sees_their_own_rows(database: str, row_counts: dict[str, int]) -> None:
     seen = {name: try_as(database, ADA.id, "authenticated", "select from {}", name) for name in OWN}
-    assert seen == {name: furnished[name] for name in OWN}
+    assert seen == {name: row_counts[name] for name in OWN}
 
 
 def test_nobody_changes_or_deletes_rows_of_another_user(
-    database: str, furnished: dict[str, int], tables: list[str]
+    database: str, row_counts: dict[str, int], tables: list[str]
 ) -> None:
     for statement in ("delete from {}", "update {} set owner_id = owner_id", "truncate {} cascade"):
         for name in tables:
@@ -102,16 +102,16 @@ def test_nobody_changes_or_deletes_rows_of_another_user(
                 assert try_as(database, BOB.id, "authenticated", statement, name) in (0, "denied"), (statement, name)
             except psycopg.errors.UndefinedColumn:
                 assert name in {*SHARED, "settings_audit"}
-    assert count_rows(database) == furnished
+    assert count_rows(database) == row_counts
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_a_row_cannot_be_given_to_another_user(database: str, furnished: dict[str, int], name: str) -> None:
+def test_a_row_cannot_be_given_to_another_user(database: str, row_counts: dict[str, int], name: str) -> None:
     statement = f"update {{}} set owner_id = '{BOB.id}'"
     assert try_as(database, ADA.id, "authenticated", statement, name) == "denied"
 
 
-def test_a_row_cannot_be_inserted_for_another_user(db: Database, furnished: dict[str, int]) -> None:
+def test_a_row_cannot_be_inserted_for_another_user(db: Database, row_counts: dict[str, int]) -> None:
     with pytest.raises(errors.NotAllowedError), db.as_user(BOB) as connection:
         connection.execute("insert into rag.notebooks (owner_id, title) values (%s, 'x')", (ADA.id,))
     with pytest.raises(errors.NotAllowedError), db.as_user(BOB) as connection:
@@ -119,12 +119,12 @@ def test_a_row_cannot_be_inserted_for_another_user(db: Database, furnished: dict
 
 
 @pytest.mark.parametrize("statement", ["select from {}", "delete from {}", "update {} set owner_id = owner_id"])
-def test_anon_can_do_nothing(database: str, furnished: dict[str, int], tables: list[str], statement: str) -> None:
+def test_anon_can_do_nothing(database: str, row_counts: dict[str, int], tables: list[str], statement: str) -> None:
     assert {try_as(database, None, "anon", statement, name) for name in tables} == {"denied"}
 
 
 def test_without_claims_a_signed_in_role_sees_nothing(
-    database: str, furnished: dict[str, int], tables: list[str]
+    database: str, row_counts: dict[str, int], tables: list[str]
 ) -> None:
     """A statement outside of the transaction that sets the claims sees nothing."""
     seen = {name: try_as(database, None, "authenticated", "select from {}", name) for name in tables}
@@ -132,7 +132,7 @@ def test_without_claims_a_signed_in_role_sees_nothing(
 
 
 def test_an_administrator_sees_no_rows_of_others_but_the_audit(
-    database: str, furnished: dict[str, int], tables: list[str]
+    database: str, row_counts: dict[str, int], tables: list[str]
 ) -> None:
     with psycopg.connect(database) as connection, database_servers.as_user(connection, BOB.id, admin=True):
         seen = set()
@@ -153,10 +153,10 @@ def test_the_worker_role_has_no_other_role_and_does_not_bypass_policies(connecti
     assert row == (False, False, False, False, False, False, 0)
 
 
-def test_claims_are_data(db: Database) -> None:
-    """Whatever else a token contains, role and subject are the verified ones."""
-    liar = models.User(BOB.id, False, {"sub": ADA.id, "role": "service_role", "x": "'; reset role; --"})
-    with db.as_user(liar) as connection:
+def test_claims_cannot_change_the_user_or_the_role(db: Database) -> None:
+    """Whatever the claims contain, the role and the user are the verified ones."""
+    impostor = models.User(BOB.id, False, {"sub": ADA.id, "role": "service_role", "x": "'; reset role; --"})
+    with db.as_user(impostor) as connection:
         row = connection.execute(
             "select current_user::text as role, auth.uid()::text as id, auth.role() as claimed, auth.jwt() ->> 'x' as x"
         ).fetchone()

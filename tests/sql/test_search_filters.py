@@ -1,4 +1,4 @@
-"""Which documents a search with filters by author, journal, DOI or date looks at."""
+"""Filters by author, journal, DOI or date decide which documents are searched."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ Run = Callable[..., list[tuple[Any, ...]]]
 
 @pytest.fixture
 def run(database: str) -> Run:
-    """SQL as the owner of the tables."""
+    """Runs SQL as the owner of the tables."""
 
     def run_sql(statement: str, *parameters: object) -> list[tuple[Any, ...]]:
         with psycopg.connect(database, autocommit=True) as connection:
@@ -47,8 +47,8 @@ def requests_sent(run: Run) -> list[dict[str, Any]]:
 
 
 def jobs_of(run: Run, document_id: str) -> list[str]:
-    found = run("select object_version from rag.ingest_jobs where document_id = %s order by id", document_id)
-    return [row[0] for row in found]
+    rows = run("select object_version from rag.ingest_jobs where document_id = %s order by id", document_id)
+    return [row[0] for row in rows]
 
 
 def test_a_stored_object_is_announced_as_the_webhook_would(
@@ -73,7 +73,7 @@ def test_a_stored_object_is_announced_as_the_webhook_would(
 def test_the_storage_event_function_accepts_the_sent_event(
     db: Database, database: str, run: Run, installed: None
 ) -> None:
-    """The body and the secret as `functions/storage_event.py` reads them, and the job it then finds."""
+    """`functions/storage_event.py` reads the body and the secret, and finds the job."""
     document = add_document(db)
     store_object(database, ADA, document, "v1")
     (sent,) = requests_sent(run)
@@ -179,14 +179,14 @@ def test_nobody_can_read_the_secret_or_send_it_elsewhere(run: Run, installed: No
 
 
 def warnings_of(dsn: str, document_id: str) -> list[str]:
-    """Stores the bytes of a document as the storage does; returns the warnings of the database."""
-    heard: list[str] = []
+    """Writes the row of an object as the storage does; returns the warnings of the database."""
+    messages: list[str] = []
     with psycopg.connect(dsn) as connection:
-        connection.add_notice_handler(lambda notice: heard.append(notice.message_primary or ""))
+        connection.add_notice_handler(lambda notice: messages.append(notice.message_primary or ""))
         connection.execute("set local role service_role")
         connection.execute(
             "insert into storage.objects (bucket_id, name, version, metadata)"
             " values ('documents', %s, 'v1', '{\"size\": 10}')",
             (library.object_path(ADA, document_id),),
         )
-    return heard
+    return messages

@@ -1,4 +1,4 @@
-"""How the functions of the queue recognize versions of a file and duplicates of its bytes."""
+"""The functions of the job queue recognize new versions of a file, and duplicates of its bytes."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_deleting_a_document_deletes_its_older_versions(
     assert texts_found(db) == set()
 
 
-def test_a_document_with_bytes_of_another_becomes_its_duplicate(db: Database, database: str) -> None:
+def test_a_document_with_the_bytes_of_another_becomes_its_duplicate(db: Database, database: str) -> None:
     """LIB-5"""
     store = JobStore(db)
     first, second = start_job(db, database), start_job(db, database)
@@ -152,7 +152,7 @@ def test_two_uploads_of_the_same_bytes_at_once_are_ingested_once(db: Database, d
     assert len(set(found)) == 2
 
 
-def test_the_same_bytes_of_another_user_are_no_duplicate(db: Database, database: str) -> None:
+def test_the_same_bytes_of_another_user_are_not_a_duplicate(db: Database, database: str) -> None:
     """SEC-3"""
     store = JobStore(db)
     assert store.adopt_duplicate(start_job(db, database, BOB), SHA) is None

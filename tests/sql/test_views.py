@@ -36,7 +36,7 @@ def test_live_documents_are_the_newest_versions(db: Database, database: str, ser
     assert (read_ids(db, "live_documents"), read_ids(db, "untrashed_documents")) == ([newer], [older, newer])
 
 
-def test_live_documents_are_no_duplicates(db: Database) -> None:
+def test_live_documents_include_no_duplicates(db: Database) -> None:
     original, duplicate = add_document(db), add_document(db)
     with db.as_worker() as connection:
         connection.execute("update rag.documents set duplicate_of = %s where id = %s", (original, duplicate))

@@ -21,15 +21,15 @@ from functions.local.database import embedded_postgres, migrate, stamp
 
 # Supabase runs a version between these two; SQL is tested on both.
 MAJORS = (18, 16)
-ROOM_IN_MEMORY = 8 << 30
-BOTH_IN = ("tests/sql/", "tests/migrations/")
+MIN_FREE_MEMORY = 8 << 30
+ON_BOTH_VERSIONS = ("tests/sql/", "tests/migrations/")
 
 
 def majors_for(node_id: str) -> tuple[int, ...]:
     """The versions a test runs on; IBID_TEST_PG=16 or 18,16 decides for all tests."""
     if chosen := os.environ.get("IBID_TEST_PG"):
         return tuple(int(major) for major in chosen.split(","))
-    return MAJORS if node_id.startswith(BOTH_IN) else MAJORS[:1]
+    return MAJORS if node_id.startswith(ON_BOTH_VERSIONS) else MAJORS[:1]
 
 
 class TestCluster:
@@ -44,9 +44,11 @@ class TestCluster:
 
     @cached_property
     def template(self) -> str:
-        """The name of a database that was migrated as `make run` does it."""
+        """The name of a database that was migrated as `make run` migrates it."""
         if unstamped := stamp.find_changes():
-            raise AssertionError(f"no test would see {', '.join(unstamped)}: run make sql-stamp first")
+            raise AssertionError(
+                f"Databases for tests would lack the changes of {', '.join(unstamped)}. Run make sql-stamp first."
+            )
         dsn = self.create(None, "ibid_template")
         migrate.migrate(dsn)
         return "ibid_template"
@@ -74,15 +76,15 @@ class TestCluster:
             connection.execute(sql.SQL(statement).format(*map(sql.Identifier, names)))
 
 
-def _find_memory() -> str | None:
-    """A folder in memory, if it has room: creating and dropping a thousand databases on a disk is slow."""
+def _find_memory_folder() -> str | None:
+    """A folder in memory, if it has space: creating and dropping a thousand databases on a disk is slow."""
     memory = Path("/dev/shm")
-    has_room = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > ROOM_IN_MEMORY
-    return str(memory) if has_room else None
+    has_space = memory.is_dir() and os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > MIN_FREE_MEMORY
+    return str(memory) if has_space else None
 
 
 class Clusters:
-    """The servers of this test run, started when first asked for."""
+    """The servers of this test run, each started when a test first needs it."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -90,7 +92,9 @@ class Clusters:
 
     def get(self, major: int) -> TestCluster:
         if major not in self._started:
-            folder = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="ibid-test-", dir=_find_memory()))
+            folder = self._stack.enter_context(
+                tempfile.TemporaryDirectory(prefix="ibid-test-", dir=_find_memory_folder())
+            )
             cluster = TestCluster(major, Path(folder))
             self._stack.callback(cluster.server.stop)
             self._started[major] = cluster

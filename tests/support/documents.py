@@ -1,4 +1,4 @@
-"""Factories of real documents: PDF files by reportlab or byte by byte, DOCX files by python-docx."""
+"""Writes real documents: PDF files with reportlab or byte by byte, DOCX files with python-docx or as raw XML."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def make_pdf(
 ) -> Path:
     """A PDF with one page per argument: its lines from (72, 720) down, 18 points apart, in Helvetica 12.
 
-    `crop` is (left, bottom, right, top). With `rotation` the lines appear sideways, or with `upright` the
-    right way up, as on a landscape page. `heading` is printed on page 1 at (72, 750) in 24 points.
+    `crop` is (left, bottom, right, top). With `rotation` the lines appear sideways; with `upright` too, they appear
+    the right way up, as on a landscape page. `heading` is printed on page 1 at (72, 750) in 24 points.
     """
     encryption = pdfencrypt.StandardEncryption(password, canPrint=1) if password else None
     # reportlab swaps the page size with the rotation; the media box must stay as given.
@@ -84,7 +84,7 @@ def make_two_column_pdf(path: Path, left: Sequence[str], right: Sequence[str]) -
 
 
 def make_picture_pdf(path: Path) -> Path:
-    """A page with a drawing and no text, as a scan is."""
+    """A page with a drawing and no text, like a scan."""
     pdf = canvas.Canvas(str(path), pagesize=LETTER, invariant=1)
     pdf.rect(100, 100, 300, 300, fill=1)
     pdf.showPage()
@@ -93,9 +93,9 @@ def make_picture_pdf(path: Path) -> Path:
 
 
 def make_mapped_pdf(path: Path, codes: str, unicode_of: dict[str, str]) -> Path:
-    """A page showing `codes` in Helvetica 20 at (72, 700) whose font says each stands for other text.
+    """A page that shows `codes` in Helvetica 20 at (72, 700), in a font that maps each code to the text given for it.
 
-    This makes characters outside the basic plane, ligatures, and glyphs without a meaning (mapped to NUL).
+    So a page can have characters outside the basic plane, ligatures, and meaningless glyphs (mapped to NUL).
     """
     rows = "".join(f"<{ord(code):02X}> <{text.encode('utf-16-be').hex()}>\n" for code, text in unicode_of.items())
     cmap = (
@@ -149,7 +149,7 @@ def make_docx(path: Path, *blocks: Any, title: str | None = None, author: str | 
 
 
 def make_raw_docx(path: Path, body: str, *, namespace: str | None = None, prolog: str = "", **parts: str) -> Path:
-    """A DOCX around hand-written XML in `w:body`; `parts` adds files to `word/` (`styles="<w:styles…"`)."""
+    """A DOCX whose `w:body` is `body`; `parts` adds files to `word/` (`styles="<w:styles…"`)."""
     namespace = namespace or "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
     document = f'{prolog}<w:document xmlns:w="{namespace}"><w:body>{body}</w:body></w:document>'
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -1,7 +1,8 @@
-"""Lambda on this machine: unzipped, read-only artifacts, the real runtime client, and nothing else.
+"""Runs the deployed functions on this machine as Lambda does: from read-only artifacts, with the real runtime client.
 
 A function has the same environment as on Lambda: `LAMBDA_TASK_ROOT` with its artifact, `LAMBDA_RUNTIME_DIR` with the
-runtime client and boto3, the variables of serverless.yml and the platform, no HOME, no packages of this machine.
+runtime client and boto3, and the variables of serverless.yml and of the platform. It has neither HOME nor the packages
+of this machine.
 """
 
 from __future__ import annotations
@@ -104,19 +105,19 @@ class Platform:
 
     def environment(self, name: str) -> dict[str, str]:
         function = service.functions()[name]
-        given = service.read()["provider"]["environment"] | function.get("environment", {})
-        literal = {key: value for key, value in given.items() if isinstance(value, str) and "${" not in value}
-        ours = {key: self.variables.get(key, literal.get(key, "")) for key in given}
+        declared = service.read()["provider"]["environment"] | function.get("environment", {})
+        literal = {key: value for key, value in declared.items() if isinstance(value, str) and "${" not in value}
+        configured = {key: self.variables.get(key, literal.get(key, "")) for key in declared}
         endpoints = {key: value for key, value in self.variables.items() if key.startswith("AWS_ENDPOINT_URL")}
         return {
             **_PLATFORM,
             **endpoints,
-            **ours,
+            **configured,
             "AWS_LAMBDA_FUNCTION_NAME": f"ibid-dev-{name}",
             "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/ibid-dev-{name}",
             "LAMBDA_TASK_ROOT": str(self.task_root(set_of(name))),
             "LAMBDA_RUNTIME_DIR": str(self._runtime),
-            "PATH": f"{self._programs}:{self._layer}/bin",  # and no variable of this machine
+            "PATH": f"{self._programs}:{self._layer}/bin",  # without the PATH of this machine
             "TMPDIR": str(self.temporary),
             "_HANDLER": function["handler"],
         }
@@ -156,7 +157,7 @@ def set_of(name: str) -> str:
 
 
 def unzip(artifact: Path, root: Path) -> None:
-    """Unpacks as Lambda does: keeps permissions, except for writing."""
+    """Unpacks as Lambda does: keeps the permissions except those to write."""
     with zipfile.ZipFile(artifact) as archive:
         archive.extractall(root)
         for entry in archive.infolist():

@@ -23,7 +23,7 @@ DIMENSIONS = 4
 
 
 def add_server(database: Database, name: str = "test", dimensions: int = DIMENSIONS) -> models.EmbeddingServer:
-    """An embedding server; the first one is the default."""
+    """Adds an embedding server; the first one becomes the default."""
     server = models.EmbeddingServer(
         id="", name=name, kind="local", model=name, dimensions=dimensions, max_input_tokens=256, languages=("en",)
     )
@@ -64,7 +64,7 @@ def add_document(
     notebook_id: str | None = None,
     note_id: str | None = None,
 ) -> str:
-    """A document that waits for its upload; without a name it gets a unique one, so that it is no new version."""
+    """A document that awaits its upload; the default name is unique, so that it is not a new version of another."""
     document_id = str(uuid4())
     values = {
         "id": document_id,
@@ -130,7 +130,7 @@ def index_document(
     notebook_id: str | None = None,
     note_id: str | None = None,
 ) -> str:
-    """Indexes a document through upload, job, batch and flip; returns its id."""
+    """Indexes a document from upload to finished job; returns its id."""
     document_id = add_document(database, user, file_name, notebook_id, note_id)
     store_object(dsn, user, document_id)
     finish_next_job(database, make_batch(texts, server, vectors, lang))
@@ -138,7 +138,7 @@ def index_document(
 
 
 class HurriedStore(JobStore):
-    """A job store for runs that are short of time: the time is up as soon as one batch is saved."""
+    """A job store for runs with little time: the time is up as soon as one batch is saved."""
 
     remaining_seconds = 100.0
 

@@ -1,4 +1,4 @@
-"""The whole service for tests: the local app on a loopback port, and a worker."""
+"""Runs the whole service for tests: the local app on a loopback port, and a worker."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from functions.runtime.services import Services
 
 Json = dict[str, Any]
 
-AT_REST = ("indexed", "failed", "awaiting_upload")
+SETTLED_STATUSES = ("indexed", "failed", "awaiting_upload")
 PATIENCE_SECONDS = 60.0
 
 
@@ -67,7 +67,7 @@ class Person:
 
     def follow(self, document_id: str) -> Json:
         deadline = time.monotonic() + PATIENCE_SECONDS
-        while (document := self.get(f"/documents/{document_id}"))["status"] not in AT_REST:
+        while (document := self.get(f"/documents/{document_id}"))["status"] not in SETTLED_STATUSES:
             assert time.monotonic() < deadline, document
             time.sleep(0.05)
         return document
@@ -124,7 +124,7 @@ class LocalServer:
 
 
 class InProcessWorker:
-    """Does in a thread what `functions.local.server.worker` does in a process, and can be paused."""
+    """Ingests in a thread, as `functions.local.server.worker` does in a process, and can be paused."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -149,7 +149,7 @@ class InProcessWorker:
     def _run(self) -> None:
         while not self._stopping.is_set():
             outcome = None
-            with self._working, suppress(errors.IbidError):  # as in the worker process: the next round may succeed
+            with self._working, suppress(errors.IbidError):  # as the worker process does: the next attempt may succeed
                 outcome = self._services.make_worker().ingest_next()
             self._stopping.wait(0.001 if outcome else 0.05)  # lets `paused` take the lock
 
@@ -187,11 +187,11 @@ def _serving(app: FastAPI, listener: socket.socket) -> Iterator[None]:
 
 
 def wait_until(condition: Any, seconds: float = 10.0) -> Any:
-    """The first true value of `condition()`; fails if there is none in time."""
+    """Calls `condition` until its result is true, and returns that; fails after `seconds`."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         with suppress(AssertionError):
-            if found := condition():
-                return found
+            if result := condition():
+                return result
         time.sleep(0.02)
-    raise AssertionError(f"not within {seconds} s")
+    raise AssertionError(f"The condition was not true within {seconds} s.")

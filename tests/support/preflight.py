@@ -1,4 +1,4 @@
-"""Lists the missing optional requirements before a test run, so that later skips or failures are no surprise."""
+"""Prints which optional requirements are missing before a test run, because their tests will be skipped or fail."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ NEEDS: dict[str, Callable[[], object]] = {
 
 def main() -> None:
     for name, need in NEEDS.items():
-        if reason := reason_missing(need):
+        if reason := find_missing(need):
             print(f"ibid: a requirement of the {name} is missing: {reason}")
     if "SUPABASE_TEST_URL" not in os.environ:
         print("ibid: the storage contract is tested against the fake only: SUPABASE_TEST_URL is not set")
 
 
-def reason_missing(need: Callable[[], object]) -> str | None:
+def find_missing(need: Callable[[], object]) -> str | None:
     try:
         need()
     except (pytest.skip.Exception, pytest.fail.Exception) as reason:

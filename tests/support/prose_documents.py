@@ -1,4 +1,4 @@
-"""PDF pages in columns that are not tables, but are most often mistaken for them."""
+"""Draws PDF pages with columns that are not tables, but are easily mistaken for tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.documents import LETTER
 from tests.support.random_tables import NAMES, paragraph, sentence
 
 Mark = tuple[float, float, str, str, float]
-"""Left, base line, text, font, and size."""
+"""Left edge, baseline, text, font, and font size."""
 
 LEFT, TOP, RIGHT, LEADING, SIZE = 60.0, 720.0, 552.0, 13.0, 10.0
 FONT, BOLD, CODE = "Times-Roman", "Times-Bold", "Courier"

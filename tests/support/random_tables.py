@@ -1,4 +1,4 @@
-"""Tables and documents generated from a seed: words of two languages, numbers, and tables that are hard to read."""
+"""Generates tables and documents from a seed: words of two languages, numbers, and layouts that are hard to read."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ NUMERIC = ("integer", "nombre", "decimal", "percent", "money")
 def random_table(
     rng: random.Random, style: str, *, width: float, rows: int | None = None, by_line: bool = False
 ) -> TableSpec:
-    """A table of 2–6 columns, at most `width` points wide, with whatever makes tables hard to read.
+    """A table of 2–6 columns, at most `width` points wide, with the features that make tables hard to read.
 
     Cells can be empty or span several lines or columns; rows can be titles or omit a name given in a row above;
     headers can have two rows.
@@ -60,7 +60,7 @@ def random_table(
     )
     kinds = [rng.choice(["label", "name", "text"])]
     kinds += rng.choices(["label", "text", "year", "date", *NUMERIC * 2], k=rng.randint(1, 5 if width > 300 else 2))
-    if style == "columns":  # rows are recognized by their lines there, which excludes cells of several lines
+    if style == "columns":  # each line is taken for a row there, so no cell may have several lines
         kinds = ["label" if kind == "text" else kind for kind in kinds]
     body = _random_body(rng, kinds, rows or rng.randint(4, 12))
     header = [" ".join(rng.choices(WORDS, k=rng.randint(1, 3))).capitalize() for _ in kinds]
@@ -113,7 +113,7 @@ def _random_body(rng: random.Random, kinds: Sequence[str], rows: int) -> list[li
 
 
 def _random_titles(rng: random.Random, columns: int) -> tuple[list[str], list[tuple[int, int, int]]]:
-    """A row of titles over two columns each, and what they span."""
+    """A row of titles over two columns each, and their spans."""
     top, spans = [""] * columns, []
     for start in range(columns % 2 or 2, columns - 1, 2):
         top[start] = sentence(rng, 1)
@@ -126,7 +126,7 @@ def _random_align(rng: random.Random, kind: str) -> str:
 
 
 def _least_width(cells: Iterable[str]) -> float:
-    """The width of a column, relative to the font size, that breaks no word and no number."""
+    """The least width of a column, relative to the font size, at which no word or number is broken."""
     words = [word for cell in cells for word in ([cell] if any(map(str.isdigit, cell)) else cell.split())]
     return max((stringWidth(word, "Helvetica-Bold", 1) for word in words), default=0.0)
 
@@ -136,7 +136,7 @@ def _needed_width(rows: Sequence[Sequence[str]], size: float, padding: float) ->
 
 
 def make_random_pdf(path: Path, seed: int, *, ruled: bool) -> list[KnownTable]:
-    """A document of prose and one to four tables: some over two pages, in two columns, or on turned pages."""
+    """A document of prose and one to four tables: some over two pages, in two columns, or on rotated pages."""
     rng = random.Random(seed)
     columns = rng.choice([1, 1, 1, 2])
     rotation = rng.choice([0, 0, 0, 0, 90, 180, 270])

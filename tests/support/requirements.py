@@ -1,5 +1,7 @@
-"""Requirements of some tests beyond Python packages: if missing, tests are skipped with a message, or fail with
-IBID_REQUIRE_ALL=1."""
+"""Requirements of some tests beyond Python packages.
+
+If one is missing, its tests are skipped with a message; with IBID_REQUIRE_ALL=1 they fail.
+"""
 
 from __future__ import annotations
 
@@ -21,21 +23,21 @@ def requires_all() -> bool:
 def missing(what: str) -> NoReturn:
     """Skips the test with a message, or fails it if IBID_REQUIRE_ALL=1."""
     if requires_all():
-        pytest.fail(f"IBID_REQUIRE_ALL=1, and missing: {what}", pytrace=False)
+        pytest.fail(f"IBID_REQUIRE_ALL=1, and this is missing: {what}", pytrace=False)
     pytest.skip(f"MISSING: {what}")  # without it, all other tests still run
 
 
 def report_missing(what: str) -> None:
-    """The same as `missing` for programs that are not tests: prints what is missing, or exits."""
+    """Does for programs other than tests what `missing` does: prints what is missing, or exits."""
     if requires_all():
-        sys.exit(f"IBID_REQUIRE_ALL=1, and missing: {what}")
+        sys.exit(f"IBID_REQUIRE_ALL=1, and this is missing: {what}")
     print(f"MISSING: {what}", file=sys.stderr)
 
 
 def need_program(*names: str) -> str:
     """The path of the first program found."""
-    found = next(filter(None, map(shutil.which, names)), None)
-    return found or missing(f"the program {' or '.join(names)}")
+    program = next(filter(None, map(shutil.which, names)), None)
+    return program or missing(f"the program {' or '.join(names)}")
 
 
 def need_chromium() -> str:
@@ -82,11 +84,14 @@ def need_corpus(name: str = ".") -> Path:
 
 
 def need_permission_to_install() -> None:
-    """For tests that install the project from scratch (needs minutes and a network): IBID_TEST_INSTALL=1 or 0."""
-    wanted = os.environ.get("IBID_TEST_INSTALL")
-    if wanted == "0":
+    """Runs tests that install the project from scratch, which needs minutes and a network, only if allowed.
+
+    IBID_TEST_INSTALL=1 allows them, 0 skips them.
+    """
+    permission = os.environ.get("IBID_TEST_INSTALL")
+    if permission == "0":
         pytest.skip("IBID_TEST_INSTALL=0")  # without a network or time, set it to 0
-    if wanted != "1" and not requires_all():
+    if permission != "1" and not requires_all():
         missing("IBID_TEST_INSTALL=1, permission to install the project from scratch")
 
 

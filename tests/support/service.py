@@ -1,4 +1,4 @@
-"""serverless.yml as data."""
+"""Reads serverless.yml: its functions, their handlers, and their routes."""
 
 from __future__ import annotations
 
@@ -44,6 +44,6 @@ def python_handlers() -> dict[str, str]:
 
 
 def routes(name: str) -> set[tuple[str, str]]:
-    """The (method, path) pairs the gateway sends to a function."""
+    """The (method, path) pairs that the gateway sends to a function."""
     events = functions()[name].get("events", [])
     return {tuple(event["httpApi"].split(" ")) for event in events if "httpApi" in event}

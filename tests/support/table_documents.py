@@ -1,4 +1,4 @@
-"""PDF files with known tables, laid out by reportlab, which record what is drawn on which page."""
+"""Draws PDF files with tables, and records which rows of which table are on which page."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class TableSpec:
     valign: str = "TOP"
     repeat: bool = True
     by_line: bool = False
-    """Drawn line by line, where usual programs draw cell by cell."""
+    """Whether text is drawn line by line across the columns; most programs draw it cell by cell."""
 
     @property
     def columns(self) -> int:
@@ -77,7 +77,7 @@ class Drawn:
     parts: list[tuple[int, TableSpec, list[int]]] = field(default_factory=list)
 
     def tables(self) -> list[KnownTable]:
-        return [_known(page, spec, rows) for page, spec, rows in self.parts]
+        return [_make_known_table(page, spec, rows) for page, spec, rows in self.parts]
 
 
 def make_pdf(
@@ -121,7 +121,7 @@ def make_drawn_pdf(path: Path, draw: Callable[[Any], None]) -> Path:
 
 
 def draw_kerned(pdf: Any, rows: Sequence[Sequence[str]], xs: Sequence[float], y: float = 700.0) -> None:
-    """Draws rows, each as one string with wide kerns between its cells, as TeX does."""
+    """Draws each row as one string with wide kerns between its cells, as TeX does."""
     for number, row in enumerate(rows):
         parts, end = [], xs[0]
         for x, text in zip(xs, row, strict=True):
@@ -250,7 +250,7 @@ def _commands(spec: TableSpec) -> list[tuple[Any, ...]]:
 
 
 class _LineTable(Flowable):
-    """A small table whose text is drawn line by line across its columns, all of which have a width."""
+    """A small table whose text is drawn line by line across its columns; each column has a given or default width."""
 
     def __init__(self, spec: TableSpec, width: float, drawn: Drawn) -> None:
         super().__init__()
@@ -292,7 +292,7 @@ class _LineTable(Flowable):
         self.canv.drawString(xs[column] + self.spec.padding + shift, y, text)
 
 
-def _known(page: int, spec: TableSpec, numbers: Sequence[int]) -> KnownTable:
+def _make_known_table(page: int, spec: TableSpec, numbers: Sequence[int]) -> KnownTable:
     cells = [[" ".join(text.split()) for text in spec.cells[number]] for number in numbers]
     heads = (
         spec.header_rows if numbers[0] == 0 else 1

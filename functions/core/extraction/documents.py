@@ -1,4 +1,4 @@
-"""Opens any accepted file as numbered pages of text."""
+"""Opens a file of any accepted type as numbered pages of text."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class ExtractedDocument(Protocol):
     def metadata(self) -> models.DocumentMetadata: ...
 
     def pages(self, start: int = 1) -> Iterator[models.Page]:
-        """The pages from number `start`, read one at a time and completely: with tables, hidden text, and OCR."""
+        """The pages from number `start` with tables, hidden text, and OCR, each read when it is asked for."""
         ...
 
     def peek(self, number: int) -> str:
-        """The text layer of one page alone: cheap, no OCR, no tables; empty for parts, which have no running lines."""
+        """The text layer of one page, without OCR and tables, which is fast; empty in formats without pages."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -36,7 +36,7 @@ def open_document(
 ) -> ExtractedDocument:
     """Opens a file whose content has been checked.
 
-    `recognizer` reads the pages of a PDF that have no text of their own; without one they carry a warning. Raises
+    `recognizer` reads the pages of a PDF that have no text layer; without one, these pages have a warning. Raises
     EncryptedDocumentError, CorruptDocumentError, EmptyDocumentError, NoTextError or TooManyPagesError.
     """
     # PDFium and the XML parser are loaded only for the formats that need them.

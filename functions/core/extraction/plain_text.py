@@ -1,4 +1,4 @@
-"""Text that comes without pages: decoding plain text, cleaning it for Postgres, and cutting it into parts."""
+"""Reads text that has no pages: decodes it, replaces what Postgres cannot store, and cuts it into parts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BOMS = (
 
 @dataclass(frozen=True)
 class TextParts:
-    """An `ExtractedDocument` that is already text; nothing is held open."""
+    """An `ExtractedDocument` whose whole text is in memory, so there is no file to close."""
 
     parts: Sequence[str]
     metadata: models.DocumentMetadata
@@ -44,7 +44,7 @@ class TextParts:
             yield models.Page(number, text, tables=markdown_tables.find_markdown_tables(text))
 
     def peek(self, number: int) -> str:
-        """Nothing: parts are not pages, so they have no headers and footers to look for."""
+        """Always empty: parts are not pages, so they have no running headers and footers to compare."""
         return ""
 
     def __enter__(self) -> Self:
@@ -67,9 +67,9 @@ def build_parts(
     author: str | None = None,
     published_at: str | None = None,
 ) -> TextParts:
-    """Cuts a whole text into parts and reads what it says of itself.
+    """Cuts a whole text into parts, and finds its DOI and, unless `title` is given, its title in the first heading.
 
-    Raises EmptyDocumentError for a text without any visible character and TooManyPagesError.
+    Raises EmptyDocumentError if no character of the text is visible, and TooManyPagesError.
     """
     if is_blank(text):
         raise errors.EmptyDocumentError
@@ -88,8 +88,8 @@ def build_parts(
 def decode_text(content: bytes, *, is_whole: bool = True) -> str:
     """Decodes by byte order mark, else as UTF-8, else as Windows-1252; line ends become `\\n`. Never fails.
 
-    Of content that goes on (`is_whole` false) a last character that is cut in two is left out. Bad bytes in what is
-    UTF-8 for the most part become U+FFFD: they do not make another encoding of it.
+    If `content` is only the beginning of a file (`is_whole` false), an incomplete last character is dropped. Text that
+    is mostly valid UTF-8 is decoded as UTF-8, and each invalid byte in it becomes U+FFFD.
     """
     encoding = next((name for bom, name in _BOMS if content.startswith(bom)), "utf-8")
     text = codecs.getincrementaldecoder(encoding)("replace").decode(content, final=is_whole)
@@ -99,16 +99,19 @@ def decode_text(content: bytes, *, is_whole: bool = True) -> str:
 
 
 def _is_mostly_utf8(content: bytes, text: str) -> bool:
-    """Whether as many characters of several bytes were read as bad bytes; other encodings give hardly any."""
-    bad = text.count("\ufffd") - content.count(b"\xef\xbf\xbd")
-    return sum(character > "\x7f" for character in text) - text.count("\ufffd") >= bad
+    """Whether `text` has at least as many valid multi-byte characters as invalid bytes.
+
+    Text in another encoding contains hardly any byte sequence that is a valid multi-byte character.
+    """
+    invalid = text.count("\ufffd") - content.count(b"\xef\xbf\xbd")
+    return sum(character > "\x7f" for character in text) - text.count("\ufffd") >= invalid
 
 
 def cut_parts(text: str, limit: int = PART_CHARACTERS) -> list[str]:
-    """Cuts at paragraph borders, else line ends, else spaces, else anywhere; joined, the parts are `text` again."""
+    """Cuts at paragraph breaks, else line ends, else spaces, else anywhere; the parts joined together are `text`."""
     parts, start = [], 0
     while len(text) - start > limit:
-        end = _cut_position(text, start, start + limit)
+        end = _find_cut(text, start, start + limit)
         parts.append(text[start:end])
         start = end
     parts.append(text[start:])
@@ -117,11 +120,12 @@ def cut_parts(text: str, limit: int = PART_CHARACTERS) -> list[str]:
     return parts
 
 
-def _cut_position(text: str, start: int, end: int) -> int:
-    for border in ("\n\n", "\n", " "):
-        at = text.rfind(border, start + (end - start) // 2, end - len(border) + 1)
-        if at >= 0:
-            return at + len(border)
+def _find_cut(text: str, start: int, end: int) -> int:
+    """The position after the last break in the second half of [start, end), `end` if there is none."""
+    for separator in ("\n\n", "\n", " "):
+        position = text.rfind(separator, start + (end - start) // 2, end - len(separator) + 1)
+        if position >= 0:
+            return position + len(separator)
     return end
 
 

@@ -1,4 +1,4 @@
-"""Temporary folders named after the process that works in them, so that those of killed processes are recognized."""
+"""Temporary folders whose names contain a process id, so that the folders of killed processes can be found."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _open_folders: set[str] = set()
 
 @contextmanager
 def open_folder() -> Iterator[str]:
-    """The path of a new folder of this process, which is removed at the end of the block."""
+    """Creates a folder for this process, yields its path, and removes it at the end of the block."""
     with tempfile.TemporaryDirectory(prefix=f"ibid-{os.getpid()}-") as folder:
         _open_folders.add(Path(folder).name)
         try:
@@ -29,7 +29,7 @@ def open_folder() -> Iterator[str]:
 def remove_lost_folders() -> int:
     """Removes the folders of killed processes, which may hold copies of users' documents; returns their number.
 
-    Where process ids start again, as in a container, a killed process may have had the id of this one.
+    In a restarted container, a killed process may have had the same id as this one.
     """
     lost = [path for path in Path(tempfile.gettempdir()).glob("ibid-*") if _is_lost(path.name)]
     for path in lost:

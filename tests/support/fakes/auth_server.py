@@ -1,7 +1,7 @@
 """Supabase Auth on loopback, with the routes that a sign-in page uses.
 
-Follows https://supabase.com/docs/guides/auth/sessions and the errors of https://supabase.com/docs/guides/auth/debugging/error-codes:
-a session of an access token (ES256) and a refresh token that works once; errors as `{code, error_code, msg}`.
+It follows https://supabase.com/docs/guides/auth/sessions and the errors of https://supabase.com/docs/guides/auth/debugging/error-codes:
+a session has an access token (ES256) and a refresh token that works once; an error is `{code, error_code, msg}`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class FakeAuthServer(FakeServer):
         return str(self.people[email]["id"])
 
     def sign_everybody_out(self) -> None:
-        """Ends all sessions as an administrator can: none can be renewed any more."""
+        """Ends all sessions, as an administrator can: no refresh token works any more."""
         self._refresh_tokens.clear()
 
     def answer(self, route: str, body: Body) -> Fault:
@@ -55,8 +55,8 @@ class FakeAuthServer(FakeServer):
             return Fault(body={"keys": [public(EC_KEY, "ec")]})
         if route.startswith("OPTIONS"):
             return Fault(headers=SHARED)
-        asked = next(request for request in reversed(self.requests) if request["body"] is body)
-        if asked["headers"].get("apikey") != PUBLISHABLE_KEY:
+        request = next(request for request in reversed(self.requests) if request["body"] is body)
+        if request["headers"].get("apikey") != PUBLISHABLE_KEY:
             return Fault(401, SHARED, {"message": "Invalid API key"})
         if address.path == "/auth/v1/token":
             with self._lock:
@@ -107,7 +107,7 @@ class FakeAuthServer(FakeServer):
         if email not in self.people:
             return refuse(422, "otp_disabled", "Signups not allowed for otp")
         session = self.open_session(email)
-        kept = ("access_token", "expires_in", "expires_at", "refresh_token", "token_type")
-        given = "&".join(f"{name}={session[name]}" for name in kept)
-        self.links[email] = f"{query['redirect_to'][0]}#{given}&type=magiclink"
+        names = ("access_token", "expires_in", "expires_at", "refresh_token", "token_type")
+        fragment = "&".join(f"{name}={session[name]}" for name in names)
+        self.links[email] = f"{query['redirect_to'][0]}#{fragment}&type=magiclink"
         return Fault(headers=SHARED, body={})

@@ -16,7 +16,7 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True)
 class Fault:
-    """A scripted reply, usually a wrong one; a `body` of bytes is sent unchanged."""
+    """A reply, in scripts usually a faulty one; a `body` of bytes is sent unchanged."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)

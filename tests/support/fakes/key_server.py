@@ -1,4 +1,4 @@
-"""The JWKS address of a Supabase project on loopback, with its signing keys; it can be down, slow or malformed."""
+"""The JWKS address of a Supabase project on loopback; it can be down, slow, or send malformed replies."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ RSA_KEY = rsa.generate_private_key(65537, 2048)
 
 @dataclass
 class KeyServer:
-    """The keys to serve, or a reply in their place; `raw` is sent instead of HTTP, `visits` counts requests."""
+    """The keys to serve, or a reply to send instead.
+
+    `raw` replaces the whole HTTP reply, `visits` counts requests, `found_anywhere` serves the keys under every path.
+    """
 
     url: str = ""
     keys: list[Any] = field(default_factory=list)
@@ -52,9 +55,9 @@ class _Handler(BaseHTTPRequestHandler):
         if state.raw is not None:
             self.wfile.write(state.raw)
             return
-        found = state.found_anywhere or self.path.endswith(("/.well-known/jwks.json", "/"))
+        is_found = state.found_anywhere or self.path.endswith(("/.well-known/jwks.json", "/"))
         body = json.dumps({"keys": state.keys}).encode() if state.body is None else state.body
-        self.send_response(state.status if found else 404)
+        self.send_response(state.status if is_found else 404)
         if state.location is not None:
             self.send_header("location", state.location)
         self.send_header("content-length", str(len(body)))
@@ -67,7 +70,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serve_keys(*keys: Any) -> Iterator[KeyServer]:
-    """Serves the public parts of an ES256 key `ec` and an RS256 key `rsa`, or of what is given."""
+    """Serves `keys`, by default the public parts of an ES256 key `ec` and an RS256 key `rsa`."""
     state = KeyServer(keys=list(keys) or [public(EC_KEY, "ec"), public(RSA_KEY, "rsa")])
     server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"state": state}))
     server.daemon_threads = True
@@ -84,7 +87,7 @@ def serve_keys(*keys: Any) -> Iterator[KeyServer]:
 
 @contextmanager
 def serve_drops() -> Iterator[str]:
-    """An address whose answer never ends: it sends one byte at a time, slowly."""
+    """An address whose reply never ends: it sends one byte every 0.05 seconds."""
     stopping = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
@@ -137,7 +140,7 @@ def sign(body: dict[str, Any], key: Any, algorithm: str, kid: str | None = None)
 
 
 def confuse(body: dict[str, Any], key: Any, kid: str) -> str:
-    """A token signed with HS256 and the public key as secret, which PyJWT itself refuses to create."""
+    """A forged token, signed with HS256 and the public key as the secret; PyJWT itself refuses to create it."""
     pem = key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
     header = json.dumps({"alg": "HS256", "kid": kid, "typ": "JWT"}).encode()
     message = b".".join(map(jwt.utils.base64url_encode, (header, json.dumps(body).encode())))

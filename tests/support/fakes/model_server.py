@@ -1,4 +1,4 @@
-"""A model server on loopback that speaks the OpenAI protocol, with the misbehaviours of real ones.
+"""A model server on loopback that speaks the OpenAI protocol, and can fail in the ways that real servers do.
 
     with FakeModelServer() as server:
         server.script(Reply(status=429, headers={"Retry-After": "0"}), answer(("Paris.", ["doc:0"])))
@@ -34,7 +34,7 @@ Body = dict[str, Any]
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a tool that a reply makes; arguments that are not a text are sent as JSON."""
+    """One tool call in a reply; arguments that are not a string are sent as JSON."""
 
     name: str
     arguments: Any = ""
@@ -54,23 +54,23 @@ class Reply:
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     error: Body = field(default_factory=lambda: {"message": "scripted failure", "type": "server_error", "code": None})
-    """What an error status, or an ending `error`, carries under `error`."""
+    """The field `error` of the body, when `status` is an error or `ending` is `error`."""
     delay: float = 0.0
     """Seconds before each piece."""
     ending: Literal["done", "length", "cut", "silent", "error"] = "done"
-    """How a stream ends: well, at the token limit, by a broken connection, without a word, or by an error event."""
+    """How a stream ends: complete, at the token limit, cut off, without a final event, or by an error."""
     refusal: bool = False
     """The pieces are a refusal, not content."""
     raw: bytes | None = None
-    """These very bytes as the body, e.g. the HTML of a proxy."""
+    """The exact bytes of the body, for example the HTML of a proxy."""
     vectors: Sequence[Sequence[float]] | None = None
-    """The embeddings, whatever was asked."""
+    """The embeddings to return, whatever the input is."""
     calls: Sequence[Call] = ()
-    """Tools that the model calls after its text."""
+    """The tool calls that follow the text."""
     comments: int = 0
-    """Comments of a stream before its first piece, each after `delay`: what servers send while a question waits."""
+    """The number of comments before the first piece, each after `delay`: servers send them while requests wait."""
     call_deltas: Sequence[Body] | None = None
-    """The `tool_calls` of these very deltas in place of `calls`, as servers of other makes send them."""
+    """The exact `tool_calls` of the streamed deltas in place of `calls`, because servers split them differently."""
 
 
 def pieces(text: str, size: int = 7) -> list[str]:
@@ -79,23 +79,23 @@ def pieces(text: str, size: int = 7) -> list[str]:
 
 
 def answer_json(*sections: tuple[str, Sequence[str]] | tuple[str, Sequence[str], Sequence[str]]) -> str:
-    """The JSON of a good answer, from sections of (text, source_ids[, quotes])."""
-    written = [{"text": text, "source_ids": list(ids), "quotes": list(*quotes)} for text, ids, *quotes in sections]
-    return json.dumps({"sections": written}, ensure_ascii=False)
+    """The JSON of a valid answer with sections of (text, source_ids[, quotes])."""
+    rows = [{"text": text, "source_ids": list(ids), "quotes": list(*quotes)} for text, ids, *quotes in sections]
+    return json.dumps({"sections": rows}, ensure_ascii=False)
 
 
 def answer(*sections: tuple[str, Sequence[str]] | tuple[str, Sequence[str], Sequence[str]]) -> Reply:
-    """A good answer of (text, source_ids[, quotes]) sections, in pieces."""
+    """A valid answer with sections of (text, source_ids[, quotes]), in pieces."""
     return Reply(pieces(answer_json(*sections)))
 
 
 def quote_first_passage(request: Body) -> Reply:
     """The default chat model: it answers with the first sentence of the first passage, quoted and cited."""
     prompt = "\n".join(str(message["content"]) for message in request["messages"])
-    found = re.search(r"\[SEG=([^\]\s]+:\d+)\][^\n]*\n(.+?[.!?](?=\s|$)|.+)", prompt)
-    if found is None:
+    passage = re.search(r"\[SEG=([^\]\s]+:\d+)\][^\n]*\n(.+?[.!?](?=\s|$)|.+)", prompt)
+    if passage is None:
         return answer(("NO_ANSWER", []))
-    return answer((found[2], [found[1]], [found[2]]))
+    return answer((passage[2], [passage[1]], [passage[2]]))
 
 
 def word_vector(text: str, dimensions: int) -> list[float]:
@@ -126,7 +126,7 @@ class FakeModelServer:
         self.requests: list[Body] = []
         """Every request: `{path, headers, body, client}`, in order of arrival; `client` is its connection's address."""
         self.closed_early = threading.Event()
-        """Set when a client went away before the end of a stream."""
+        """Set when a client disconnected before the end of a stream."""
         self._replies: deque[Reply] = deque()
         self._server = _QuietServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"fake": self}))
         self._server.daemon_threads = True
@@ -151,7 +151,7 @@ class FakeModelServer:
         self._replies.extend(Reply([reply]) if isinstance(reply, str) else reply for reply in replies)
 
     def next_reply(self, body: Body, default: Callable[[Body], Reply]) -> Reply:
-        if refused := self._refused(body):
+        if refused := self._find_refused_field(body):
             fault = {"message": f"Unsupported parameter: '{refused}'", "type": "invalid_request_error"}
             return Reply(status=400, error=fault | {"param": refused, "code": "unsupported_parameter"})
         if message := self._find_fault(body):
@@ -159,7 +159,7 @@ class FakeModelServer:
         return self._replies.popleft() if self._replies else default(body)
 
     def _find_fault(self, body: Body) -> str | None:
-        """The error of a server for inconsistent tool messages, and of a strict one for malformed arguments."""
+        """The error message of a strict server for inconsistent tool messages or malformed arguments."""
         if body.get("tools") == []:
             return "Invalid 'tools': empty array. Expected an array with minimum length 1."
         waiting: list[str] = []
@@ -180,7 +180,7 @@ class FakeModelServer:
             )
         return None
 
-    def _refused(self, body: Body) -> str | None:
+    def _find_refused_field(self, body: Body) -> str | None:
         if body.get("response_format", {}).get("type") in self.refuses:
             return "response_format"
         return next((name for name in body if name in self.refuses), None)
@@ -197,7 +197,7 @@ class FakeModelServer:
 
 class _QuietServer(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignores clients that disconnect; anything else is a fault of the fake."""
+        """Ignores clients that disconnect; any other error is a bug of this fake."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 

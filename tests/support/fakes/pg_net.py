@@ -1,6 +1,6 @@
 """The functions of pg_net and Vault that our trigger and the Supabase CLI call, with the real signatures.
 
-Requests stay in `net.http_request_queue`, unsent.
+Requests stay in `net.http_request_queue` and are never sent.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""A reranker on loopback, in Cohere's form or in that of text-embeddings-inference ("tei").
+"""A reranker on loopback that speaks the protocol of Cohere or of text-embeddings-inference ("tei").
 
     with FakeRerankServer() as server:
         server.script(Fault(429, {"Retry-After": "0"}))
         RerankServer(base_url=server.base_url, model="fake").score("question", ["text"])
 
 The score of a text is the number of the question's words in it. Like the real servers, it answers best first, refuses a
-body of the other protocol and a wrong key, and in the second protocol more than 32 texts at once.
+body of the other protocol and a wrong key, and with the second protocol more than 32 texts at once.
 """
 
 from __future__ import annotations
@@ -54,6 +54,6 @@ class FakeRerankServer(FakeServer):
 
 
 def _rank(question: str, texts: list[str]) -> list[tuple[int, float]]:
-    asked = set(re.findall(r"\w+", question.lower()))
-    scores = [float(len(asked & set(re.findall(r"\w+", text.lower())))) for text in texts]
+    question_words = set(re.findall(r"\w+", question.lower()))
+    scores = [float(len(question_words & set(re.findall(r"\w+", text.lower())))) for text in texts]
     return sorted(enumerate(scores), key=lambda row: -row[1])

@@ -1,4 +1,4 @@
-"""The Runtime API of Lambda on loopback (2018-06-01), from which runtimes get events and to which they send results."""
+"""Lambda's Runtime API (2018-06-01) on loopback: runtimes fetch events from it and send results to it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RuntimeApi:
         self.arn = f"arn:aws:lambda:{REGION}:{ACCOUNT}:function:{name}"
         self.timeout = timeout
         self.answered_at = 0.0
-        """`time.perf_counter()` when the last answer had come."""
+        """`time.perf_counter()` when the last answer was complete."""
         self.events: queue.Queue[tuple[str, bytes] | None] = queue.Queue()
         self.answers: queue.Queue[Any] = queue.Queue()
 
@@ -53,11 +53,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         """`/runtime/invocation/next`: waits for an event; None ends the wait."""
-        given = self.api.events.get()
-        if given is None:
+        queued = self.api.events.get()
+        if queued is None:
             self.close_connection = True
             return
-        request_id, event = given
+        request_id, event = queued
         headers = {
             "Lambda-Runtime-Aws-Request-Id": request_id,
             "Lambda-Runtime-Deadline-Ms": str(int((time.time() + self.api.timeout) * 1000)),

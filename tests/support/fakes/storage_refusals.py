@@ -1,4 +1,4 @@
-"""Refusals of Supabase Storage: a 400 whose body has the actual status; only internal errors are a 500."""
+"""Refusals of Supabase Storage: status 400 with the actual status in the body; only internal errors have status 500."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Supabase Storage on loopback, with the behaviour of version 1.11 that our adapter, its clients and our trigger use.
+"""Supabase Storage on loopback, with the part of version 1.11 that our adapter, its clients and our trigger use.
 
     with storage_server.run(dsn) as server:
         store = storage_supabase.connect(server.url, KEY, "documents")
@@ -41,7 +41,7 @@ from tests.support.fakes.storage_refusals import (
 )
 
 UPLOAD_SECONDS = 7200
-_SIGNING_SECRET = "what the storage signs its links with"
+_SIGNING_SECRET = "the secret of the signed links of the storage"
 
 Json = dict[str, Any]
 
@@ -73,7 +73,7 @@ class Stored:
 
 @dataclass
 class StorageServer:
-    """The objects by path, the received requests, the limits of the bucket, and a reply that fails every request."""
+    """The objects by path, the received requests, the limits of the bucket; a `failure` answers every request."""
 
     dsn: str | None = None
     url: str = ""
@@ -86,7 +86,7 @@ class StorageServer:
     started: int = 0
     """Uploads that were accepted, whether or not their bytes have arrived."""
     elapsed: float = 0.0
-    """Seconds to add to the clock that links expire by."""
+    """Seconds to add to the clock, so that signed links expire."""
     uploads: storage_uploads.Uploads = field(default_factory=storage_uploads.Uploads)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -122,7 +122,7 @@ class StorageServer:
             raise Refusal("415", "invalid_mime_type", f"mime type {mime_type} is not supported")
 
     def complete(self, path: str, content: bytes, mime_type: str, owner_id: str | None = None) -> None:
-        """Completes an upload: writes the row, and only then the object exists."""
+        """Completes an upload: writes the row first, then stores the object."""
         stored = Stored(content, mime_type, str(uuid.uuid4()), owner_id)
         if self.dsn is not None:
             try:

@@ -46,7 +46,7 @@ def read_whole(headers: Message, body: BufferedIOBase) -> bytes:
 
 
 def serve(state: StorageServer, method: str, path: str, headers: Message, body: BufferedIOBase) -> Reply:
-    """Serves one request of the protocol, whose status codes are the actual ones, unlike in the rest of the API."""
+    """Serves one request; unlike the rest of the storage API, this protocol answers with the actual status codes."""
     if headers.get("tus-resumable") != "1.0.0":
         read_whole(headers, body)
         return 412, {}

@@ -26,7 +26,7 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
 class Refusal(Exception):
-    """A status and the `error_type` that goes with it."""
+    """A status and its `error_type`."""
 
 
 class FakeTokenServer(FakeServer):
@@ -100,7 +100,7 @@ class FakeTokenServer(FakeServer):
 
 
 def _split(text: str) -> Iterator[Token]:
-    """The tokens with their places in the bytes of the text."""
+    """The tokens with the byte offsets of each."""
     for match in _TOKEN.finditer(text):
         word, start = match.group(), len(text[: match.start()].encode())
         sizes = [2, 2] if len(word) == 1 and word > "\uffff" else [len(word.encode())]

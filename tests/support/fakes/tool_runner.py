@@ -1,4 +1,4 @@
-"""Tools without a library, for tests of a model that calls them."""
+"""Tools over a list of passages instead of a database, for tests of models that call tools."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def table(*rows: str, properties: str = "") -> str:
 
 
 def numbering(*levels: str, second: str = "") -> str:
-    """A list of these levels, given as "format|text"; list 2 is the same list with the changes of `second`."""
+    """A list with these levels, each given as "format|text"; list 2 is the same list with the changes of `second`."""
     defined = "".join(
         f'<w:lvl w:ilvl="{index}"><w:start w:val="1"/><w:numFmt w:val="{level.split("|")[0]}"/>'
         f'<w:lvlText w:val="{level.split("|")[1]}"/></w:lvl>'
@@ -95,20 +95,20 @@ def test_items_of_a_list_show_their_numbers(tmp_path: Path) -> None:
     assert read(tmp_path, *body, numbering=part) == "1. a\n  a) b\n    (i) c\n  b) d\n2. e\n  a) f"
 
 
-def test_numbers_name_the_levels_above(tmp_path: Path) -> None:
+def test_item_numbers_include_the_levels_above(tmp_path: Path) -> None:
     part = numbering("upperRoman|Art. %1", "decimal|%1.%2", "decimalZero|%2/%3")
     body = [item("a"), item("b", level=1), item("c", level=2), item("d", level=1)]
     assert read(tmp_path, *body, numbering=part) == "Art. I a\n  I.1 b\n    1/01 c\n  I.2 d"
 
 
-def test_a_list_goes_on_after_text_and_another_may_start_again(tmp_path: Path) -> None:
+def test_a_list_continues_after_text_and_another_may_restart(tmp_path: Path) -> None:
     again = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="5"/></w:lvlOverride>'
     part = numbering("decimal|%1.", second=again)
     body = [item("a"), paragraph("Text."), item("b"), item("c", number=2), item("d", number=2)]
     assert read(tmp_path, *body, numbering=part) == "1. a\n\nText.\n\n2. b\n5. c\n6. d"
 
 
-def test_bullets_and_unknown_lists_are_dashes(tmp_path: Path) -> None:
+def test_bullets_and_unknown_lists_become_dashes(tmp_path: Path) -> None:
     part = numbering("bullet|\uf0b7")
     assert read(tmp_path, item("a"), item("b", number=9), item("c", number=0), numbering=part) == "- a\n- b\n\nc"
 
@@ -143,12 +143,12 @@ def test_a_value_that_spans_rows_is_repeated_in_each(tmp_path: Path) -> None:
     assert read(tmp_path, table(*rows)).split("\n")[2:] == [f"| North | {long} | 1 |", "| North |  | 2 |"]
 
 
-def test_rows_that_start_late_keep_their_columns(tmp_path: Path) -> None:
+def test_rows_that_start_in_a_later_column_keep_their_columns(tmp_path: Path) -> None:
     rows = [row("a", "b", "c"), row("d", "e", properties='<w:gridBefore w:val="1"/>')]
     assert read(tmp_path, table(*rows)) == "| a | b | c |\n| --- | --- | --- |\n|  | d | e |"
 
 
-def test_header_rows_become_one(tmp_path: Path) -> None:
+def test_several_header_rows_become_one(tmp_path: Path) -> None:
     """ING-1"""
     header = "<w:tblHeader/>"
     rows = [
@@ -159,7 +159,7 @@ def test_header_rows_become_one(tmp_path: Path) -> None:
     assert read(tmp_path, table(*rows)).split("\n")[0] == "| Region | 2024 Q1 | 2024 Q2 |"
 
 
-def test_a_table_of_one_cell_is_a_frame_around_text(tmp_path: Path) -> None:
+def test_a_table_of_one_cell_is_read_as_text(tmp_path: Path) -> None:
     content = paragraph("Title", properties='<w:outlineLvl w:val="0"/>') + paragraph("Text.")
     assert read(tmp_path, table(row(cell(content))), paragraph("After.")) == "# Title\n\nText.\n\nAfter."
 
@@ -198,7 +198,7 @@ def test_endnotes_have_marks_of_their_own(tmp_path: Path) -> None:
     assert read(tmp_path, body, **parts) == "a[1][i]\n\n[1] Foot.\n\n[i] End."
 
 
-def test_a_mark_of_the_authors_own_stays(tmp_path: Path) -> None:
+def test_a_custom_note_mark_is_kept(tmp_path: Path) -> None:
     body = paragraph("a", cite(2, more='w:customMarkFollows="1"'), "*")
     assert read(tmp_path, body, footnotes=notes("footnotes", _2="* Note.")) == "a*\n\n* Note."
 
@@ -270,7 +270,7 @@ def test_a_style_can_hide_text(tmp_path: Path) -> None:
     ],
     ids=["run", "highlight", "paragraph", "cell", "table style", "text box", "grey", "small"],
 )
-def test_text_that_can_be_seen_is_kept(tmp_path: Path, body: str) -> None:
+def test_visible_text_is_kept(tmp_path: Path, body: str) -> None:
     (part,) = read_parts(tmp_path, body, styles=STYLES)
     assert ("x" in part.text, part.warnings) == (True, ())
 
@@ -308,19 +308,19 @@ def read_file(path: Path, file_type: models.FileType) -> list[str]:
 )
 def test_real_files_are_read_in_order(name: str, lines: list[str]) -> None:
     """ING-1"""
-    found = [line.strip() for text in read_file(need_corpus("files") / name, "docx") for line in text.split("\n")]
-    start = found.index(lines[0])
-    assert [line for line in found[start:] if line in lines][: len(lines)] == lines
+    read_lines = [line.strip() for text in read_file(need_corpus("files") / name, "docx") for line in text.split("\n")]
+    start = read_lines.index(lines[0])
+    assert [line for line in read_lines[start:] if line in lines][: len(lines)] == lines
 
 
 def twins() -> list[Any]:
-    """The printed articles that also exist as Word files."""
-    found = []
+    """The Word files that also exist as printed articles, with the PDF of each."""
+    pairs = []
     for name in ("pages_en", "pages_fr"):
         folder = need_eval_data(name)
         rows = map(json.loads, (folder / "corpus.jsonl").read_text("utf-8").splitlines())
-        found += [(folder / row["docx_path"], folder / row["path"]) for row in rows if row.get("docx_path")]
-    return found
+        pairs += [(folder / row["docx_path"], folder / row["path"]) for row in rows if row.get("docx_path")]
+    return pairs
 
 
 def cut_out(text: str, stretches: Sequence[models.Offsets]) -> str:

@@ -1,4 +1,4 @@
-"""Text by page from every kind of file."""
+"""Every kind of file is read as text, page by page."""
 
 from __future__ import annotations
 
@@ -393,7 +393,7 @@ def test_deep_nesting_does_not_crash(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tags", [("w:sdt", "w:sdtContent"), ("w:ins", "w:ins")])
-def test_text_nested_too_deeply_is_an_error_not_lost(tmp_path: Path, tags: tuple[str, str]) -> None:
+def test_text_nested_too_deeply_raises_an_error(tmp_path: Path, tags: tuple[str, str]) -> None:
     """LIB-10"""
     opening, closing = "".join(f"<{tag}>" for tag in tags), "".join(f"</{tag}>" for tag in reversed(tags))
     deep = opening * 150 + "<w:p><w:r><w:t>deep</w:t></w:r></w:p>" + closing * 150

@@ -1,4 +1,4 @@
-"""Which files are accepted, by name and by content."""
+"""Files are accepted or refused by their name and by their content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hidden text is told from text that only looks as if it were hidden."""
+"""Hidden text is found, and visible text is not mistaken for it."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def test_text_that_leaves_no_visible_ink_is_hidden(tmp_path: Path, steps: list[D
         "scan over its text",
     ],
 )
-def test_text_that_is_seen_is_not_hidden(tmp_path: Path, steps: list[Draw]) -> None:
+def test_visible_text_is_not_hidden(tmp_path: Path, steps: list[Draw]) -> None:
     """ING-12"""
     assert read_hidden(draw_page(tmp_path / "a.pdf", *steps)) == []
 

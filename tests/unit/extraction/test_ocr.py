@@ -1,4 +1,4 @@
-"""Which pages OCR reads, how they are drawn, and when a reading is repeated."""
+"""OCR reads pages that lack text, from a drawing of the page, and repeats doubtful readings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WORD = RecognizedWord(0, 5, 0.1, 0.2, 0.3, 0.25)
 
 @dataclass
 class Recognizer:
-    """Returns these answers one after the other, and keeps the pictures and time limits that it was given."""
+    """Returns these answers one after the other, and records the pictures and timeouts of the calls."""
 
     answers: Sequence[ports.RecognizedPage | errors.RecognitionError]
     pictures: list[Image.Image] = field(default_factory=list)
@@ -67,7 +67,7 @@ def draw(path: Path) -> Image.Image:
 
 
 def make_painted_pdf(path: Path, left: float, right: float, size: tuple[float, float] = documents.LETTER) -> Path:
-    """A page painted in two shades, the left and the right half: 1 is white."""
+    """A page whose left and right halves are painted in one shade each; 1 is white."""
     pdf = canvas.Canvas(str(path), pagesize=size)
     for number, shade in enumerate((left, right)):
         pdf.setFillGray(shade)
@@ -111,7 +111,7 @@ def test_a_page_with_fewer_than_fifty_readable_characters_is_read_from_its_pictu
 @pytest.mark.parametrize(
     ("text", "expected"), [("Short", False), ("", True), ("\x19\x12", True), ("\ufffd" * 90, True)]
 )
-def test_a_page_of_text_without_a_meaning_is_read_from_its_picture(tmp_path: Path, text: str, expected: bool) -> None:
+def test_a_page_of_meaningless_characters_is_read_from_its_picture(tmp_path: Path, text: str, expected: bool) -> None:
     """ING-2"""
     with open_page(documents.make_pdf(tmp_path / "a.pdf", "Short")) as page:
         assert ocr.needs_recognition(text, page) == expected
@@ -154,7 +154,7 @@ def test_a_page_is_drawn_at_250_dpi_within_bounds(
     assert picture.width * picture.height < 1.001 * ocr.MAX_PIXELS
 
 
-def test_the_picture_is_of_the_page_as_it_is_seen(tmp_path: Path) -> None:
+def test_the_picture_shows_the_page_as_a_reader_sees_it(tmp_path: Path) -> None:
     """ING-2"""
     upright = draw(documents.make_pdf(tmp_path / "a.pdf", LINES, upright=True))
     turned = draw(documents.make_pdf(tmp_path / "b.pdf", LINES, rotation=90))
@@ -175,7 +175,7 @@ def test_a_page_that_cannot_be_drawn_is_a_recognition_error(tmp_path: Path, monk
             ocr.draw_page(page)
 
 
-def test_a_good_reading_is_taken_as_it_is() -> None:
+def test_a_good_reading_is_not_repeated() -> None:
     """ING-2"""
     recognizer = Recognizer([reading(91, WORD)])
     assert ocr.recognize_picture(BLANK, recognizer, timeout=10) == reading(91, WORD)
@@ -186,7 +186,7 @@ def test_a_good_reading_is_taken_as_it_is() -> None:
     [(reading(88, WORD), 88), (reading(70, WORD), 80), (reading(95), 80), (errors.RecognitionError(), 80)],
     ids=str,
 )
-def test_a_reading_that_is_not_good_is_tried_without_specks(
+def test_a_reading_that_is_not_good_is_repeated_without_specks(
     second: ports.RecognizedPage | errors.RecognitionError, kept: float
 ) -> None:
     """ING-2"""
@@ -197,7 +197,7 @@ def test_a_reading_that_is_not_good_is_tried_without_specks(
     assert [picture.getextrema()[0] for picture in recognizer.pictures] == [0, 255]
 
 
-def test_less_text_is_no_better_reading() -> None:
+def test_a_surer_reading_of_much_less_text_is_not_better() -> None:
     """ING-2"""
     long = replace(WORD, end=50)
     recognizer = Recognizer([reading(80, long), reading(90, WORD)])

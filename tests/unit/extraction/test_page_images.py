@@ -1,4 +1,4 @@
-"""The rectangles that highlight a passage on its page, and pictures of the page."""
+"""Passages are highlighted with rectangles on a picture of their page."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_text_outside_the_crop_box_has_no_box(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rotation", [0, 90, 180, 270])
-def test_a_passage_has_one_box_a_line(tmp_path: Path, rotation: int) -> None:
+def test_a_passage_has_one_box_per_line(tmp_path: Path, rotation: int) -> None:
     """WEB-4"""
     path = documents.make_pdf(tmp_path / "a.pdf", LINES, rotation=rotation)
     assert len(boxes_of(path, "words\nholds a needle inside\nand a")) == 3
@@ -128,14 +128,14 @@ def test_characters_of_two_units_and_missing_ones_do_not_shift_the_boxes(tmp_pat
 
 
 @pytest.mark.parametrize(("start", "end"), [(-1, 3), (3, 1), (0, 10_000)])
-def test_a_passage_that_is_not_there_is_not_found(tmp_path: Path, start: int, end: int) -> None:
+def test_a_passage_outside_the_text_is_not_found(tmp_path: Path, start: int, end: int) -> None:
     path = documents.make_pdf(tmp_path / "a.pdf", LINES)
     with pytest.raises(errors.NotFoundError):
         page_images.highlight_boxes(path, 1, start, end)
 
 
 @pytest.mark.parametrize("number", [-1, 0, 2])
-def test_a_page_that_is_not_there_is_not_found(tmp_path: Path, number: int) -> None:
+def test_a_page_that_does_not_exist_is_not_found(tmp_path: Path, number: int) -> None:
     """LIB-9"""
     path = documents.make_pdf(tmp_path / "a.pdf", LINES)
     with pytest.raises(errors.NotFoundError):
@@ -170,7 +170,7 @@ def test_the_picture_is_highlighted_in_the_boxes_and_nowhere_else(tmp_path: Path
     ],
     ids=["usual", "huge scale", "wide page", "thread"],
 )
-def test_pictures_have_the_asked_scale_up_to_four_million_pixels(
+def test_pictures_have_the_requested_scale_up_to_four_million_pixels(
     tmp_path: Path, size: tuple[int, int], scale: float, expected: tuple[int, int]
 ) -> None:
     """LIB-9"""
@@ -180,7 +180,7 @@ def test_pictures_have_the_asked_scale_up_to_four_million_pixels(
 
 
 def test_a_page_without_a_visible_area_is_corrupt(tmp_path: Path) -> None:
-    """LIB-9: its crop box lies beside it."""
+    """LIB-9: the crop box lies outside the page."""
     path = documents.make_pdf(tmp_path / "a.pdf", LINES, crop=(5000, 5000, 5100, 5100))
     for show in (page_images.highlight_boxes, lambda *of: page_images.render_page(of[0], of[1], start=0, end=0)):
         with pytest.raises(errors.CorruptDocumentError):
@@ -222,7 +222,7 @@ def _box_holds_word(path: Path, chance: random.Random) -> bool:
 
 
 def make_scan(path: Path, source: Path, *, rotation: int, upright: bool) -> Path:
-    """Page 1 of `source` as a picture on a page of /Rotate `rotation`, whose text is seen upright or turned by it."""
+    """Page 1 of `source` as a picture on a page with /Rotate `rotation`; its text appears upright, or turned by it."""
     with pypdfium2.PdfDocument(source) as pdf:
         picture = pdf[0].render(scale=200 / 72).to_pil()
     picture.rotate(rotation if upright else 0, expand=True).save(path, "PDF", resolution=200)
@@ -274,7 +274,7 @@ def share_in_common(first: Highlight, second: Highlight) -> float:
 
 @pytest.mark.parametrize(("rotation", "upright"), [(0, True), (90, True), (90, False), (180, False)])
 def test_the_words_of_a_scan_are_boxed_where_they_were_printed(tmp_path: Path, rotation: int, upright: bool) -> None:
-    """ING-2, WEB-4: a box and its word have half their area in common, for 95 of 100 words."""
+    """ING-2, WEB-4: for 95 of 100 words, box and printed word overlap in half of their joint area."""
     source = documents.make_pdf(tmp_path / "a.pdf", PROSE)
     scan = make_scan(tmp_path / "b.pdf", source, rotation=rotation, upright=upright)
     found, truth = recognize(scan), printed_words(source)
@@ -290,7 +290,7 @@ def test_the_words_of_a_scan_are_boxed_where_they_were_printed(tmp_path: Path, r
 
 
 def place_words(*lines: str, step: float = 0.0) -> list[RecognizedWord]:
-    """Words 0.1 wide and 0.02 high, lines 0.03 apart; `step` is how much lower each is than the one on its left."""
+    """Words 0.1 wide and 0.02 high, lines 0.03 apart; each word is `step` lower than the one on its left."""
     words, start = [], 0
     for row, line in enumerate(lines):
         for column, word in enumerate(line.split()):
@@ -305,7 +305,7 @@ def boxes_of_words(tmp_path: Path, words: list[RecognizedWord], start: int, end:
     return page_images.highlight_boxes(path, 1, start, end, words=words)
 
 
-def test_words_of_a_line_are_boxed_together_and_touched_ones_whole(tmp_path: Path) -> None:
+def test_words_of_a_line_share_a_box_that_covers_partly_selected_words_whole(tmp_path: Path) -> None:
     """ING-2, WEB-4"""
     words = place_words("one two three", "four five")
     assert boxes_of_words(tmp_path, words, 5, 16) == [Highlight(0.21, 0.1, 0.42, 0.12), Highlight(0.1, 0.13, 0.2, 0.15)]
@@ -330,7 +330,7 @@ def test_a_passage_beyond_the_words_is_not_found(tmp_path: Path, start: int, end
         boxes_of_words(tmp_path, place_words("one two three"), start, end)
 
 
-def test_no_passage_has_no_box(tmp_path: Path) -> None:
+def test_an_empty_passage_has_no_box(tmp_path: Path) -> None:
     """ING-2, WEB-4"""
     assert boxes_of_words(tmp_path, place_words("one two three"), 5, 5) == []
 

@@ -57,12 +57,12 @@ def test_text_is_level_after_the_turns_of_a_clear_majority(angles: list[float], 
     assert find_level_turns(angles, default=1) == turns
 
 
-def test_a_matrix_within_another_places_as_both_do_in_turn() -> None:
+def test_a_matrix_within_another_applies_both_one_after_the_other() -> None:
     inner, outer = Matrix(2, 0, 0, 2, 5, 7), Matrix(0, 1, -1, 0, 100, 0)
     assert inner.within(outer).place_rectangle(WORD) == outer.place_rectangle(inner.place_rectangle(WORD))
     assert (inner.scale, outer.scale) == (2, 1)
 
 
-def test_a_rectangle_stands_on_the_ground_that_its_middle_is_in() -> None:
+def test_a_rectangle_stands_on_the_area_that_contains_its_middle() -> None:
     assert stands_on(WORD, (0, 0, 51, 56))
     assert not stands_on(WORD, (0, 0, 49, 56))

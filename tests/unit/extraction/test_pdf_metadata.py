@@ -80,7 +80,7 @@ def test_properties_may_be_attributes_and_names_may_have_commas(tmp_path: Path) 
     assert (found.author, found.doi, found.published_at) == ("Müller, Zoé; King, Ada", "10.1000/1", "2019-03")
 
 
-def test_the_packet_of_a_picture_is_not_that_of_the_document(tmp_path: Path) -> None:
+def test_the_xmp_packet_of_an_image_is_not_that_of_the_document(tmp_path: Path) -> None:
     picture = make_packet("<dc:format>image/jpeg</dc:format><dc:title>Sunset</dc:title>")
     assert metadata.read_xmp(write_pdf(tmp_path / "a.pdf", packets=(ARTICLE, picture)))["dc:title"] == ["On Rivers"]
     assert metadata.read_xmp(write_pdf(tmp_path / "b.pdf", packets=(picture,))) == {}
@@ -160,7 +160,7 @@ def test_the_doi_is_in_the_text_or_the_information(
         ("Bulletin", None),
     ],
 )
-def test_the_journal_is_read_off_the_first_page(tmp_path: Path, line: str, journal: str | None) -> None:
+def test_the_journal_is_read_from_the_first_page(tmp_path: Path, line: str, journal: str | None) -> None:
     """ING-3"""
     lines = [line.replace("(", r"\(").replace(")", r"\)"), "On Rivers", "Abstract. They flow."]
     assert read(write_pdf(tmp_path / "a.pdf", *lines)).journal == journal
@@ -176,7 +176,7 @@ def test_the_journal_is_read_off_the_first_page(tmp_path: Path, line: str, journ
         ("unspecified", None),
     ],
 )
-def test_the_journal_is_read_off_the_subject(tmp_path: Path, subject: str, journal: str | None) -> None:
+def test_the_journal_is_read_from_the_subject(tmp_path: Path, subject: str, journal: str | None) -> None:
     """ING-3"""
     assert read(write_pdf(tmp_path / "a.pdf", "Text", Subject=subject)).journal == journal
 
@@ -202,9 +202,7 @@ def test_a_document_named_like_a_journal_is_not_in_one(tmp_path: Path) -> None:
         ("first published 12 May 2003 by", "2001-02-03"),
     ],
 )
-def test_the_date_of_publication_is_that_on_the_page_else_that_of_the_file(
-    tmp_path: Path, line: str, date: str
-) -> None:
+def test_the_publication_date_is_read_from_the_page_else_from_the_file(tmp_path: Path, line: str, date: str) -> None:
     """ING-3"""
     assert read(write_pdf(tmp_path / "a.pdf", "On Rivers", line, CreationDate="D:20010203040506")).published_at == date
 

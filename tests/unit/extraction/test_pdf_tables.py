@@ -1,4 +1,4 @@
-"""Tables of PDF pages: their cells, their stretches of the text, and other texts that are no tables."""
+"""Tables of PDF pages are found with their cells and their stretches of text; other text in columns is no table."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_row_covers_its_own_text_and_no_other(tmp_path: Path) -> None:
     assert (table.header_rows, len(table.borders)) == (1, 4)
 
 
-def test_a_cell_of_several_lines_reads_as_one(tmp_path: Path) -> None:
+def test_a_cell_of_several_lines_becomes_one_line(tmp_path: Path) -> None:
     rows = [("Name", "What it is"), ("A", "one that goes on and on, over more lines than one"), ("B", "short")]
     known = make_pdf(tmp_path / "a.pdf", PROSE, spec(*rows, widths=(60.0, 90.0)), PROSE)
     assert read_tables(tmp_path / "a.pdf") == known_cells(known) == [rows]
@@ -100,13 +100,13 @@ def test_a_header_over_several_columns_names_each(tmp_path: Path, style: str) ->
     assert [row.cells for row in table.rows] == [("", "2019", "2019", "2020", "2020"), *rows[1:]]
 
 
-def test_a_cell_over_several_columns_stands_in_the_first(tmp_path: Path) -> None:
+def test_a_cell_over_several_columns_belongs_to_the_first(tmp_path: Path) -> None:
     rows = [("Town", "Year", "Cars"), ("Lyon", "2019", "1"), ("not counted since then", "", ""), ("Alès", "2019", "6")]
     make_pdf(tmp_path / "a.pdf", PROSE, spec(*rows, spans=[(2, 0, 2)]))
     assert read_tables(tmp_path / "a.pdf") == [rows]
 
 
-def test_a_title_across_a_ruled_table_is_no_row(tmp_path: Path) -> None:
+def test_a_title_across_a_ruled_table_is_not_a_row(tmp_path: Path) -> None:
     rows = [("Cars sold in three towns", "", ""), *CARS]
     make_pdf(tmp_path / "a.pdf", PROSE, spec(*rows, spans=[(0, 0, 2)]))
     assert read_tables(tmp_path / "a.pdf") == [list(CARS)]
@@ -163,7 +163,7 @@ def test_a_table_ruled_between_columns_only_has_a_row_for_each_line(tmp_path: Pa
 
 
 def test_several_columns_between_two_rules_are_divided(tmp_path: Path) -> None:
-    """One upright line after the first column, as tables in articles have."""
+    """One vertical line after the first column, as tables in articles have it."""
 
     def draw(pdf: Any) -> None:
         for number, row in enumerate(CARS):
@@ -234,7 +234,7 @@ def test_a_table_in_a_cell_is_part_of_its_text(tmp_path: Path) -> None:
     assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [[("Name", "Parts"), ("Lock", "pin bolt 1 2")]]
 
 
-def test_the_lines_of_a_chart_are_no_table(tmp_path: Path) -> None:
+def test_the_lines_of_a_chart_are_not_a_table(tmp_path: Path) -> None:
     def draw(pdf: Any) -> None:
         pdf.grid(range(100, 500, 40), range(300, 600, 30))
         for number in range(10):
@@ -246,7 +246,7 @@ def test_the_lines_of_a_chart_are_no_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", prose_documents.PROSE)
-def test_other_text_in_columns_is_no_table(tmp_path: Path, kind: str) -> None:
+def test_other_text_in_columns_is_not_a_table(tmp_path: Path, kind: str) -> None:
     found = [read_tables(prose_documents.make_pdf(tmp_path / "a.pdf", kind, seed)) for seed in range(4)]
     assert found == [[], [], [], []]
 

@@ -21,7 +21,7 @@ WORDS = """river bridge market winter letter garden window council harbour villa
 between under without against the of a to in for with that were had would from which over into while because"""
 
 Line = tuple[float, float, str]
-"""Left, baseline and text."""
+"""Left edge, baseline and text."""
 
 
 def make_words(chance: random.Random, count: int) -> str:
@@ -29,7 +29,7 @@ def make_words(chance: random.Random, count: int) -> str:
 
 
 def make_lines(seed: int, left: float, width: float, top: float = TOP, paragraphs: int = 4) -> list[Line]:
-    """Justified-looking prose, paragraph by paragraph, in a column."""
+    """Lines of prose in a column, with space after some paragraphs."""
     chance, lines, y = random.Random(seed), list[Line](), top
     for _ in range(paragraphs):
         for line in simpleSplit(make_words(chance, chance.randint(40, 60)) + ".", "Helvetica", SIZE, width):
@@ -40,7 +40,7 @@ def make_lines(seed: int, left: float, width: float, top: float = TOP, paragraph
 
 
 def interleave(*columns: Sequence[Line]) -> list[Line]:
-    """The lines in the order of a producer that writes line by line across all columns."""
+    """The lines as a program writes them that goes line by line across all columns."""
     return sorted((line for column in columns for line in column), key=lambda line: (-line[1], line[0]))
 
 
@@ -51,9 +51,9 @@ def write(
     upright: bool = False,
     rules: Sequence[tuple[float, float, float]] = (),
 ) -> Path:
-    """A page with these lines in this order, and level `rules` (left, right, height) across it.
+    """A page with these lines in this order, and horizontal `rules` (left, right, height).
 
-    With `rotation` the lines are seen sideways, or with `upright` the right way up.
+    With `rotation` the lines appear sideways; with `upright` too, they appear the right way up.
     """
     sideways = rotation in (90, 270)
     pdf = canvas.Canvas(str(path), pagesize=(HEIGHT, WIDTH) if sideways else (WIDTH, HEIGHT), invariant=1)
@@ -94,7 +94,7 @@ def test_columns_need_not_share_their_baselines(tmp_path: Path, offset: float) -
     assert read(write(tmp_path / "a.pdf", interleave(LEFT, right))) == joined(LEFT, right)
 
 
-def test_lines_drawn_across_two_columns_at_once_are_taken_apart(tmp_path: Path) -> None:
+def test_lines_drawn_across_two_columns_at_once_are_split(tmp_path: Path) -> None:
     pdf = canvas.Canvas(str(tmp_path / "a.pdf"), pagesize=(WIDTH, HEIGHT), invariant=1)
     pdf.setFont("Courier", 8)
     left, right = ([text[:46] for _, _, text in column[:20]] for column in (LEFT, RIGHT))
@@ -123,26 +123,26 @@ def test_running_heads_and_page_numbers_stay_where_they_are(tmp_path: Path) -> N
     assert (text.split("\n")[0], text.split("\n")[-1]) == ("The Journal Page 3", "Draft 3")
 
 
-def test_a_figure_across_the_columns_parts_them(tmp_path: Path) -> None:
+def test_a_figure_across_the_columns_divides_them(tmp_path: Path) -> None:
     upper, lower = (LEFT[:8], RIGHT[:8]), (make_lines(8, 60, 230, 400), make_lines(9, 320, 230, 400))
     path = write(tmp_path / "a.pdf", interleave(*upper, *lower), rules=[(60, 550, 580), (60, 550, 430)])
     assert read(path) == joined(*upper, *lower)
 
 
-def test_a_figure_in_one_column_does_not_part_them(tmp_path: Path) -> None:
+def test_a_figure_in_one_column_does_not_divide_them(tmp_path: Path) -> None:
     left = [*LEFT[:6], *make_lines(10, 60, 230, 480)]
     path = write(tmp_path / "a.pdf", interleave(left, RIGHT), rules=[(60, 290, 600), (60, 290, 500)])
     assert read(path) == joined(left, RIGHT)
 
 
-def test_level_rules_in_one_line_are_joined_also_along_the_edge_of_the_page() -> None:
+def test_horizontal_rules_in_one_line_are_joined_even_at_the_edge_of_the_page() -> None:
     along_the_edge, upright = [(0.0, 0.0, 300.0, 0.0), (301.0, 0.2, 612.0, 0.2)], (50.0, -90.0, 50.0, -10.0)
     assert reading_order.join_rules([upright, *along_the_edge]) == [(0.0, 0.2, 612.0, 0.2)]
 
 
 @pytest.mark.parametrize("upright", [False, True])
 @pytest.mark.parametrize("rotation", [90, 180, 270])
-def test_columns_of_a_turned_page_are_put_in_order(tmp_path: Path, rotation: int, upright: bool) -> None:
+def test_columns_of_a_rotated_page_are_put_in_order(tmp_path: Path, rotation: int, upright: bool) -> None:
     path = write(tmp_path / "a.pdf", interleave(LEFT, RIGHT), rotation, upright)
     assert read(path) == joined(LEFT, RIGHT)
 
@@ -182,7 +182,7 @@ def test_columns_written_from_right_to_left_are_swapped(tmp_path: Path) -> None:
     ],
     ids=["margin notes", "too few lines", "lower down", "a sentence goes on"],
 )
-def test_columns_in_a_doubtful_order_are_left(tmp_path: Path, right: list[Line], left: list[Line]) -> None:
+def test_columns_in_an_unclear_order_are_left_unchanged(tmp_path: Path, right: list[Line], left: list[Line]) -> None:
     assert read(write(tmp_path / "a.pdf", [*right, *left])) == joined(right, left)
 
 
@@ -223,7 +223,7 @@ def test_rows_between_rules_stay_rows(tmp_path: Path) -> None:
     ]
 
 
-def test_rows_of_wrapped_cells_apart_by_white_space_stay_rows(tmp_path: Path) -> None:
+def test_rows_of_wrapped_cells_separated_by_white_space_stay_rows(tmp_path: Path) -> None:
     """ING-6"""
     lines = list[Line]()
     for row in range(8):
@@ -233,7 +233,7 @@ def test_rows_of_wrapped_cells_apart_by_white_space_stay_rows(tmp_path: Path) ->
     assert read(write(tmp_path / "a.pdf", lines)).startswith(f"{first} {second}\n")
 
 
-def test_characters_put_in_order_are_found_on_the_page_again(tmp_path: Path) -> None:
+def test_reordered_characters_keep_their_places_on_the_page(tmp_path: Path) -> None:
     """WEB-4, ING-7"""
     path = write(tmp_path / "a.pdf", interleave(LEFT, RIGHT))
     text = read(path)
@@ -247,7 +247,7 @@ def test_characters_put_in_order_are_found_on_the_page_again(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("folder", ["pages_en", "pages_fr"])
-def test_pages_in_order_are_left_alone(folder: str) -> None:
+def test_pages_in_order_are_left_unchanged(folder: str) -> None:
     """ING-1"""
     for path in sorted((requirements.need_eval_data(folder) / "pdf").glob("*.pdf")):
         with open_pdf(path) as pdf:
@@ -257,14 +257,14 @@ def test_pages_in_order_are_left_alone(folder: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["sample-files/multicolumn.pdf", "pdfplumber/federal-register-2020-17221.pdf"])
-def test_real_columns_are_left_alone(name: str) -> None:
+def test_real_columns_are_left_unchanged(name: str) -> None:
     with open_pdf(requirements.need_corpus(f"files/{name}")) as pdf:
         for number in range(1, len(pdf) + 1):
             with open_text_page(pdf, number) as (_, text_page):
                 assert text_layer.read_layer(text_page).places is None
 
 
-def test_many_pieces_cost_little() -> None:
-    """A page of nothing but small pieces side by side is given up at once, however many there are."""
+def test_a_page_of_many_small_pieces_is_given_up_quickly() -> None:
+    """Thousands of small pieces side by side are not put in order."""
     pieces = [line_pieces.Piece(x, y, x + 30, y + 8) for y in range(5000, 0, -10) for x in range(0, 600, 40)]
     assert reading_order.find_order(pieces) is None
