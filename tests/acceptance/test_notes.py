@@ -317,7 +317,7 @@ def test_a_note_in_the_trash_cannot_be_changed(ada: Person) -> None:
     ada.post(f"/notes/{note['id']}/trash")
     answer = ada.http.patch(f"/api/rag/notes/{note['id']}", json={"content": TURBINE})
     assert problem_of(answer) == (409, "conflict")
-    assert "restore it first" in answer.json()["detail"]
+    assert "Restore it first" in answer.json()["detail"]
     assert ada.get(f"/notes/{note['id']}")["content"] == BOILER
 
 
