@@ -102,7 +102,7 @@ def test_refuses_a_database_from_before_the_first_release_and_changes_nothing(em
     rows(empty_database, "insert into supabase_migrations.schema_migrations values ('20261121000001', null, 'schema')")
     for dry_run in (True, False):
         with pytest.raises(
-            errors.ConflictError, match=r"from before its first release.*move the folder IBID_HOME aside"
+            errors.ConflictError, match=r"made before the migrations were rewritten.*move the folder IBID_HOME"
         ):
             migrate.migrate(empty_database, dry_run=dry_run)
     assert [row[0] for row in rows(empty_database, BOOKS)] == ["20261121000001"]

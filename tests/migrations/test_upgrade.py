@@ -86,7 +86,7 @@ def test_make_run_refuses_a_database_from_before_the_first_release_in_one_line(t
     ):
         connection.execute(migrate.BOOKKEEPING.encode())
         connection.execute(
-            "insert into supabase_migrations.schema_migrations (version) values (%s)", (migrate.FIRST_BEFORE_RELEASE,)
+            "insert into supabase_migrations.schema_migrations (version) values (%s)", (migrate.FIRST_BEFORE_SQUASH,)
         )
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -94,5 +94,5 @@ def test_make_run_refuses_a_database_from_before_the_first_release_in_one_line(t
     command = [sys.executable, "-m", "functions.local", "serve"]
     done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, timeout=120)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("ibid: This database was made by a version of Ibid from before its first release.")
+    assert done.stderr.startswith("ibid: This database was made before the migrations were rewritten on 2026-11-22.")
     assert done.stderr.count("\n") == 1

@@ -27,7 +27,7 @@ SHIM_MARK = "ibid: stand-in for Supabase Auth"
 LOCK = 0x1B1D_0001
 NAME = re.compile(r"(\d+)_(.*)\.sql")
 # The first migration of the development databases that preceded the first release.
-FIRST_BEFORE_RELEASE = "20261121000001"
+FIRST_BEFORE_SQUASH = "20261121000001"
 TRANSACTION_CONTROL = re.compile(r"^(begin|commit|rollback|start\s+transaction)\b[^;\n]*;", re.I | re.M)
 
 # The CLI's own statements, so that it finds its table as it would have created it; then our own table.
@@ -185,13 +185,13 @@ def _table_exists(connection: psycopg.Connection, name: str) -> bool:
 
 def _list_pending(migrations: Sequence[Migration], history: Mapping[str, str | None]) -> list[Migration]:
     """The migrations to apply. Refuses unknown, changed and late files, so that all databases have one history."""
-    if FIRST_BEFORE_RELEASE in history:
+    if FIRST_BEFORE_SQUASH in history:
         raise errors.ConflictError(
-            "This database was made by a version of Ibid from before its first release. This version cannot upgrade it,"
-            " and has changed nothing in it. The uploaded files are kept outside of it (on a laptop in the folder"
-            " storage/documents of IBID_HOME, by default .ibid); notes and conversations can be read with the version"
-            " that made it. To go on, move the folder IBID_HOME aside, or set DATABASE_URL to another database, and"
-            " ingest the files again."
+            "This database was made before the migrations were rewritten on 2026-11-22. This version cannot upgrade it,"
+            " and has changed nothing in it. The version that made it still opens it: use that one to read notes and"
+            " conversations, and to download the documents under their own names (in storage every file is called"
+            " original). Then move the folder IBID_HOME (by default .ibid) aside, or set DATABASE_URL to another"
+            " database, and ingest the downloaded files."
         )
     if unknown := sorted(history.keys() - {migration.version for migration in migrations}):
         raise errors.ConflictError(

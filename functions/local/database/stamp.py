@@ -21,7 +21,7 @@ from functions.local.database import migrate
 FROZEN = migrate.REPOSITORY / "supabase" / "migrations.sha256"
 HEADER = re.compile(r"^-- from sql/(?P<name>\S+\.sql) sha256:(?P<hash>[0-9a-f]{64})\n", re.MULTILINE)
 # The first set replaced the migrations from the first of these versions up to the second, before the first release.
-REPLACED = (migrate.FIRST_BEFORE_RELEASE, "20261122220001")
+REPLACED = (migrate.FIRST_BEFORE_SQUASH, "20261122220001")
 NOTICE = "Stamped from sql/ by `make sql-stamp`. Edit the files there, not here."
 
 

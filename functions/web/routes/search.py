@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from functions.adapters.postgres import documents
-from functions.core import errors, models
+from functions.core import models
 from functions.core.retrieval import guard, retriever
 from functions.core.text import languages
 from functions.runtime import asking, searching
@@ -22,8 +22,6 @@ router = APIRouter(prefix="/api/rag/search")
 @router.get("")
 def search(user: CurrentUser, services: ServicesDep, parameters: Annotated[requests.Search, Query()]) -> dict[str, Any]:
     """The fused ranking, reranked where a reranker is set up; with `debug`, ranks, scores, evidence and timings."""
-    if not parameters.q.strip():
-        raise errors.InvalidInputError("q: Name at least one word to search for.")
     scope = _read_scope(parameters)
     if scope.kind != "library":
         with services.database.as_user(user) as connection:

@@ -229,3 +229,9 @@ def test_a_page_number_is_supported_only_after_the_word_page() -> None:
 
 def test_years_in_a_file_name_are_supported() -> None:
     assert comparison.find_years("report_2019-2020_v3_00012.pdf") == frozenset({"2019", "2020"})
+
+
+@pytest.mark.parametrize("name", ["Dr. Smith", "J. Smith", "Smith et al. 2019"])
+def test_an_abbreviation_does_not_end_the_sentence_that_denies_a_figure(name: str) -> None:
+    text = f"The passages do not say that {name} pays 900 euros."
+    assert find_missing_when_asked(text, "The rent was 800 euros in 2019.", "Is the rent 900 euros?") == ()

@@ -27,6 +27,7 @@ from functions.core.citations.figures.readings import (
     read_strictly,
 )
 from functions.core.citations.figures.units import find_unit, is_negated_or_open
+from functions.core.text import sentences
 
 # Digits directly after letters belong to a name (CO2, Q3, v1.2), except after a currency code: USD9,999 is an amount.
 _NAME_OR_FIGURE = re.compile(
@@ -51,7 +52,7 @@ _ABOUT = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _PAGE = re.compile(r"\b(?:pages?|pp?\.)[\s\u00a0]*(?:\d+\s*(?:[-\u2013,]|and|et|to|à)\s*)?$", re.IGNORECASE)
-_SENTENCE_END = re.compile(r"\A|[.!?](?=\s)|\n")
+_SENTENCE_BORDER = re.compile(rf"(?:{sentences.SENTENCE_END})|\n", re.VERBOSE)
 _FULL_YEAR = re.compile(r"(?<!\d)(?:1[5-9]|20)\d\d(?!\d)")
 
 Reader = Callable[[str, "re.Match[str]", "re.Match[str] | None"], Iterable[Reading]]
@@ -163,7 +164,11 @@ def _find_sentence(text: str, at: int) -> str:
 # Cached because a text may contain a thousand figures, and each of them needs the same sentence.
 @lru_cache(maxsize=4)
 def _find_sentence_starts(text: str) -> tuple[int, ...]:
-    return tuple(match.end() for match in _SENTENCE_END.finditer(text))
+    starts = [0]
+    for border in _SENTENCE_BORDER.finditer(text):
+        if border.group() == "\n" or sentences.ends_sentence(text, starts[-1], border, len(text)):
+            starts.append(border.end())
+    return tuple(starts)
 
 
 @lru_cache(maxsize=8)

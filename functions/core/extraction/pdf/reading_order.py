@@ -58,7 +58,7 @@ _MIN_LINE = MIN_COLUMN / 2
 _LINES_AT_BORDER = 3
 """The last lines of a column from which its left border is taken, because lines above may be of something else."""
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
-_SENTENCE_END = re.compile(r"[.!?:;…]\W*$")
+_STOP_AT_LINE_END = re.compile(r"[.!?:;…]\W*$")
 
 Lines = list[list[int]]
 """The numbers of the pieces of each line."""
@@ -305,7 +305,7 @@ def _are_one_text(pieces: Sequence[Piece], left: Sequence[int], right: Sequence[
         return False
     widths = [measure_width(lines) for lines in columns]
     tops = [min(line.top for line in lines) for lines in columns]
-    runs_on = columns[0][0].text[:1].islower() and not _SENTENCE_END.search(columns[1][-1].text)
+    runs_on = columns[0][0].text[:1].islower() and not _STOP_AT_LINE_END.search(columns[1][-1].text)
     alike = max(widths) <= _EQUALLY_WIDE * min(widths) and abs(tops[0] - tops[1]) <= _EQUALLY_HIGH * em
     return alike and not runs_on
 

@@ -14,7 +14,7 @@ _ENUMERATOR = re.compile(
 )
 _SECTION = re.compile(r"(?:[A-Z]|\d+)(?:\.\d+)*\.?")
 _CODE = re.compile(r"[{};],?\s*$|^(?:[{}]|//|/\*|[#;] |#include|def |return\b|import )|[=!<>+]=|->|=>|\(\)|::")
-_SENTENCE_END = re.compile(r"[^\W\d_]{3}[.!?](?:\s+[^\W\d_]|$)")
+_STOP_IN_CELL = re.compile(r"[^\W\d_]{3}[.!?](?:\s+[^\W\d_]|$)")
 _FEW_WORDS, _MANY_WORDS = 5, 7
 """Words of a column's median cell: up to the first its cells are short, above the second they are prose."""
 _MIN_ROWS, _MIN_RULED_ROWS = 3, 2
@@ -107,7 +107,7 @@ def _is_running_text(cells: Sequence[str]) -> bool:
     """Whether the cells are parts of sentences: most begin with a small letter, and a sentence ends among them."""
     words = [cell for cell in cells if cell[0].isalpha()]
     small = sum(cell[0].islower() for cell in words)
-    return small > _MAX_SMALL * len(cells) and any(map(_SENTENCE_END.search, words))
+    return small > _MAX_SMALL * len(cells) and any(map(_STOP_IN_CELL.search, words))
 
 
 def _is_contents(rows: Texts) -> bool:
