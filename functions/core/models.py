@@ -165,7 +165,7 @@ class SearchHit:
 
     @property
     def segment_id(self) -> str:
-        """The public id of the passage: `{document_id}:{chunk_index}`."""
+        """The public id of the passage: `{source_id}:{chunk_index}`, where the source is a document or a note."""
         return f"{self.source_id}:{self.chunk_index}"
 
 

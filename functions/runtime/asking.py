@@ -148,8 +148,8 @@ def ask(
     try:
         yield opened
         rewriting = _rewrite(services, policy, question, history)
-        saver.search_query = rewriting.query_text
-        query_text = rewriting.query_text or question.query_text
+        saver.search_query = rewriting.search_query
+        query_text = rewriting.search_query or question.query_text
         search_lang = languages.detect_language(query_text, lang)
         retrieval = searching.retrieve(
             services, user, policy, query_text, search_lang, opened.scope, conversation_id=opened.conversation_id
@@ -167,7 +167,7 @@ def ask(
         answer = replace(answer, usage=rewriting.usage + answer.usage)
         message_id = saver.save(answer)
         yield Answered(
-            opened.conversation_id, message_id, opened.scope, answer, rewriting.query_text, failure, saver.cost
+            opened.conversation_id, message_id, opened.scope, answer, rewriting.search_query, failure, saver.cost
         )
     finally:
         saver.save_interrupted()

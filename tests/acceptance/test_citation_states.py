@@ -154,7 +154,7 @@ def test_a_quote_whose_words_are_gone_is_marked_lost_and_kept(ada: Person) -> No
     (cited,) = asked["sources"]
     assert source_of(ada, asked) == cited | {"state": "current", "superseded_by": None, "place": "lost"}
     exported = ada.http.get(f"/api/rag/conversations/{asked['conversation_id']}/export").text
-    assert "(exact; no longer stands there word for word)" in exported
+    assert "(exact; the quoted words are no longer there)" in exported
 
 
 # Replaced

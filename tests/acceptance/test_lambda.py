@@ -255,7 +255,7 @@ def test_passages_are_found(cloud: Cloud, document: Json) -> None:
     assert answer.json["hits"][0]["document_id"] == document["id"]
 
 
-def test_a_conversation_is_listed_exported_and_kept_as_a_note(cloud: Cloud, conversation: str) -> None:
+def test_a_conversation_is_listed_exported_and_saved_as_a_note(cloud: Cloud, conversation: str) -> None:
     assert cloud.send("conversations", "GET", "/api/rag/conversations").json["items"][0]["id"] == conversation
     messages = cloud.send("conversations", "GET", f"/api/rag/conversations/{conversation}/messages").json["items"]
     assert [message["role"] for message in messages] == ["user", "assistant"]

@@ -134,7 +134,7 @@ def upload(container: Container, person: Person, _: str) -> None:
     add_document(container, person)
 
 
-def read_foreign_conversation(container: Container, person: Person, _: str) -> None:
+def read_another_users_conversation(container: Container, person: Person, _: str) -> None:
     """Checks that another user's conversation is not found."""
     stranger, conversation = random.choice([(p, c) for p, c in CONVERSATIONS.items() if p is not person])
     answer = container.call(person, "GET", f"/api/rag/conversations/{conversation}/messages")
@@ -159,7 +159,7 @@ MIX: list[tuple[Callable[[Container, Person, str], None], int, int]] = [
     (read_document, 2, 5),
     (use_note, 6, 2),
     (upload, 1, 2),
-    (read_foreign_conversation, 1, 4),
+    (read_another_users_conversation, 1, 4),
     (read_settings, 1, 4),
 ]
 
@@ -216,7 +216,7 @@ class Load:
                 self.failures.append(f"ingestion: {exc!r:.400}")
 
 
-def test_a_thousand_mixed_requests_cause_no_error_and_show_no_foreign_rows(
+def test_a_thousand_mixed_requests_cause_no_error_and_show_no_rows_of_another_user(
     pooler: Pooler, make_container: Callable[[str], Container]
 ) -> None:
     """SEC-4: 20 containers with one connection each, five connections behind the pooler, and an ingesting worker."""

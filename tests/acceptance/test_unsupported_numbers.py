@@ -48,7 +48,7 @@ def test_an_unsupported_number_is_listed_wherever_the_answer_is_shown(asker: Per
     assert saved["sections"] == done["sections"]
     assert [source["check"] for source in done["sources"]] == ["fuzzy"]
     export = asker.http.get(f"/api/rag/conversations/{done['conversation_id']}/export", params={"lang": "fr"}).text
-    assert "\n\n*Chiffres qui ne figurent dans aucun passage cité : 7 %*\n\n**Sources**" in export
+    assert "\n\n*Chiffres introuvables dans les passages cités : 7 %*\n\n**Sources**" in export
 
 
 def test_a_verbatim_answer_lists_no_numbers(server: LocalServer, ada: Person) -> None:

@@ -167,13 +167,13 @@ def test_every_field_is_also_accepted_in_camel_case(reader: Caller) -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["json", "stream"])
-def test_an_unknown_or_foreign_conversation_is_not_found(
+def test_an_unknown_or_another_users_conversation_is_not_found(
     services: Services, caller: Caller, reader: Caller, streamed: bool
 ) -> None:
     """CHAT-1, SEC-3"""
-    foreign = send(reader).json["conversation_id"]
+    other_users = send(reader).json["conversation_id"]
     before = count_messages(reader)
-    for conversation_id in (foreign, str(uuid4())):
+    for conversation_id in (other_users, str(uuid4())):
         answer = send(caller, conversation_id=conversation_id, stream=streamed)
         assert answer.problem == (404, "not_found")
         assert answer.json["detail"] == "There is no such conversation."

@@ -265,13 +265,13 @@ NEEDED: dict[tuple[str, str], Any] = {
 
 
 @pytest.mark.parametrize(("method", "path"), NEEDED, ids=lambda value: value[:20])
-def test_a_foreign_deleted_or_malformed_conversation_id_is_not_found(
+def test_another_users_deleted_or_malformed_conversation_id_is_not_found(
     services: Services, caller: Caller, method: str, path: str
 ) -> None:
     """CHAT-11, SEC-3"""
-    foreign, gone = ask(Caller(services))["conversation_id"], ask(caller)["conversation_id"]
+    other_users, gone = ask(Caller(services))["conversation_id"], ask(caller)["conversation_id"]
     assert call(caller, "DELETE", f"{LIST}/{gone}").status == 204
-    for conversation_id in (foreign, gone, str(uuid4()), "mine", f"{gone}x"):
+    for conversation_id in (other_users, gone, str(uuid4()), "mine", f"{gone}x"):
         answer = call(caller, method, f"{LIST}/{conversation_id}{path}", NEEDED[method, path])
         assert answer.problem == (404, "not_found")
 
@@ -382,7 +382,7 @@ def test_an_export_is_in_english_or_french(caller: Caller) -> None:
     ],
     ids=str,
 )
-def test_a_kept_answer_needs_a_title_of_at_most_255_characters_and_an_own_notebook(
+def test_an_answer_saved_as_a_note_needs_a_title_of_at_most_255_characters_and_a_notebook_of_the_user(
     caller: Caller, nudges: list[int], body: Json, status: int
 ) -> None:
     """CHAT-12, SEC-3"""

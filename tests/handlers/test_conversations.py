@@ -209,7 +209,7 @@ def test_an_answer_becomes_a_note_that_is_indexed(services: Services, caller: Ca
     assert call(caller, "POST", asked, path, {"title": "Wood"}).json["title"] == "Wood"
 
 
-def test_an_interrupted_answer_can_also_be_kept(caller: Caller) -> None:
+def test_an_interrupted_answer_can_also_be_saved_as_a_note(caller: Caller) -> None:
     """CHAT-12"""
     asked = ask(caller)
     caller.row("update rag.messages set status = 'interrupted' where id = %s returning id", asked["message_id"])

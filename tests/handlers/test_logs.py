@@ -179,7 +179,7 @@ def describe(exc: Exception) -> str:
     ],
     ids=["ours", "plain", "database", "system"],
 )
-def test_a_foreign_exception_is_logged_by_type_and_code_without_its_message(exc: Exception, kind: str) -> None:
+def test_a_librarys_exception_is_logged_by_type_and_code_without_its_message(exc: Exception, kind: str) -> None:
     assert describe(exc).startswith(kind)
     assert MARK not in describe(exc)
 

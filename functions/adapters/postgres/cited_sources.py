@@ -125,7 +125,7 @@ def _read_pages(
 
 
 def _is_distinctive(quote: str) -> bool:
-    """Whether the quotation is so long that another page hardly contains it by chance."""
+    """Whether the quotation is long enough to be almost certainly unique."""
     return sum(map(str.isalnum, quote)) >= _MIN_LETTERS
 
 

@@ -135,7 +135,7 @@ class Database:
         """An idle connection that still works, or a new one.
 
         A connection can die unnoticed while its container is frozen, so one that was idle for a while is tested with an
-        empty statement, and so is one with unread data, which is usually the server's goodbye.
+        empty statement, and so is one with unread data, which is usually the notice that the server closed it.
         """
         while True:
             with self._lock:

@@ -26,7 +26,7 @@ def insert(connection: Connection, values: Row) -> Row:
             (id, owner_id, notebook_id, note_id, file_name, file_type, mime_type, size_bytes, sha256, object_path)
         select %(id)s, %(owner_id)s, %(notebook_id)s, %(note_id)s, %(file_name)s, %(file_type)s, %(mime_type)s,
             %(size_bytes)s, %(sha256)s, %(object_path)s
-        -- A foreign key does not look at row level security: somebody else's notebook must be "not found" here.
+        -- Foreign keys bypass row level security: somebody else's notebook must be "not found" here.
         where (%(notebook_id)s::uuid is null or exists (select from rag.notebooks b where b.id = %(notebook_id)s::uuid))
             and (%(note_id)s::uuid is null or exists (select from rag.notes n where n.id = %(note_id)s::uuid))
         returning *

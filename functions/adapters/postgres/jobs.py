@@ -71,9 +71,9 @@ class JobStore:
 
     def describe_generation(self, job: jobs.Job) -> dict[str, Any]:
         with self._database.as_worker() as connection:
-            row = connection.execute("select rag.describe_generation(%s) as found", (job.generation,)).fetchone()
+            row = connection.execute("select rag.describe_generation(%s) as facts", (job.generation,)).fetchone()
         assert row is not None
-        return dict(row["found"])
+        return dict(row["facts"])
 
     def finish_ingest_job(self, job: jobs.Job, facts: dict[str, Any]) -> None:
         with self._database.as_worker() as connection:

@@ -55,6 +55,7 @@ def hybrid_search(
         "notebook_id": query.scope.notebook_id,
         "note_id": query.scope.note_id,
         "filters": json.dumps(dict(query.scope.filters)),
+        # Not the setting `match_count`: that is the default of a search's limit, which is in `hybrid_top_k` here.
         "match_count": settings.hybrid_top_k,
         "arm_count": settings.arm_count,
         "fts_weight": settings.fts_weight,

@@ -84,7 +84,7 @@ _log = logging.getLogger(__name__)
 class Rewriting:
     """The text to search instead of the question, None to search the question itself, and the tokens it cost."""
 
-    query_text: str | None = None
+    search_query: str | None = None
     usage: models.Usage = field(default_factory=models.Usage)
 
 
@@ -230,7 +230,7 @@ def _is_same_language(search_query: str, texts: Sequence[str]) -> bool:
 
 
 def _detect_certain_language(text: str) -> models.Lang | None:
-    """The language of `text`; None if the detection merely returned its default."""
+    """The language of `text`; None if the detection only returned its default."""
     lang = languages.detect_language(text, "en")
     return lang if lang == languages.detect_language(text, "fr") else None
 

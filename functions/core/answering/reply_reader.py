@@ -24,7 +24,7 @@ _THINKING = "<think>"
 
 
 @dataclass(slots=True)
-class _Frame:
+class _Container:
     """An open object or array of the JSON, with the key whose value comes next and the evidence of its section."""
 
     is_object: bool
@@ -160,7 +160,7 @@ class _JsonSections:
 
     def __init__(self, text: AnswerText) -> None:
         self._text = text
-        self._stack: list[_Frame] = []
+        self._stack: list[_Container] = []
         self._word = ""
         self._quote = ""  # the quotation mark that opened the current string, and should end it
         self._role = ""  # of the current string: key, id, quote, text, or "" for any other
@@ -192,7 +192,7 @@ class _JsonSections:
             self._quote, self._string = char, ""
             self._choose_role()
         elif char in "{[":
-            self._stack.append(_Frame(char == "{"))
+            self._stack.append(_Container(char == "{"))
         elif char in "}]" and self._stack:
             self._stack.pop()
             self._end_value()
@@ -212,15 +212,15 @@ class _JsonSections:
 
     def _choose_role(self) -> None:
         """Decides from the keys around an opening string whether it is a key, an id, a quote or text."""
-        objects = [frame for frame in self._stack if frame.is_object]
+        objects = [container for container in self._stack if container.is_object]
         if self._stack[-1].is_object and self._stack[-1].key is None:
             self._role = "key"
             return
         self._role = ""
-        for frame in objects:
-            key = (frame.key or "").lower()
+        for container in objects:
+            key = (container.key or "").lower()
             if key in _ID_KEYS or key in _QUOTE_KEYS:
-                self._role, self._role_evidence = ("id" if key in _ID_KEYS else "quote"), frame.evidence
+                self._role, self._role_evidence = ("id" if key in _ID_KEYS else "quote"), container.evidence
                 return
         if objects and (objects[-1].key or "").lower() in _TEXT_KEYS:
             self._role = "text"

@@ -22,7 +22,7 @@ class ExtractedDocument(Protocol):
         """The pages from number `start` with tables, hidden text, and OCR, each read when it is asked for."""
         ...
 
-    def peek(self, number: int) -> str:
+    def read_text_layer(self, number: int) -> str:
         """The text layer of one page, without OCR and tables, which is fast; empty in formats without pages."""
         ...
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # loading PDFium costs 50 ms, Pillow 40 ms, numpy 100 ms; onl
 
 DPI = 250
 MAX_PIXELS = 12_000_000  # A3 at 250 dpi; Tesseract needs about 25 bytes a pixel
-MIN_PIXELS = 500_000  # smaller pages are enlarged: the size that they declare is seldom the real one
+MIN_PIXELS = 500_000  # smaller pages are enlarged: their declared size is often wrong
 MAX_SIDE = 32_000  # Tesseract takes no more than 32,767
 FEW_CHARACTERS = 50
 """Readable characters: a text layer with fewer may be a stamp or a page number on a scan."""
@@ -92,10 +92,10 @@ def recognize_picture(
 ) -> ports.RecognizedPage | None:
     """The text of a picture, which may be upside down; None if there is nothing to read.
 
-    A recognizer reads level lines and, like Tesseract, lines that run up or down, but makes nonsense of upside-down
-    text. A doubtful reading is therefore repeated with the picture turned upside down. A reading that is still not good
-    is repeated with specks and hairlines removed, which are frequent in bad copies of tables. `timeout` is in seconds
-    for all readings together. Raises RecognitionError.
+    A recognizer reads horizontal lines and, like Tesseract, lines that run up or down, but makes nonsense of
+    upside-down text. A doubtful reading is therefore repeated with the picture turned upside down. If it is still not
+    good, it is repeated with specks and hairlines removed, which are frequent in bad copies of tables. `timeout` is in
+    seconds for all readings together. Raises RecognitionError.
     """
     from PIL import Image, ImageFilter
 

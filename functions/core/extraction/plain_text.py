@@ -43,7 +43,7 @@ class TextParts:
             text = self.parts[number - 1]
             yield models.Page(number, text, tables=markdown_tables.find_markdown_tables(text))
 
-    def peek(self, number: int) -> str:
+    def read_text_layer(self, number: int) -> str:
         """Always empty: parts are not pages, so they have no running headers and footers to compare."""
         return ""
 

@@ -34,10 +34,10 @@ class Outline:
 
 
 def describe_document(document: ExtractedDocument, opening: Sequence[models.Page], file_name: str) -> Outline:
-    """The outline of a document. `opening` are its first pages, fully read; of the others it peeks at a sample."""
+    """The outline of a document from `opening`, its first pages fully read, and the text layer of a sample of pages."""
     metadata = document.metadata
     title = (metadata.title or "").strip() or Path(file_name).stem
-    sampled = [document.peek(number) for number in choose_pages(document.page_count)]
+    sampled = [document.read_text_layer(number) for number in choose_pages(document.page_count)]
     return Outline(
         title=title[:_MAX_TITLE],
         lang=languages.detect_language("\n".join(page.text for page in opening)),

@@ -253,7 +253,7 @@ class Worker:
     def _finish(self, job: Job, checkpoint: Checkpoint, page_count: int) -> None:
         if checkpoint.chunk_count == 0:
             raise report.explain_no_text(self.store.describe_generation(job))
-        if checkpoint.failed_chunks == checkpoint.chunk_count:  # probably a wrong key: hardly every text is bad
+        if checkpoint.failed_chunks == checkpoint.chunk_count:  # probably a wrong key: all texts failing is unlikely
             raise errors.ModelRejectedError
         generation = self.store.describe_generation(job)
         self.store.finish_ingest_job(job, report.describe_result(checkpoint, page_count, generation, self.server))

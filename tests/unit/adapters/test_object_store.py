@@ -139,7 +139,7 @@ OUTSIDE += [".incoming/x", "a" * 300, "a/" * 20 + "x", "%2e%2e/x", "a\n"]
 
 
 @pytest.mark.parametrize("path", OUTSIDE)
-def test_no_path_leads_out_of_the_folder(store: object_store.LocalObjectStore, path: str) -> None:
+def test_paths_cannot_escape_the_folder(store: object_store.LocalObjectStore, path: str) -> None:
     for action in (
         store.sign_upload,
         store.info,
@@ -151,7 +151,7 @@ def test_no_path_leads_out_of_the_folder(store: object_store.LocalObjectStore, p
     assert files_in(store) == []
 
 
-def test_no_link_leads_out_of_the_folder(store: object_store.LocalObjectStore, tmp_path: Path) -> None:
+def test_links_cannot_escape_the_folder(store: object_store.LocalObjectStore, tmp_path: Path) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "original.pdf").write_bytes(b"private")
     store._root.mkdir(parents=True)

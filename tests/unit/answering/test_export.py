@@ -60,7 +60,7 @@ def test_a_conversation_is_written_with_its_questions_answers_and_sources() -> N
     )
 
 
-def test_a_kept_answer_links_each_source_to_its_passage() -> None:
+def test_an_answer_saved_as_a_note_links_each_source_to_its_passage() -> None:
     """CHAT-12"""
     sources = [
         make_source(),
@@ -95,7 +95,7 @@ def test_without_an_address_no_source_is_a_link() -> None:
     [
         ({"d1": "current"}, "unchanged", "en", "(exact)"),
         ({"d1": "current"}, "moved", "en", "(exact)"),
-        ({"d1": "current"}, "lost", "en", "(exact; no longer stands there word for word)"),
+        ({"d1": "current"}, "lost", "en", "(exact; the quoted words are no longer there)"),
         ({"d1": "superseded"}, "unchanged", "en", "(exact; superseded by a newer version)"),
         ({}, None, "en", "(exact; source deleted)"),
         ({}, None, "fr", "(exact; source supprimée)"),
@@ -110,8 +110,8 @@ def test_a_source_is_written_with_its_state(states: Any, place: str | None, lang
 @pytest.mark.parametrize(
     ("lang", "note"),
     [
-        ("en", "*Figures that stand in no cited passage: 42 %, \\*7*"),
-        ("fr", "*Chiffres qui ne figurent dans aucun passage cité : 42 %, \\*7*"),
+        ("en", "*Figures not found in any cited passage: 42 %, \\*7*"),
+        ("fr", "*Chiffres introuvables dans les passages cités : 42 %, \\*7*"),
     ],
 )
 def test_unsupported_numbers_are_listed_below_the_answer(lang: Any, note: str) -> None:

@@ -46,7 +46,7 @@ class Model:
 
 
 def rewrite(question: str, *pieces: str, history: Sequence[models.Turn] = HISTORY) -> str | None:
-    return follow_ups.rewrite(question, history, Model(*pieces)).query_text
+    return follow_ups.rewrite(question, history, Model(*pieces)).search_query
 
 
 # Which questions are follow-ups
@@ -230,7 +230,7 @@ def test_without_a_model_a_bare_year_replaces_the_last_year(
     question: str, history: list[models.Turn], query: str | None
 ) -> None:
     """CHAT-7"""
-    assert follow_ups.rewrite(question, history, None).query_text == query
+    assert follow_ups.rewrite(question, history, None).search_query == query
 
 
 # Language

@@ -181,16 +181,16 @@ def test_the_place_of_every_character_is_known(tmp_path: Path, codes: str) -> No
         assert character_indices(text_page, 0, len(raw)) == asked
 
 
-def test_peeking_at_a_page_runs_no_ocr(tmp_path: Path) -> None:
+def test_reading_a_text_layer_runs_no_ocr(tmp_path: Path) -> None:
     path = documents.make_pdf(tmp_path / "a.pdf", "one", "two")
     with open_document(path, "pdf", max_pages=2, recognizer=Reader(error="never asked")) as document:
-        assert [document.peek(number) for number in (1, 2)] == ["one", "two"]
+        assert [document.read_text_layer(number) for number in (1, 2)] == ["one", "two"]
 
 
 def test_the_parts_of_a_text_file_have_no_running_lines(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("words " * 5000, "utf-8")
     with open_document(tmp_path / "a.txt", "txt", max_pages=9) as document:
-        assert [document.peek(number) for number in (1, 2)] == ["", ""]
+        assert [document.read_text_layer(number) for number in (1, 2)] == ["", ""]
 
 
 # OCR
@@ -397,7 +397,7 @@ def test_text_nested_too_deeply_raises_an_error(tmp_path: Path, tags: tuple[str,
     """LIB-10"""
     opening, closing = "".join(f"<{tag}>" for tag in tags), "".join(f"</{tag}>" for tag in reversed(tags))
     deep = opening * 150 + "<w:p><w:r><w:t>deep</w:t></w:r></w:p>" + closing * 150
-    with pytest.raises(errors.CorruptDocumentError, match="deeper"):
+    with pytest.raises(errors.CorruptDocumentError, match="too deeply"):
         read_docx_body(tmp_path, "<w:p><w:r><w:t>top</w:t></w:r></w:p>" + deep)
 
 

@@ -72,7 +72,7 @@ def write(
 
 def read(path: Path) -> str:
     with PdfPages(path, max_pages=10) as document:
-        return document.peek(1)
+        return document.read_text_layer(1)
 
 
 def joined(*columns: Sequence[Line]) -> str:
@@ -136,8 +136,8 @@ def test_a_figure_in_one_column_does_not_divide_them(tmp_path: Path) -> None:
 
 
 def test_horizontal_rules_in_one_line_are_joined_even_at_the_edge_of_the_page() -> None:
-    along_the_edge, upright = [(0.0, 0.0, 300.0, 0.0), (301.0, 0.2, 612.0, 0.2)], (50.0, -90.0, 50.0, -10.0)
-    assert reading_order.join_rules([upright, *along_the_edge]) == [(0.0, 0.2, 612.0, 0.2)]
+    along_the_edge, vertical = [(0.0, 0.0, 300.0, 0.0), (301.0, 0.2, 612.0, 0.2)], (50.0, -90.0, 50.0, -10.0)
+    assert reading_order.join_rules([vertical, *along_the_edge]) == [(0.0, 0.2, 612.0, 0.2)]
 
 
 @pytest.mark.parametrize("upright", [False, True])

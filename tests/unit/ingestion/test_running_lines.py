@@ -129,7 +129,7 @@ def test_printed_pages_lose_only_their_running_lines(tmp_path: Path) -> None:
 
 def read_pages(path: Path) -> list[str]:
     with open_document(path, "pdf", max_pages=3000) as document:
-        return [document.peek(number) for number in range(1, document.page_count + 1)]
+        return [document.read_text_layer(number) for number in range(1, document.page_count + 1)]
 
 
 @pytest.mark.parametrize(

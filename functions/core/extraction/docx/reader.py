@@ -250,7 +250,7 @@ def _children(element: Element, depth: int) -> Iterator[Element]:
     if depth <= _MAX_DEPTH:
         yield from element
     elif any(tag_of(part) == "t" and part.text for part in element.iter()):
-        raise errors.CorruptDocumentError("The file nests its text deeper than any word processor does.")
+        raise errors.CorruptDocumentError("The document's elements are nested too deeply.")
 
 
 def _text_boxes(element: Element, depth: int = 0) -> Iterator[Element]:

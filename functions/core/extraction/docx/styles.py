@@ -16,7 +16,7 @@ _HEADING_NAME = re.compile(r"(?:heading|titre|überschrift) ?([1-9])|(title)", r
 _LIST_NAME = re.compile(r"list (bullet|number)|liste à (puces|numéros)", re.I)
 _COLOR = re.compile("[0-9A-Fa-f]{6}")
 _WHITE_FROM = 0xF8
-"""A colour is white to the eye if red, green and blue are all at least this."""
+"""A colour is nearly white if red, green and blue are all at least this."""
 _SMALLEST_HALF_POINTS = 4
 """Text smaller than 2 points cannot be read."""
 _LOWEST_HEADING = 6
@@ -115,7 +115,7 @@ def is_shaded(properties: Element | None) -> bool:
 
 
 def is_light(color: str) -> bool:
-    """Whether a colour is white to the eye, as "FFFFFF", or no colour at all, as "auto"."""
+    """Whether a colour is nearly white, as "FFFFFF", or no colour at all, as "auto"."""
     return not _COLOR.fullmatch(color) or min(bytes.fromhex(color)) >= _WHITE_FROM
 
 

@@ -1,4 +1,4 @@
-"""Geometry of PDF pages: page space, pages turned until their text is level, and boxes on them."""
+"""Geometry of PDF pages: page space, pages rotated until their lines are horizontal, and boxes on them."""
 
 from __future__ import annotations
 

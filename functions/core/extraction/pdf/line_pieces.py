@@ -54,7 +54,7 @@ _MIN_SHARED_BREAKS = 2
 
 
 class Piece(NamedTuple):
-    """A part of a line, in points, y down, where lines are level; `text` is empty while only its place is known."""
+    """A part of a horizontal line, in points, y down; `text` is empty while only its place is known."""
 
     left: float
     top: float

@@ -74,13 +74,13 @@ class PdfPages:
                 largest_line = find_largest_line(text_page)
         except errors.CorruptDocumentError:
             largest_line = None
-        return read_metadata(self._path, info, self._opening_text(), self.peek(1), largest_line)
+        return read_metadata(self._path, info, self._opening_text(), self.read_text_layer(1), largest_line)
 
     def pages(self, start: int = 1) -> Iterator[models.Page]:
         for number in range(start, self._page_count + 1):
             yield self._read(number)
 
-    def peek(self, number: int) -> str:
+    def read_text_layer(self, number: int) -> str:
         try:
             with open_text_page(self._pdf, number) as (_, text_page):
                 return read_layer(text_page).text
@@ -90,7 +90,7 @@ class PdfPages:
     def _opening_text(self) -> str:
         text = ""
         for number in range(1, self._page_count + 1):
-            text += self.peek(number) + "\n"
+            text += self.read_text_layer(number) + "\n"
             if len(text) >= DOI_CHARACTERS:
                 break
         return text[:DOI_CHARACTERS]

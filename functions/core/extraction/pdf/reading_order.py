@@ -3,7 +3,7 @@
 A piece is a part of a line without a wide gap. Pieces come in the order of the file, which is right on nearly every
 page and then kept. Two kinds of disorder are corrected: columns whose lines alternate, because the file was written
 line by line across them, and columns written one by one but from right to left. Boxes are in points, y down, where
-lines are level; an em is nearly the size of the font.
+lines are horizontal; an em is nearly the size of the font.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _QUICK_CLIMB = 3
 _RULE_GAP = 2.0
 """Points: rules in one line with a smaller gap between them are one."""
 _THICKEST_RULE = 1.0
-"""Points: a higher rectangle is no level rule."""
+"""Points: a higher rectangle is no horizontal rule."""
 _SAME_LINE = 0.5
 """Em: pieces whose middles are less than this apart in height are in one line."""
 _CLIMB = 2
@@ -106,10 +106,10 @@ def may_be_disordered(runs: Sequence[Box]) -> bool:
 
 
 def join_rules(rules: Iterable[Box]) -> list[Box]:
-    """The level rules, of which those in one line without a gap between them become one."""
+    """The horizontal rules, of which those in one line without a gap between them become one."""
     joined: list[Box] = []
-    level = (rule for rule in rules if rule[3] - rule[1] < _THICKEST_RULE)
-    for left, _, right, at in sorted(level, key=lambda rule: (round(rule[3]), rule[0])):
+    horizontal = (rule for rule in rules if rule[3] - rule[1] < _THICKEST_RULE)
+    for left, _, right, at in sorted(horizontal, key=lambda rule: (round(rule[3]), rule[0])):
         if joined and round(joined[-1][3]) == round(at) and left <= joined[-1][2] + _RULE_GAP:
             start, _, end, _ = joined.pop()
             joined.append((start, at, max(end, right), at))
@@ -121,7 +121,7 @@ def join_rules(rules: Iterable[Box]) -> list[Box]:
 def find_order(pieces: Sequence[Piece], rules: Sequence[Box] = ()) -> list[int] | None:
     """The pieces' numbers in reading order; None if they are in it already or another order is not certain.
 
-    `rules` are level lines drawn on the page; columns end where a rule crosses the gutter between them.
+    `rules` are horizontal lines drawn on the page; columns end where a rule crosses the gutter between them.
     """
     if len(pieces) > _MAX_PIECES or any(_RIGHT_TO_LEFT.search(piece.text) for piece in pieces):
         return None
@@ -260,7 +260,7 @@ def _join(pieces: Sequence[Piece], lines: Lines) -> list[Piece]:
 
 
 def _put_left_first(pieces: Sequence[Piece], order: list[int], em: float) -> list[int]:
-    """Swaps columns written one by one but the right one first, if they are columns beyond doubt."""
+    """Swaps columns written one by one but the right one first, only if they certainly are columns."""
     at = 1
     while at < len(order):
         above, piece = pieces[order[at - 1]], pieces[order[at]]

@@ -78,7 +78,7 @@ class TextLayer:
 
 
 def load_text(page: pypdfium2.PdfPage) -> pypdfium2.PdfTextPage:
-    """The text of a page, loaded with the page turned until the text is level: PDFium orders only level lines well."""
+    """The text of a page, loaded with the page rotated until its lines are horizontal; PDFium orders no others well."""
     text_page = page.get_textpage()
     seen = page.get_rotation()
     level = 90 * _find_level_turns(text_page, seen)
@@ -91,7 +91,7 @@ def load_text(page: pypdfium2.PdfPage) -> pypdfium2.PdfTextPage:
 
 
 def _find_level_turns(text_page: pypdfium2.PdfTextPage, seen: int) -> int:
-    """The quarter turns after which the text of a page is level; without a majority, those of rotation `seen`."""
+    """The quarter turns after which a page's lines are horizontal; without a majority, those of rotation `seen`."""
     return find_level_turns(sample_angles(text_page), seen // 90)
 
 

@@ -50,7 +50,7 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class _Template:
     """A line with `#` in place of the numbers that may count pages, and these numbers."""
 
     key: str
@@ -69,8 +69,8 @@ def find_running_lines(pages: Sequence[str]) -> tuple[str, ...]:
         return ()
     numbers_of: dict[str, list[tuple[str, ...]]] = collections.defaultdict(list)
     for lines in edges:
-        for frame in {frame.key: frame for frame in map(_frame, lines)}.values():
-            numbers_of[frame.key].append(frame.numbers)
+        for template in {template.key: template for template in map(_mask_numbers, lines)}.values():
+            numbers_of[template.key].append(template.numbers)
     min_pages = max(_MIN_REPEATS, _MIN_SHARE * len(edges))
     patterns = [_pattern(key, numbers) for key, numbers in numbers_of.items() if len(numbers) >= min_pages]
     return tuple(sorted(pattern for pattern in patterns if pattern is not None))
@@ -112,7 +112,7 @@ def _bare(line: str) -> str:
     return " ".join(line.split()).casefold().replace("#", "№")
 
 
-def _frame(line: _Line) -> _Frame:
+def _mask_numbers(line: _Line) -> _Template:
     numbers: list[str] = []
     words = len(_WORD.findall(line.bare))
 
@@ -122,7 +122,7 @@ def _frame(line: _Line) -> _Frame:
         numbers.append(match.group())
         return "#"
 
-    return _Frame(f"{line.edge}: {_NUMBER.sub(take_out, line.bare)}", tuple(numbers))
+    return _Template(f"{line.edge}: {_NUMBER.sub(take_out, line.bare)}", tuple(numbers))
 
 
 def _may_count_pages(bare: str, match: re.Match[str], words: int) -> bool:

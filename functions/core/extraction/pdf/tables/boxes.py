@@ -39,22 +39,22 @@ def find_boxes(rules: Sequence[Rule]) -> list[list[Box]]:
 
 
 def merge_rules(rules: Iterable[Rule]) -> list[Rule]:
-    """Joins rules that are hardly apart, as pdfplumber's `merge_edges` does, but several times faster.
+    """Joins nearly overlapping rules, as pdfplumber's `merge_edges` does, but several times faster.
 
     Parallel rules up to `SNAP` apart move to their mean place, all to exactly the same number, so that one pass is
     enough; then rules in one line that touch are joined.
     """
-    level, upright = split_rules(rules)
-    return [*_join_in_line(_align(level)), *_join_in_line(_align(upright))]
+    horizontal, vertical = split_rules(rules)
+    return [*_join_in_line(_align(horizontal)), *_join_in_line(_align(vertical))]
 
 
 def split_rules(rules: Iterable[Rule]) -> tuple[list[Rule], list[Rule]]:
-    """The level rules and the upright ones."""
-    level: list[Rule] = []
-    upright: list[Rule] = []
+    """The horizontal rules and the vertical ones."""
+    horizontal: list[Rule] = []
+    vertical: list[Rule] = []
     for rule in rules:
-        (level if rule.level else upright).append(rule)
-    return level, upright
+        (horizontal if rule.is_horizontal else vertical).append(rule)
+    return horizontal, vertical
 
 
 def _align(rules: Sequence[Rule]) -> Iterator[Rule]:
@@ -68,8 +68,8 @@ def _align(rules: Sequence[Rule]) -> Iterator[Rule]:
         clusters[cluster_of[rule.at]].append(rule)
     for cluster in clusters:
         mean = sum([rule.at for rule in cluster]) / max(len(cluster), 1)
-        for level, _, start, end in cluster:
-            yield Rule(level, mean, start, end)
+        for is_horizontal, _, start, end in cluster:
+            yield Rule(is_horizontal, mean, start, end)
 
 
 def _join_in_line(rules: Iterable[Rule]) -> Iterator[Rule]:
@@ -87,38 +87,38 @@ def _join_in_line(rules: Iterable[Rule]) -> Iterator[Rule]:
 
 def drop_loose(rules: Sequence[Rule]) -> list[Rule]:
     """Drops rules that cross fewer than two others, repeatedly, until all that remain can be sides of boxes."""
-    level, upright = split_rules(rules)
-    while len(level) > 1 and len(upright) > 1:
-        places = [rule.at for rule in level]  # in order, as merged rules are
-        crossed_at: list[set[float]] = [set() for _ in level]
-        kept_upright: list[Rule] = []
-        for rule in upright:
+    horizontal, vertical = split_rules(rules)
+    while len(horizontal) > 1 and len(vertical) > 1:
+        places = [rule.at for rule in horizontal]  # in order, as merged rules are
+        crossed_at: list[set[float]] = [set() for _ in horizontal]
+        kept_vertical: list[Rule] = []
+        for rule in vertical:
             crossed = [
                 number
                 for number in range(bisect_left(places, rule.start - _REACH), bisect_right(places, rule.end + _REACH))
-                if level[number].start - _REACH <= rule.at <= level[number].end + _REACH
+                if horizontal[number].start - _REACH <= rule.at <= horizontal[number].end + _REACH
             ]
             if crossed and places[crossed[0]] != places[crossed[-1]]:
-                kept_upright.append(rule)
+                kept_vertical.append(rule)
                 for number in crossed:
                     crossed_at[number].add(rule.at)
-        kept_level = [rule for rule, crossings in zip(level, crossed_at, strict=True) if len(crossings) > 1]
-        if len(kept_level) == len(level) and len(kept_upright) == len(upright):
-            return [*level, *upright]
-        level, upright = kept_level, kept_upright
+        kept_horizontal = [rule for rule, crossings in zip(horizontal, crossed_at, strict=True) if len(crossings) > 1]
+        if len(kept_horizontal) == len(horizontal) and len(kept_vertical) == len(vertical):
+            return [*horizontal, *vertical]
+        horizontal, vertical = kept_horizontal, kept_vertical
     return []
 
 
 def _find_missing_ends(rules: Sequence[Rule]) -> list[Rule]:
-    """The lower (or upper) line of tables drawn without it: as wide as the level rule where upright rules begin."""
-    level, upright = split_rules(rules)
+    """The missing lower (or upper) line of tables: as wide as the horizontal rule where vertical rules begin."""
+    horizontal, vertical = split_rules(rules)
     found: list[Rule] = []
-    for _, group in itertools.groupby(sorted(upright, key=_round_ends), _round_ends):
+    for _, group in itertools.groupby(sorted(vertical, key=_round_ends), _round_ends):
         sides = list(group)
         if len(sides) < 2:
             continue
         first, last, top, bottom = min(rule.at for rule in sides), max(rule.at for rule in sides), *sides[0][2:]
-        between = [rule for rule in level if rule.start < last and rule.end > first]
+        between = [rule for rule in horizontal if rule.start < last and rule.end > first]
         ends = [[rule for rule in between if abs(rule.at - end) <= SNAP] for end in (top, bottom)]
         for near, others, end in ((ends[0], ends[1], bottom), (ends[1], ends[0], top)):
             wide = [rule for rule in near if rule.start < first - SNAP and rule.end > last + SNAP]
@@ -133,8 +133,8 @@ def _round_ends(rule: Rule) -> tuple[int, int]:
 
 def _find_missing_sides(rules: Sequence[Rule]) -> list[Rule]:
     """The outer lines of tables drawn without them: they connect the ends of two equal rules that a third crosses."""
-    level, upright = split_rules(rules)
-    return [*_connect_ends(level, upright), *_connect_ends(upright, level)]
+    horizontal, vertical = split_rules(rules)
+    return [*_connect_ends(horizontal, vertical), *_connect_ends(vertical, horizontal)]
 
 
 def _connect_ends(sides: Sequence[Rule], rungs: Sequence[Rule]) -> Iterator[Rule]:
@@ -144,10 +144,10 @@ def _connect_ends(sides: Sequence[Rule], rungs: Sequence[Rule]) -> Iterator[Rule
         low, high, first, last = one.start + SNAP, one.end - SNAP, one.at + SNAP, two.at - SNAP
         if any(low < at < high and start <= first and end >= last for _, at, start, end in rungs):
             for place in (one.start, one.end):
-                yield Rule(not one.level, place, one.at, two.at)
+                yield Rule(not one.is_horizontal, place, one.at, two.at)
 
 
 def _as_edge(rule: Rule) -> Edge:
-    if rule.level:
+    if rule.is_horizontal:
         return {"x0": rule.start, "x1": rule.end, "top": rule.at, "bottom": rule.at, "orientation": "h"}
     return {"x0": rule.at, "x1": rule.at, "top": rule.start, "bottom": rule.end, "orientation": "v"}

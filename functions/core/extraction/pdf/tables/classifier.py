@@ -48,8 +48,8 @@ Texts = Sequence[Sequence[str]]
 def is_table(rows: Texts, header_rows: int, *, aligned: int, ruled: bool) -> bool:
     """Whether these rows are a table.
 
-    `aligned` is the number of columns whose cells begin, end or are centred at one place, `ruled` whether level rules
-    are drawn between the rows.
+    `aligned` is the number of columns whose cells begin, end or are centred at one place, `ruled` whether
+    horizontal rules are drawn between rows.
     """
     several = sum(sum(map(bool, row)) > 1 for row in rows)
     if len(rows) < (_MIN_RULED_ROWS if ruled else _MIN_ROWS) or several < max(2, _MIN_FULL_ROWS * len(rows)):

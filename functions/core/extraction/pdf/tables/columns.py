@@ -104,7 +104,7 @@ def _separates(columns: Sequence[Span], n: int, bands: Sequence[Band], size: flo
 
 
 def _find_gap_beside_empty(columns: Sequence[Span], bands: Sequence[Band]) -> int | None:
-    """The narrower gap beside a column that hardly any band fills, by the number of the column before it."""
+    """The narrower gap beside a mostly empty column, by the number of the column before it."""
     for n, (x0, x1) in enumerate(columns):
         filled = sum(any(piece.x0 < x1 and piece.x1 > x0 for piece in band.pieces) for band in bands)
         if filled < max(_MIN_FILLED_LINES, _MIN_FILLED * len(bands)) and len(bands) >= _FEWEST_LINES:

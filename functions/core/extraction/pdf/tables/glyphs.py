@@ -231,9 +231,9 @@ def _on_one_line(one: Piece, other: Piece, size: float) -> bool:
 def find_blocks(pieces: Iterable[Piece], size: float) -> list[list[Band]]:
     """Blocks of bands, both in the order of the text; a new block begins where the text jumps to another place.
 
-    A band is the thinnest level stripe of the page that the text finishes before it goes on below. In a row whose cells
-    have several lines the text goes back up for each cell, so that all lines of the row are one band; every line of
-    prose is a band of its own.
+    A band is the thinnest horizontal stripe of the page that the text finishes before it goes on below. In a row whose
+    cells have several lines the text goes back up for each cell, so that all lines of the row are one band; every line
+    of prose is a band of its own.
     """
     blocks: list[list[Band]] = []
     for piece in pieces:

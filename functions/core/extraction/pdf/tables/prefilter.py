@@ -1,4 +1,4 @@
-"""Checks cheaply, before any character is measured, whether lines of a page may stand in columns.
+"""Checks cheaply, before any character is measured, whether lines of a page may be arranged in columns.
 
 Heights are those of lines as drawn; lengths in heights are multiples of them.
 """

@@ -160,7 +160,7 @@ def _fits(run: Run, band: Band, columns: int) -> bool:
 
 
 def _is_aligned(run: Run, band: Band) -> bool:
-    """Whether words of a band begin or end where most columns do, so that its cells are merely long."""
+    """Whether words of a band begin or end where most columns do, so that its cells are only long."""
     if len(run.bands) - len(run.odd) < _MIN_ROWS_TO_ALIGN:
         return False
     reached = sum(
@@ -223,7 +223,7 @@ def _is_lead(band: Band, columns: Sequence[Span], below: Band, size: float) -> b
 
 
 def find_rules(run: Run, stacks: Sequence[Sequence[Rule]]) -> list[Rule]:
-    """The level rules just above, in and below a run and about as wide, from the stack that has most of them."""
+    """The horizontal rules just above, in and below a run and about as wide, from the stack that has most of them."""
     left, right = min(word.x0 for word in _words(run.bands)), max(word.x1 for word in _words(run.bands))
     top = min(band.first_base for band in [*run.heads, *run.bands]) - _RULE_ABOVE * run.size
     bottom = max(band.last_base for band in run.bands) + _RULE_BELOW * run.size

@@ -103,7 +103,7 @@ def merge_rows(rows: Sequence[Row]) -> Row:
 def join_rows(lines: Sequence[Row], size: float, rules: Sequence[Rule], read: ReadRow) -> list[Row]:
     """Joins lines that stand between the same two rules, are set tighter than rows are, or continue the row above.
 
-    `size` is that of the font in points, `rules` are the level rules from the top down.
+    `size` is that of the font in points, `rules` are the horizontal rules from the top down.
     """
     if len(lines) < 2:
         return list(lines)

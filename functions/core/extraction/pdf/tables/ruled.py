@@ -70,7 +70,9 @@ class Grid:
     def holds(self, rule: Rule) -> bool:
         """Whether a rule lies within this grid."""
         left, top, right, bottom = self.box
-        (first, last), (low, high) = ((left, right), (top, bottom)) if rule.level else ((top, bottom), (left, right))
+        (first, last), (low, high) = (
+            ((left, right), (top, bottom)) if rule.is_horizontal else ((top, bottom), (left, right))
+        )
         return rule.start >= first - SNAP and rule.end <= last + SNAP and low - SNAP <= rule.at <= high + SNAP
 
 
@@ -84,7 +86,7 @@ class GridRow:
 
 def find_grids(rules: Sequence[Rule]) -> list[Grid]:
     """The grids of at least two columns that `rules` form, from the top of the page down; none inside another."""
-    if sum(rule.level for rule in rules) < 2 or sum(not rule.level for rule in rules) < 2:
+    if sum(rule.is_horizontal for rule in rules) < 2 or sum(not rule.is_horizontal for rule in rules) < 2:
         return []
     grids = [_as_grid(boxes) for boxes in find_boxes(rules)]
     return [

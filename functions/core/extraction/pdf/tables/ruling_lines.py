@@ -42,24 +42,24 @@ _PATH, _FORM = 2, 5  # PDFium's types of page objects
 
 
 class Rule(NamedTuple):
-    """A level line at height `at` from left to right, or an upright one at `at` from top to bottom; in points."""
+    """A horizontal line at height `at` from left to right, or a vertical one at `at` from top to bottom; in points."""
 
-    level: bool
+    is_horizontal: bool
     at: float
     start: float
     end: float
 
 
 def read_rules(page: pypdfium2.PdfPage, frame: Frame) -> list[Rule]:
-    """All level and upright lines of a page and its form objects; none of a page that is one large drawing."""
+    """All horizontal and vertical lines of a page and its form objects; none of a page that is one large drawing."""
     return _RuleReader(frame).read(page)
 
 
 def stack_rules(rules: Sequence[Rule]) -> list[list[Rule]]:
-    """Level rules that begin and end at the same places, from the top down; stacks of at least two rules."""
+    """Horizontal rules that begin and end at the same places, from the top down; stacks of at least two rules."""
     stacks: list[list[Rule]] = []
     near: dict[tuple[int, int], list[int]] = defaultdict(list)  # the stacks whose first rule begins and ends nearby
-    for rule in sorted((rule for rule in rules if rule.level), key=lambda rule: rule.at):
+    for rule in sorted((rule for rule in rules if rule.is_horizontal), key=lambda rule: rule.at):
         _, at, start, end = rule
         across, along = int(start // SNAP), int(end // SNAP)
         for number in near[across, along]:
@@ -153,7 +153,7 @@ class _RuleReader:
 
 
 def _as_rule(box: Box) -> Rule | None:
-    """The rule that a long and thin box amounts to, None for any other box."""
+    """A long, thin box as a rule; otherwise None."""
     left, top, right, bottom = box
     if right - left >= _SHORTEST and bottom - top <= _THICKEST:
         return Rule(True, (top + bottom) / 2, left, right)

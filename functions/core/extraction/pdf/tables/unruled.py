@@ -1,4 +1,4 @@
-"""Finds tables without a grid: runs of lines that stand in columns, with their rows, header and borders.
+"""Finds tables without a grid: runs of lines that are arranged in columns, with their rows, header and borders.
 
 Lengths in em are multiples of the font size, other lengths are in points.
 """
@@ -49,7 +49,7 @@ class UnruledTable:
 def find_unruled_tables(
     blocks: Iterable[list[Band]], stacks: Sequence[Sequence[Rule]], size: float, read: ReadRow
 ) -> Iterator[UnruledTable]:
-    """The tables among blocks of bands; `stacks` are level rules, which separate rows and are evidence of a table.
+    """The tables among blocks of bands; `stacks` are horizontal rules, which separate rows and are evidence of a table.
 
     `size` is the font size of the page in points.
     """

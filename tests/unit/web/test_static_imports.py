@@ -1,4 +1,4 @@
-"""The page's files: each is used, each import finds what it names, and rooms import only the rooms below them."""
+"""The page's files: each is used, each import finds what it names, and folders import only the folders below them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STATIC = REPOSITORY / "functions" / "web" / "static"
 IMPORT = re.compile(r'^import (?:\{([^}]+)\} from )?"(\.[^"]+)";', re.MULTILINE)
 EXPORT = re.compile(r"^export (?:async )?(?:function\*?|class|const|let) (\w+)", re.MULTILINE)
 
-# Which rooms each room imports; `page` is app.js. Nothing below imports anything above it.
+# Which folders each folder imports; `page` is app.js. Nothing below imports anything above it.
 ARROWS: dict[str, set[str]] = {
     "page": {"chat", "language", "library", "session", "shared", "source"},
     "library": {"chat", "language", "notes", "shared"},
@@ -41,7 +41,7 @@ def imports(text: str, module: str) -> dict[str, set[str]]:
     }
 
 
-def room_of(module: str) -> str:
+def folder_of(module: str) -> str:
     return PurePosixPath(module).parts[0] if "/" in module else "page"
 
 
@@ -88,12 +88,12 @@ def test_every_file_is_used_by_the_page() -> None:
     assert {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.is_file()} == used
 
 
-def test_rooms_import_no_room_above_them() -> None:
-    found: dict[str, set[str]] = {room: set() for room in ARROWS}
+def test_folders_import_only_lower_folders() -> None:
+    found: dict[str, set[str]] = {folder: set() for folder in ARROWS}
     for module, text in modules().items():
-        found[room_of(module)] |= {room_of(file) for file in imports(text, module)} - {room_of(module)}
+        found[folder_of(module)] |= {folder_of(file) for file in imports(text, module)} - {folder_of(module)}
     assert found == ARROWS
 
 
-def test_the_arrows_between_rooms_make_no_circle() -> None:
+def test_the_arrows_between_folders_make_no_circle() -> None:
     TopologicalSorter(ARROWS).prepare()
