@@ -190,7 +190,7 @@ def test_a_link_opens_the_page_of_a_document_with_its_words_highlighted(
     expect(page.get_by_test_id("page-image")).to_have_attribute("alt", re.compile("the cited passage highlighted"))
     assert set(images) == {f"{ada.server.base_url}/api/rag/documents/{document_id}/pages/2.png?start=4&end=10&scale=2"}
     page.get_by_test_id("source-close").click()
-    assert page.url == f"{ada.server.base_url}/"
+    expect(page).to_have_url(f"{ada.server.base_url}/")
 
 
 def test_a_link_to_deleted_content_says_so(page: Page, ada: Person) -> None:
