@@ -141,7 +141,7 @@ def _create_collector(metric: Metric) -> _Series:
     from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics
 
     # Otherwise every counter and histogram has a second series with the time of its creation.
-    disable_created_metrics()  # type: ignore[no-untyped-call]
+    disable_created_metrics()  # type: ignore[no-untyped-call]  # the library has types but for this
     histogram = partial(Histogram, buckets=metric.buckets)
     kinds: dict[str, Callable[..., _Series]] = {"counter": Counter, "gauge": Gauge, "histogram": histogram}
     return kinds[metric.kind](metric.name, metric.text, metric.labels, registry=None)

@@ -114,7 +114,7 @@ class Installation:
 
     def __init__(self, log: Path) -> None:
         os.environ["AWS_LAMBDA_FUNCTION_NAME"] = "ibid-bench"
-        # Deployed functions have no local files, but these handlers use them.
+        # Deployed functions have no local files, but these handlers use them. A property cannot be set on an object.
         Services.is_local = True  # type: ignore[method-assign, assignment]
         self._services, self._log = shared_services(), log
         self.user = models.User(auth.local_user_id(USER), False, {})

@@ -1,7 +1,8 @@
 """The JSON form of sections and citations, as it is saved and sent to clients.
 
 The API keeps two older field names beside the present ones: `source_ids` for `segment_ids`, and `document_id` for
-`source_id`, which is the id of a note where `source` is "note".
+`source_id`, which is the id of a note where `source` is "note". Saved messages have both names too, because clients of
+Supabase read those rows without the API.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Container:
 
     def __init__(self, dsn: str, home: Path) -> None:
         self.services = Services(Config(database_url=SecretStr(dsn), ibid_home=home, log_level="CRITICAL"))
-        # Of these services alone: others run in this process.
+        # Replaced on this object alone (which mypy does not allow), because other services run in this process.
         self.services.embedder_of = lambda server: self.embedder  # type: ignore[method-assign]
         self.statuses: Counter[int] = Counter()
         self._loop = asyncio.new_event_loop()
