@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, ViewportSize, expect
+from playwright.sync_api import APIResponse, Browser, ConsoleMessage, Locator, Page, Route, ViewportSize, expect
 
 from tests.acceptance.support import writing
 from tests.support import documents
@@ -482,6 +482,20 @@ def test_every_action_works_with_the_keyboard_and_keeps_the_focus(page: Page, ad
     page.keyboard.press("Enter")
     expect(page.get_by_test_id("note-new")).to_be_focused()
     assert [item["title"] for item in ada.get("/notes", trashed=True)["items"]] == ["Chimney"]
+
+
+def test_a_notebook_created_before_the_list_has_arrived_keeps_its_row_and_the_focus(page: Page) -> None:
+    """WEB-1"""
+    held: list[tuple[Route, APIResponse]] = []
+    page.route("**/api/rag/notebooks?*", lambda route: held.append((route, route.fetch())))
+    with page.expect_request("**/api/rag/notebooks?*"):
+        page.reload()
+    create_notebook(page, "Heating")
+    [(route, response)] = held
+    with page.expect_response("**/api/rag/notebooks?*"):
+        route.fulfill(response=response)
+    assert response.json()["items"] == []
+    expect(page.get_by_test_id("notebook-open")).to_be_focused()
 
 
 UNNAMED = """() => [...document.querySelectorAll("button, input, textarea, select")]

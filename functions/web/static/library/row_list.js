@@ -40,13 +40,15 @@ export class RowList {
   show(fetched) {
     const items = fetched.map((item) => this.#newestOf(item)).filter((item) => item && this.belongs(item));
     const kept = new Set(items.map(({ id }) => id));
+    const changed = [...this.#changedSinceFetch.values()].filter((item) => item && !kept.has(item.id) && this.belongs(item));
+    for (const { id } of changed) kept.add(id);
     for (const [id, row] of this.#rows) {
       if (kept.has(id)) continue;
       this.feed.watch.forget(id);
       this.#forget(id, row);
     }
     keepFocus(this.list, () => this.list.append(...items.map((item) => this.#rowFor(item).node)));
-    for (const [id, item] of this.#changedSinceFetch) if (item && !kept.has(id)) this.#apply(item);
+    for (const item of changed) this.#insert(item);
     this.#updateMoreButton();
   }
 
