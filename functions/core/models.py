@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 FileType = Literal["pdf", "docx", "txt", "md"]
 Lang = Literal["en", "fr", "simple"]
@@ -134,7 +134,9 @@ class Chunk:
 class SearchHit:
     """A passage that a search found, with its place in the source, and its rank and score in each arm of the search.
 
-    `score` is the score of the fusion. The reranker's score is on another scale, and None without a reranker.
+    `score` is the score of the fusion; `similarity` is on the scale of its server, 0…1. `is_foreign` says that
+    the question was not put in the language of the passage, so that the two share few words. The reranker's score is on
+    another scale, and None without a reranker.
     """
 
     chunk_id: int
@@ -160,6 +162,7 @@ class SearchHit:
     coverage: float = 0.0
     markdown: str | None = None
     blend_rank: int | None = None
+    is_foreign: bool = False
     rerank_rank: int | None = None
     rerank_score: float | None = None
 
@@ -259,12 +262,25 @@ class Scope:
     filters: Mapping[str, str] = field(default_factory=dict)
 
 
+class SimilarityScale(NamedTuple):
+    """The cosines that become a similarity of 0 and of 1: those of unrelated texts, and of a text and its source.
+
+    Models differ: unrelated texts have a cosine of 0.1 with one and of 0.8 with another.
+    """
+
+    floor: float
+    ceiling: float
+
+
 @dataclass(frozen=True, slots=True)
 class EmbeddingServer:
     """An embedding model that documents are indexed with; `api_key_env` names the variable that holds its key.
 
     `token_level` says whether it also returns an embedding of each token, which late chunking needs. `guard_threshold`
-    was measured for this model, and replaces the setting `similarity_threshold`.
+    was measured for this model, and replaces the setting `similarity_threshold`. The prefixes stand before each text
+    that is embedded as a question or as a passage. `similarity_scales` are by pair of languages ("fr>en" for French
+    questions and English passages); other pairs have the scale from `similarity_floor` to `similarity_ceiling`.
+    `calibrated_passages` is the size of the library when the scales were measured, None if they never were.
     """
 
     id: str
@@ -279,6 +295,17 @@ class EmbeddingServer:
     batch_size: int = 20
     token_level: bool = False
     guard_threshold: float | None = None
+    query_prefix: str = ""
+    passage_prefix: str = ""
+    similarity_floor: float = 0.0
+    similarity_ceiling: float = 1.0
+    similarity_scales: Mapping[str, SimilarityScale] = field(default_factory=dict, hash=False)
+    calibrated_passages: int | None = None
+
+    def scale(self, query_lang: str, passage_lang: str) -> SimilarityScale:
+        """The scale of a question and a passage in these languages."""
+        default = SimilarityScale(self.similarity_floor, self.similarity_ceiling)
+        return self.similarity_scales.get(f"{query_lang}>{passage_lang}", default)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,14 @@ Schema = dict[str, Any]
 """A JSON schema."""
 
 
+class QuestionEmbedder(Protocol):
+    """What a search needs of an embedder."""
+
+    def embed(self, texts: Sequence[str]) -> Vectors:
+        """Raises what `Embedder.embed` raises."""
+        ...
+
+
 class Embedder(Protocol):
     """Turns texts into unit vectors, one row a text, (len(texts), dimensions)."""
 

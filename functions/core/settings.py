@@ -37,10 +37,15 @@ class Settings:
         "Whether the language model rewrites a question that refers to earlier ones into a complete question before the"
         " search.",
     )
+    translate_questions: bool = _setting(
+        True,
+        "Whether the language model translates an English or French question into the other language before the search"
+        " if the documents searched hold that language.",
+    )
     similarity_threshold: float = _setting(
-        0.37,
-        "Evidence (half similarity, half the share of the question's words in one passage) below which no model is"
-        " asked. It is a tenth lower for a language that the embedding model does not speak.",
+        0.27,
+        "Evidence (similarity, and the share of the question's words, in one passage) below which no model is asked."
+        " It is a tenth lower for a language that the embedding model does not speak.",
         minimum=0.1,
         maximum=0.9,
     )
@@ -64,10 +69,17 @@ class Settings:
     fts_weight: float = _setting(1.0, "Weight of the full text ranking in the fusion.", minimum=0, maximum=10)
     vector_weight: float = _setting(1.0, "Weight of the vector ranking in the fusion.", minimum=0, maximum=10)
     blend_weight: float = _setting(10.0, "Weight of the blended score ranking in the fusion.", minimum=0, maximum=10)
-    blend_alpha: float = _setting(0.6, "Share of the vector score in the blended score.", minimum=0, maximum=1)
+    blend_alpha: float = _setting(0.55, "Share of the vector score in the blended score.", minimum=0, maximum=1)
     foreign_vector_weight: float = _setting(
         0.6,
         "Factor on every contribution of vectors when the embedding model does not speak the question's language.",
+        minimum=0,
+        maximum=1,
+    )
+    foreign_fts_weight: float = _setting(
+        0.5,
+        "Factor on what words count in a passage of another language than the question's, with which it shares little"
+        " more than names.",
         minimum=0,
         maximum=1,
     )

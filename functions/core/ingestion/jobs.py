@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from functions.core import errors, models
-from functions.core.ingestion import self_retrieval
+from functions.core.ingestion import calibration, self_retrieval
 from functions.core.ingestion.chunking import page_layout
 from functions.core.ingestion.outline import Outline
 
@@ -82,10 +82,14 @@ class Outcome:
     code: str | None = None
 
 
-class JobStore(Protocol):
+class JobStore(calibration.Library, Protocol):
     """The queue and the tables that a worker writes. Every write raises LeaseLostError if the lease is lost."""
 
     def claim_ingest_job(self, job_id: int | None, lease_seconds: int) -> Job | None: ...
+
+    def restart_ingest_job(self, job: Job, server_id: str) -> Job:
+        """The job with nothing saved, if another embedding server embedded what it had saved; else the job as it is."""
+        ...
 
     def extend_ingest_lease(self, job: Job, lease_seconds: int) -> None: ...
 

@@ -36,27 +36,29 @@ class _Share:
     end: int
 
 
-def embed_late(embedder: TokenEmbedder, text: str, spans: Sequence[models.Offsets]) -> Matrix:
+def embed_late(embedder: TokenEmbedder, text: str, spans: Sequence[models.Offsets], prefix: str = "") -> Matrix:
     """Unit vectors of text[start:end], one row a span; spans may overlap and come in any order.
 
     A text that is too long for the model is read in windows that overlap by half. A span is pooled from the window in
     which it lies most centrally; a span that fits into no window is pooled over several, each token from one of them. A
-    span without tokens is embedded by itself. Only one window is in memory at a time. Raises what the embedder raises,
-    and ValueError for a span outside the text.
+    span without tokens is embedded by itself. `prefix` stands before each window, and its tokens are not pooled. Only
+    one window is in memory at a time. Raises what the embedder raises, and ValueError for a span outside the text.
     """
     import numpy as np
 
     if any(not 0 <= start <= end <= len(text) for start, end in spans):
         raise ValueError("a span is not part of the text")
-    windows = plan_windows(text, embedder.max_input_tokens, embedder.count_tokens)
+    limit = max(1, embedder.max_input_tokens - embedder.count_tokens(prefix))
+    windows = plan_windows(text, limit, embedder.count_tokens)
     sums = np.zeros((len(spans), embedder.dimensions), np.float64)
     for (left, right), shares in zip(windows, _share_out(spans, windows), strict=True):
         if shares:
-            (tokens,) = embedder.embed_tokens([text[left:right]])
-            middles = np.array(tokens.offsets, np.int64).reshape(-1, 2).sum(axis=1) + 2 * left
+            (tokens,) = embedder.embed_tokens([prefix + text[left:right]])
+            middles = np.array(tokens.offsets, np.int64).reshape(-1, 2).sum(axis=1) + 2 * (left - len(prefix))
+            middles[middles < 2 * left] = -1  # of the prefix
             for share in shares:
                 sums[share.span] += _sum_within(tokens.vectors, middles, share)
-    return _unit_vectors(embedder, text, spans, sums)
+    return _unit_vectors(embedder, [prefix + text[start:end] for start, end in spans], sums)
 
 
 def plan_windows(text: str, limit: int, count_tokens: Callable[[str], int]) -> list[models.Offsets]:
@@ -137,9 +139,7 @@ def _sum_within(vectors: Matrix, middles: npt.NDArray[np.int64], share: _Share) 
     return total
 
 
-def _unit_vectors(
-    embedder: TokenEmbedder, text: str, spans: Sequence[models.Offsets], sums: npt.NDArray[np.float64]
-) -> Matrix:
+def _unit_vectors(embedder: TokenEmbedder, texts: Sequence[str], sums: npt.NDArray[np.float64]) -> Matrix:
     """The sums as unit vectors: a sum has the direction of its mean, so tokens need not be counted."""
     import numpy as np
 
@@ -147,5 +147,5 @@ def _unit_vectors(
     vectors = (sums / np.where(lengths > 0, lengths, 1)).astype(np.float32)
     empty: list[int] = np.flatnonzero(lengths[:, 0] == 0).tolist()
     if empty:
-        vectors[empty] = np.asarray(embedder.embed([text[slice(*spans[index])] for index in empty]))
+        vectors[empty] = np.asarray(embedder.embed([texts[index] for index in empty]))
     return vectors

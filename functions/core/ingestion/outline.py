@@ -19,18 +19,27 @@ _MAX_TITLE = 255
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """Title, main language, the file's own metadata, and the headers and footers that most of its pages repeat."""
+    """Title, main language, the file's own metadata, and the headers and footers that most of its pages repeat.
+
+    `name` stands above each passage: the title, and the header that the pages repeat, which often is the better name.
+    """
 
     title: str
     lang: models.Lang
     metadata: models.DocumentMetadata = field(default_factory=models.DocumentMetadata)
     running_lines: tuple[str, ...] = ()
+    header: str = ""
+
+    @property
+    def name(self) -> str:
+        is_known = self.header.casefold() in self.title.casefold()
+        return self.title if is_known else f"{self.title} – {self.header}"
 
     @classmethod
     def load(cls, stored: Mapping[str, Any]) -> Outline:
         """Reads what `dataclasses.asdict` returned, after a round trip through JSON."""
         metadata = models.DocumentMetadata(**stored["metadata"])
-        return cls(stored["title"], stored["lang"], metadata, tuple(stored["running_lines"]))
+        return cls(stored["title"], stored["lang"], metadata, tuple(stored["running_lines"]), stored.get("header", ""))
 
 
 def describe_document(document: ExtractedDocument, opening: Sequence[models.Page], file_name: str) -> Outline:
@@ -43,6 +52,7 @@ def describe_document(document: ExtractedDocument, opening: Sequence[models.Page
         lang=languages.detect_language("\n".join(page.text for page in opening)),
         metadata=metadata,
         running_lines=running_lines.find_running_lines(sampled),
+        header=running_lines.find_document_name(sampled) or "",
     )
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from functions.core import errors, models, ports
 from functions.core.extraction import file_types, plain_text, scratch
 from functions.core.extraction.documents import ExtractedDocument, open_document
-from functions.core.ingestion import embedding, late_chunking, report, self_retrieval
+from functions.core.ingestion import calibration, embedding, late_chunking, report, self_retrieval
 from functions.core.ingestion.chunking import chunker, page_layout, passages, running_lines
 from functions.core.ingestion.jobs import Batch, Checkpoint, Job, JobStore, Outcome
 from functions.core.ingestion.outline import OPENING_PAGES, describe_document
@@ -46,7 +46,8 @@ class Worker:
     """Everything that an ingestion needs from outside.
 
     `remaining_seconds` returns the time left in this run. `search_as` returns the search of the user with that id;
-    without it, self-retrieval is not measured.
+    without it, self-retrieval is not measured. With `calibrates` the scale of similarities is measured again when the
+    library has changed much.
     """
 
     store: JobStore
@@ -56,6 +57,7 @@ class Worker:
     settings: Settings
     search_as: Callable[[str], retriever.Search] | None = None
     recognizer: ports.TextRecognizer | None = None
+    calibrates: bool = False
     remaining_seconds: Callable[[], float] = lambda: float("inf")
     lease_seconds: int = LEASE_SECONDS
 
@@ -95,6 +97,8 @@ class Worker:
         return Outcome(job.id, job.source_id, status or "superseded", code=error.code)
 
     def _ingest(self, job: Job) -> str:
+        if job.checkpoint.pages_done:
+            job = self.store.restart_ingest_job(job, self.server.id)
         with scratch.open_folder() as folder:
             path = Path(folder) / f"original.{job.file_type}"
             if job.object_path is not None:
@@ -105,9 +109,18 @@ class Worker:
             with self._open(job, path) as document:
                 checkpoint = self._ingest_pages(job, document)
                 self._finish(job, checkpoint, document.page_count)
-        if self.search_as is not None and job.kind != "note" and self.has_time():
-            self._measure_self_retrieval(job, checkpoint, self.search_as(job.owner_id))
+        self._measure(job, checkpoint)
         return "done"
+
+    def _measure(self, job: Job, checkpoint: Checkpoint) -> None:
+        """Measures the scale of similarities and the self-retrieval; the job is done, and stays so if this fails."""
+        try:
+            if self.calibrates and self.has_time():
+                calibration.calibrate(self.store, self.server, self.embedder)
+            if self.search_as is not None and job.kind != "note" and self.has_time():
+                self._measure_self_retrieval(job, checkpoint, self.search_as(job.owner_id))
+        except Exception:
+            _log.exception("an internal error ended a measurement", extra={"source_id": job.source_id})
 
     @contextmanager
     def _open(self, job: Job, path: Path) -> Iterator[ExtractedDocument]:
@@ -187,7 +200,7 @@ class Worker:
         sizes = passages.ChunkSettings(
             target_tokens=self.settings.chunk_tokens,
             overlap_tokens=self.settings.chunk_overlap,
-            max_tokens=self.embedder.max_input_tokens,
+            max_tokens=self.embedder.max_input_tokens - self.embedder.count_tokens(self.server.passage_prefix),
         )
         outline, carry, index = checkpoint.outline, checkpoint.carry, checkpoint.chunk_count
         assert outline is not None
@@ -197,7 +210,7 @@ class Worker:
                 page,
                 settings=sizes,
                 count_tokens=self.embedder.count_tokens,
-                title=outline.title,
+                title=outline.name,
                 carry=carry,
                 first_index=index,
                 lang=languages.detect_language(page.text, default=outline.lang),
@@ -228,7 +241,9 @@ class Worker:
         vectors: list[Matrix | None] = []
         for page, chunks in zip(pages, by_page, strict=True):
             spans = [(chunk.start_offset, chunk.end_offset) for chunk in chunks]
-            vectors += list(late_chunking.embed_late(self.embedder, blank_hidden(page), spans))
+            vectors += list(
+                late_chunking.embed_late(self.embedder, blank_hidden(page), spans, self.server.passage_prefix)
+            )
             self.store.extend_ingest_lease(job, self.lease_seconds)
         return vectors
 
@@ -236,7 +251,7 @@ class Worker:
         vectors: list[Matrix | None] = [None] * len(chunks)
         for batch in embedding.embed_chunks(
             self.embedder,
-            [chunk.search_text for chunk in chunks],
+            [self.server.passage_prefix + chunk.search_text for chunk in chunks],
             batch_size=self.server.batch_size,
             token_counts=[chunk.token_count for chunk in chunks],
         ):
@@ -264,7 +279,8 @@ class Worker:
         sentences = self_retrieval.choose_sentences(self.store.sample_chunks(job, self_retrieval.SENTENCES))
         texts = [sentence.text for sentence in sentences]
         try:
-            vectors = dict(zip(texts, self.embedder.embed(texts), strict=True)) if texts else {}
+            prefixed = [self.server.query_prefix + text for text in texts]
+            vectors = dict(zip(texts, self.embedder.embed(prefixed), strict=True)) if texts else {}
             find = partial(
                 retriever.find_passages,
                 lang=checkpoint.outline.lang,

@@ -71,7 +71,8 @@ def _cut_shingles(text: str) -> Shingles:
     """Every run of three words, and every figure by itself, regardless of case, punctuation and white space."""
     words = _WORD.findall(text.casefold())
     runs = zip(*(words[at:] for at in range(min(SHINGLE_WORDS, len(words)))), strict=False)
-    return frozenset((*runs, *((word,) for word in words if any(map(str.isdigit, word)))))
+    # `isalpha` first, because it is quick and no letter is a digit.
+    return frozenset((*runs, *((word,) for word in words if not word.isalpha() and any(map(str.isdigit, word)))))
 
 
 def _is_same_text(a: Shingles, b: Shingles) -> bool:

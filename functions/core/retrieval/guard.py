@@ -7,11 +7,16 @@ from collections.abc import Sequence
 from functions.core import models
 from functions.core.settings import Settings
 
+SIMILARITY_SHARE = 0.6
+"""The part of similarity in the evidence; the question's words are the rest."""
+FOREIGN_SIMILARITY_SHARE = 0.75
+"""The same in a passage of another language than the question's, where the words can only be names and figures."""
+
 # Factors on the threshold, measured on the question sets: with them, hardly more answerable questions are refused than
 # at the full threshold with an embedding model that speaks the language.
 FOREIGN = 0.9
 """For an embedding model that does not speak the question's language and therefore finds less similarity."""
-WORDS_ALONE = 0.4
+WORDS_ALONE = 0.45
 """For a search without any embedding server, which lacks half of the evidence."""
 
 _MESSAGES = {
@@ -26,12 +31,13 @@ _PENDING = {
 
 
 def weigh_evidence(hit: models.SearchHit) -> float:
-    """The evidence of one passage, 0…1: half similarity, half the idf-weighted share of the question's words in it.
+    """The evidence of one passage, 0…1: its similarity, and the idf-weighted share of the question's words in it.
 
-    Both halves come from the same passage: a question of exact terms passes by coverage, a paraphrase by similarity,
+    Both come from the same passage: a question of exact terms passes by coverage, a paraphrase by similarity,
     and two passages that each fit halfway do not add up.
     """
-    return 0.5 * max(hit.similarity or 0.0, 0.0) + 0.5 * hit.coverage
+    share = FOREIGN_SIMILARITY_SHARE if hit.is_foreign else SIMILARITY_SHARE
+    return share * max(hit.similarity or 0.0, 0.0) + (1 - share) * hit.coverage
 
 
 def find_evidence(hits: Sequence[models.SearchHit]) -> float:

@@ -4,37 +4,50 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from functions.core import errors, models, ports
 from functions.core.retrieval.context import choose_context
+from functions.core.retrieval.early_embedding import EmbedderOf
 from functions.core.settings import Settings
 
 if TYPE_CHECKING:
     from functions.core.ports import Vector
 
 RERANKER = "reranker"
+PASSAGE_LANGS = ("en", "fr", "simple")
+"""The languages of passages, in the order that rag.hybrid_search_v2 takes scales in."""
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class QueryVector:
-    """The question's embedding from one server; `weight` scales that server's ranking in the fusion."""
+    """An embedding of the question from one server; `weight` scales that server's ranking in the fusion.
+
+    `scales` are those of passages in each of PASSAGE_LANGS.
+    """
 
     server_id: str
     vector: tuple[float, ...]
     weight: float
+    scales: tuple[models.SimilarityScale, ...] = (models.SimilarityScale(0.0, 1.0),) * 3
+
+
+Version = tuple[str, str]
+"""A question, or its translation, and its language."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Everything that `hybrid_search` needs; `blend_alpha` is the setting times the largest weight of a vector."""
+    """Everything that `hybrid_search` needs; `blend_alpha` is the setting times the largest weight of a vector.
 
-    query_text: str
-    lang: str
+    `versions` are the question and its translations, each with its language.
+    """
+
+    versions: tuple[Version, ...]
     vectors: tuple[QueryVector, ...]
     scope: models.Scope
     settings: Settings
@@ -79,23 +92,26 @@ def retrieve(
     scope: models.Scope,
     *,
     servers: Sequence[models.EmbeddingServer],
-    embedder_of: Callable[[models.EmbeddingServer], ports.Embedder],
+    embedder_of: EmbedderOf,
     search: Search,
     settings: Settings,
     reranker: ports.Reranker | None = None,
+    translations: Sequence[Version] = (),
 ) -> Retrieval:
     """Finds the `hybrid_top_k` best passages for a question; a reranker first orders the best `rerank_count`.
+
+    `translations` of the question are searched in the same statement, by words and by meaning.
 
     An embedding server or a reranker that does not answer is not fatal: the search does without it.
     """
     started = time.perf_counter()
-    vectors, degraded = _embed_question(query_text, lang, servers, embedder_of, settings)
+    versions = ((query_text, lang), *translations)
+    vectors, degraded = _embed_question(versions, servers, embedder_of, settings)
     embedded = time.perf_counter()
     max_weight = max((v.weight for v in vectors), default=0.0)
     count = settings.hybrid_top_k if reranker is None else max(settings.hybrid_top_k, settings.rerank_count)
     query = Query(
-        query_text=query_text,
-        lang=lang,
+        versions=versions,
         vectors=tuple(vectors),
         scope=scope,
         settings=replace(settings, hybrid_top_k=count),
@@ -140,30 +156,37 @@ def find_passages(
     settings: Settings,
 ) -> Ranking:
     """Searches the whole library for a text whose vector from one server is already known."""
-    weight = _weigh_server(server, lang, settings)
-    query_vector = QueryVector(server.id, tuple(vector.tolist()), weight)
-    return search(Query(text, lang, (query_vector,), models.Scope("library"), settings, settings.blend_alpha * weight))
+    query_vector = _describe_vector(vector, lang, server, settings)
+    alpha = settings.blend_alpha * query_vector.weight
+    return search(Query(((text, lang),), (query_vector,), models.Scope("library"), settings, alpha))
 
 
 def _weigh_server(server: models.EmbeddingServer, lang: str, settings: Settings) -> float:
     return 1.0 if not server.languages or lang in server.languages else settings.foreign_vector_weight
 
 
+def _describe_vector(vector: Vector, lang: str, server: models.EmbeddingServer, settings: Settings) -> QueryVector:
+    weight = _weigh_server(server, lang, settings)
+    scales = tuple(server.scale(lang, passage_lang) for passage_lang in PASSAGE_LANGS)
+    return QueryVector(server.id, tuple(vector.tolist()), weight, scales)
+
+
 def _embed_question(
-    query_text: str,
-    lang: str,
+    versions: Sequence[Version],
     servers: Sequence[models.EmbeddingServer],
-    embedder_of: Callable[[models.EmbeddingServer], ports.Embedder],
+    embedder_of: EmbedderOf,
     settings: Settings,
 ) -> tuple[list[QueryVector], list[models.EmbeddingServer]]:
     vectors, degraded = [], []
     for server in servers:
         try:
-            row = embedder_of(server).embed([query_text])[0]
+            rows = embedder_of(server).embed([server.query_prefix + text for text, _ in versions])
         except errors.UnavailableError:
             degraded.append(server)
             continue
-        vectors.append(QueryVector(server.id, tuple(row.tolist()), _weigh_server(server, lang, settings)))
+        vectors += [
+            _describe_vector(row, lang, server, settings) for row, (_, lang) in zip(rows, versions, strict=True)
+        ]
     return vectors, degraded
 
 

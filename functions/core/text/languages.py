@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from typing import Final
 
 from functions.core import models
 
+OTHER_LANGUAGE: Final[Mapping[str, models.Lang]] = {"en": "fr", "fr": "en"}
+"""For each language that has a pipeline of its own, the other one."""
+
 _WORD = re.compile(r"[^\W\d_]+")
 # Single letters say nothing (tables are full of them), except before an apostrophe, where they are French.
+_NAME = re.compile(r"\b(?:(?:de|du|des|la|le|les)\s+|[dl]['’])?[A-ZÀ-ÖØ-Þ][\w'’-]*")
 _ELISION = re.compile(r"\b[dljnsctm]'(?=\w)")
 _FRENCH_LETTERS = re.compile("[éèêëàâçùûîïôœ]")
 _OTHER_LETTERS = re.compile("[ßäöüñ¿¡ãõåøłąęśżźčšžőű]")
@@ -50,8 +55,13 @@ _OTHER: Final = _profile(
 )
 
 
-def detect_language(text: str, default: models.Lang = "en") -> models.Lang:
-    """`en`, `fr`, `simple` for any other language, or `default` if too few words point to one."""
+def detect_language(
+    text: str, default: models.Lang = "en", *, min_unrivalled: float = _MIN_UNRIVALLED_SCORE
+) -> models.Lang:
+    """`en`, `fr`, `simple` for any other language, or `default` if too few words point to one.
+
+    `min_unrivalled` is the score that suffices if nothing points to another language.
+    """
     sample = unicodedata.normalize("NFC", text[:_SAMPLE_CHARACTERS]).lower().replace("’", "'")
     words = _WORD.findall(sample)
     if _is_not_latin("".join(words)):
@@ -67,8 +77,29 @@ def detect_language(text: str, default: models.Lang = "en") -> models.Lang:
     best, second = scores[ranked[0]], scores[ranked[1]]
     # The profile of "other" mixes several languages, so it has to win by a wider margin.
     margin = 1.3 if ranked[0] == "simple" else 1.1
-    min_score = _MIN_UNRIVALLED_SCORE if second == 0 else _MIN_SCORE
+    min_score = min_unrivalled if second == 0 else _MIN_SCORE
     return ranked[0] if best >= min_score and best >= margin * second else default
+
+
+def are_foreign(lang: str, other: str) -> bool:
+    """Whether one is English and the other French; nothing is known about `simple`."""
+    return OTHER_LANGUAGE.get(lang) == other
+
+
+def guess_language(query: str) -> models.Lang:
+    """The language of a query, also of a few keywords ("taux de chômage"), where one small French word has to suffice.
+
+    Names are left out then, because those of one language occur in queries of the other ("De Gaulle biography").
+    """
+    if certain := detect_certain_language(query):
+        return certain
+    return "fr" if detect_language(_NAME.sub(" ", query), min_unrivalled=1) == "fr" else "en"
+
+
+def detect_certain_language(text: str) -> models.Lang | None:
+    """The language of `text`; None if too few words point to one."""
+    lang = detect_language(text, "en")
+    return lang if lang == detect_language(text, "fr") else None
 
 
 def _is_not_latin(letters: str) -> bool:

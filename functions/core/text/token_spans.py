@@ -101,12 +101,12 @@ def _cut_anywhere(
     left = start
     while left < end:
         right = min(end, left + size)
-        # An accent stays with its letter.
-        while right < end and unicodedata.combining(text[right]):
+        # An accent stays with its letter, unless a run of accents is longer than the piece.
+        while right < min(end, left + 2 * size) and unicodedata.combining(text[right]):
             right += 1
         count = count_tokens(text[left:right])
-        if count > limit and right - left > 1:
-            size = max(1, (right - left) // 2)
+        if count > limit and size > 1:
+            size //= 2
             continue
         yield Span(left, right, count)
         left = right

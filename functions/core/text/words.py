@@ -58,6 +58,14 @@ def keys(text: str) -> frozenset[str]:
     return frozenset(word.key for word in content_words(text))
 
 
+def names_and_numbers(text: str) -> frozenset[str]:
+    """The content words of a sentence that a translation keeps: numbers, and capitalised words except the first."""
+    found = content_words(text)
+    return frozenset(
+        word.key for at, word in enumerate(found) if word.is_number or (at > 0 and text[word.start].isupper())
+    )
+
+
 def numbers(words: Iterable[str]) -> frozenset[str]:
     """The numbers among `words`."""
     return frozenset(word for word in words if word[0].isdigit())

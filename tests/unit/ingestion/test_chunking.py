@@ -110,6 +110,14 @@ def test_text_without_borders_is_cut_anywhere_but_before_a_combining_mark(text: 
     assert not any(part.startswith("\u0301") for part in found)
 
 
+def test_a_flood_of_combining_marks_is_cut_inside() -> None:
+    """ING-5"""
+    text = "e" + "\u0301" * 3000
+    spans = token_spans.split_spans(text, 0, len(text), 30, len)
+    assert "".join(text[span.start : span.end] for span in spans) == text
+    assert max(span.tokens for span in spans) <= 30
+
+
 def test_chinese_sentences_are_borders() -> None:
     """ING-5"""
     sentence = "東京は日本の首都である。"

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from functions.adapters.laptop import minilm as minilm_model
 from functions.adapters.laptop.embedder import LocalEmbedder
 from functions.core import ports
 from functions.core.ingestion.late_chunking import embed_late, plan_windows
@@ -25,7 +26,7 @@ PAGE = "".join(
 
 @functools.cache
 def minilm() -> LocalEmbedder:
-    return LocalEmbedder()
+    return LocalEmbedder(minilm_model.NAME)
 
 
 class NumberedWords:
@@ -225,7 +226,7 @@ def test_the_same_call_gives_the_same_bytes() -> None:
     """ING-9"""
     spans = [match.span() for match in re.finditer(r"[^\n]+", PAGE)]
     first = embed_late(minilm(), PAGE, spans)
-    assert first.tobytes() == embed_late(LocalEmbedder(), PAGE, spans).tobytes()
+    assert first.tobytes() == embed_late(LocalEmbedder(minilm_model.NAME), PAGE, spans).tobytes()
     assert np.array_equal(embed_late(minilm(), PAGE, spans[::-1])[::-1], first)
 
 

@@ -154,3 +154,19 @@ def test_running_lines_of_left_and_right_pages_are_found() -> None:
 def test_pages_with_only_their_number_keep_it() -> None:
     texts = read_pages(need_corpus("files") / "derived/many-pages-2000.pdf")
     assert find_frames(texts[::180]) == [[]] * 12
+
+
+@pytest.mark.parametrize(
+    ("header", "name"),
+    [
+        pytest.param(lambda n: f"Annual Report 2007 | {n}", "Annual Report 2007", id="numbers-that-count-pages-go"),
+        pytest.param(lambda _: "Working Paper Series No 1299", "Working Paper Series No 1299", id="others-stay"),
+        pytest.param(lambda n: "Healthy Lives" if n % 2 else f"{n}", "Healthy Lives", id="on-every-other-page"),
+        pytest.param(lambda n: "Healthy Lives" if n < 2 else f"{n}", None, id="on-one-page"),
+        pytest.param(lambda n: f"Page {n} of 8", None, id="page-numbers"),
+        pytest.param(lambda _: "Confidential", None, id="one-word"),
+    ],
+)
+def test_the_header_that_pages_repeat_names_the_document(header: Callable[[int], str], name: str | None) -> None:
+    """ING-3"""
+    assert running_lines.find_document_name(pages(header)) == name

@@ -102,6 +102,16 @@ def test_a_caption_belongs_to_its_table() -> None:
         assert found.search_text.startswith(" ".join(caption.split()))
 
 
+@pytest.mark.parametrize(
+    "caption", ["Table SA3. | Sums by year", "Table 3.3: Sums by year", "Table 3.5: Sums\nFigure 3.11: Sums by year"]
+)
+def test_a_numbered_caption_belongs_to_its_table_without_an_empty_line_above(caption: str) -> None:
+    """ING-6"""
+    before, found = chunks_of(f"{SENTENCE} It is page\n51\n{caption}", table(HEADER, *ROWS[:2]))
+    assert before.text.endswith("\n51")
+    assert found.search_text.startswith(" ".join(caption.split()))
+
+
 @pytest.mark.parametrize("title", ["62nd Cup (shogi) — Round 1", "Sums by year", "The sums are as follows:"])
 def test_a_separate_line_above_a_table_is_its_title(title: str) -> None:
     """ING-6"""

@@ -12,8 +12,8 @@ from functions.core.settings import Settings
 from functions.runtime import policy
 from tests.support.fakes.search_hits import make_hit
 
-ENGLISH = policy.LOCAL_SERVER
-MULTILINGUAL = replace(ENGLISH, languages=())
+ENGLISH = policy.MINILM_SERVER
+MULTILINGUAL = policy.LOCAL_SERVER
 MEASURED = replace(ENGLISH, guard_threshold=0.2)
 SETTINGS = Settings(similarity_threshold=0.4)
 
@@ -25,7 +25,7 @@ SETTINGS = Settings(similarity_threshold=0.4)
         pytest.param("fr", [ENGLISH], 0.36, id="other-language"),
         pytest.param("fr", [MULTILINGUAL], 0.4, id="multilingual-model"),
         pytest.param("fr", [MULTILINGUAL, ENGLISH], 0.36, id="one-of-two-has-the-language"),
-        pytest.param("en", [], 0.16, id="no-server-answered"),
+        pytest.param("en", [], 0.18, id="no-server-answered"),
         pytest.param("en", [MEASURED], 0.2, id="own-threshold"),
         pytest.param("fr", [MEASURED, MULTILINGUAL], 0.18, id="own-and-default-threshold"),
     ],
@@ -40,5 +40,12 @@ def test_less_evidence_is_needed_where_similarity_is_less_reliable(
 def test_the_evidence_of_a_search_is_that_of_its_best_passage() -> None:
     """RET-8"""
     hits = [replace(make_hit("x"), similarity=s, coverage=c) for s, c in ((0.8, 0.0), (0.5, 0.7), (-0.2, 1.0))]
-    assert guard.find_evidence(hits) == pytest.approx(0.6)
+    assert guard.find_evidence(hits) == pytest.approx(0.58)
     assert guard.find_evidence([]) == 0.0
+
+
+def test_words_count_less_in_a_passage_of_another_language() -> None:
+    """LANG-4"""
+    hit = replace(make_hit("x"), similarity=0.8, coverage=0.1)
+    assert guard.weigh_evidence(hit) == pytest.approx(0.52)
+    assert guard.weigh_evidence(replace(hit, is_foreign=True)) == pytest.approx(0.625)

@@ -49,3 +49,42 @@ def test_the_language_of_real_questions_is_detected_against_a_wrong_default(data
     unlikely: models.Lang = "en" if expected == "fr" else "fr"
     found = [languages.detect_language(json.loads(line)["question"], default=unlikely) for line in lines]
     assert found.count(expected) >= 0.98 * len(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "lang"), [("Who built it?", "en"), ("Qui l'a construite, cette tour ?", "fr"), ("NOx 2010", None)]
+)
+def test_a_language_is_certain_only_if_words_point_to_it(text: str, lang: str | None) -> None:
+    """LANG-1"""
+    assert languages.detect_certain_language(text) == lang
+
+
+@pytest.mark.parametrize(
+    ("lang", "other", "are_foreign"),
+    [("en", "fr", True), ("fr", "en", True), ("fr", "fr", False), ("fr", "simple", False)],
+)
+def test_only_english_and_french_are_foreign_to_each_other(lang: str, other: str, are_foreign: bool) -> None:
+    """LANG-4"""
+    assert (languages.are_foreign(lang, other), languages.are_foreign(other, lang)) == (are_foreign, are_foreign)
+
+
+@pytest.mark.parametrize(
+    ("query", "lang"),
+    [
+        ("taux de chômage Finlande 2000", "fr"),
+        ("Chiffre d'affaires 2019", "fr"),
+        ("émissions d’ammoniac", "fr"),
+        ("cas de brucellose Espagne", "fr"),
+        ("rate of return", "en"),
+        ("unemployment Finland 2000", "en"),
+        ("De Gaulle biography", "en"),
+        ("Charles de Gaulle biography", "en"),
+        ("L'Oréal revenue", "en"),
+        ("café opening hours", "en"),
+        ("2019", "en"),
+        ("Wie hoch ist die Miete?", "simple"),
+    ],
+)
+def test_one_small_word_tells_the_language_of_a_few_keywords(query: str, lang: str) -> None:
+    """LANG-1"""
+    assert languages.guess_language(query) == lang

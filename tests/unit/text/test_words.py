@@ -35,3 +35,9 @@ def test_function_words_have_no_key() -> None:
 def test_a_word_broken_at_a_line_end_has_the_right_offsets() -> None:
     text = "The infor-\nmation was new"
     assert [text[word.start : word.end] for word in words.content_words(text)] == ["infor-\nmation", "new"]
+
+
+def test_names_and_numbers_are_what_a_translation_keeps() -> None:
+    """LANG-4"""
+    found = words.names_and_numbers("Les usines de Lyon ont émis 1 234,5 tonnes selon Eurostat.")
+    assert found == words.keys("Lyon 1,234.5 Eurostat")

@@ -19,11 +19,16 @@ EDGE_LINES = 3
 _MIN_PAGES = 4
 _MIN_REPEATS = 3
 _MIN_SHARE = 0.4
+_MIN_NAME_PAGES = 2
+_MIN_NAME_SHARE = 1 / 3
+_MIN_NAME_WORDS = 2
+_MAX_NAME_CHARACTERS = 100
 
 _LINE = re.compile(r"\S[^\n]*")
 _ROMAN = r"(?=[ivxlc])(?:c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})"
 _NUMBER = re.compile(rf"(?<![\w.,])(?:\d+|{_ROMAN})(?!\w|[.,]\d)")
 _WORD = re.compile(r"[^\W\d_]{2,}")
+_EDGE_NUMBER = re.compile(r"^[\d/]+[\s|·•–—-]+|[\s|·•–—-]+[\d/]+$|^[\s|·•–—-]+|[\s|·•–—-]+$")
 _PAGE_WORD = r"(?:pages?|pag|pg|p|pp|seite|página|pagina|folio|fol|sheet|feuillet|slide)"
 _PAGE_NUMBER = re.compile(rf"\W*(?:{_PAGE_WORD}\b\W*)?#(?:\W+(?:(?:of|on|sur|de|von|di)\W+)?#)?(?:\W*{_PAGE_WORD})?\W*")
 _AFTER_PAGE_WORD = re.compile(rf"\b{_PAGE_WORD}\W*(?:#\W+(?:of|on|sur|de|von|di|/)\W*)?$")
@@ -74,6 +79,29 @@ def find_running_lines(pages: Sequence[str]) -> tuple[str, ...]:
     min_pages = max(_MIN_REPEATS, _MIN_SHARE * len(edges))
     patterns = [_pattern(key, numbers) for key, numbers in numbers_of.items() if len(numbers) >= min_pages]
     return tuple(sorted(pattern for pattern in patterns if pattern is not None))
+
+
+def find_document_name(pages: Sequence[str]) -> str | None:
+    """The line that pages repeat at their edges, as it is written there: most often the name of the document.
+
+    It must be on two pages and a third of the sampled ones, because left and right pages differ. The longest of equally
+    frequent lines wins, so that a number that never changes stays and one that counts pages does not.
+    """
+    counts = collections.Counter(itertools.chain.from_iterable(map(_list_names, pages)))
+    least = max(_MIN_NAME_PAGES, _MIN_NAME_SHARE * sum(bool(page.strip()) for page in pages))
+    names = [name for name, count in counts.items() if count >= least]
+    return max(names, key=lambda name: (counts[name], len(name)), default=None)
+
+
+def _list_names(page: str) -> set[str]:
+    """The lines at the edges of a page that may be a name, each with and without the numbers at its ends."""
+    names: set[str] = set()
+    for line in _edge_lines(page):
+        name, shorter = "", " ".join(page[line.start : line.end].split())
+        while name != shorter:
+            name, shorter = shorter, _EDGE_NUMBER.sub("", shorter, count=1)
+            names.add(name)
+    return {n for n in names if len(n) <= _MAX_NAME_CHARACTERS and len(_WORD.findall(n)) >= _MIN_NAME_WORDS}
 
 
 def locate_running_lines(text: str, lines: Sequence[str]) -> tuple[models.Offsets, ...]:

@@ -24,9 +24,11 @@ _LABEL_SHARE = 4  # a first cell of at most a quarter of the room is repeated ab
 
 _CAPTION = re.compile(
     r"(?:table|tableau|tab\.|exhibit|schedule|annexe?|appendix|figure|fig\.)\s*"
-    r"(?:n[°o]\.?\s*)?(?:[A-Z]?\d+(?:[.\-–]\d+)*|[IVXLC]+|[A-Z])\b",
+    r"(?:n[°o]\.?\s*)?(?:[A-Z]{0,3}\d+(?:[.\-–]\d+)*|[IVXLC]+|[A-Z])\b",
     re.I,
 )
+# "Table 3.3: Substance abuse" begins a caption anywhere; "Table 3 shows that" may be the middle of a sentence.
+_NUMBERED_CAPTION = re.compile(rf"{_CAPTION.pattern}\s*[.:|–—-]\s*\W*[A-ZÀ-Þ\d]", re.I)
 _TITLE = re.compile(r"""[("'“«]?[^\W_a-zà-öø-ÿ](?:.*[^\s.,;!?])?""")
 _SPACE_BEFORE = re.compile(r"\s*$")
 _ENDS = re.compile(r"""[.!?:;…][”"'»)\]]*$""")
@@ -70,15 +72,20 @@ def find_lead(layout: PageLayout, floor: int, block: TableBlock, builder: Passag
 
 
 def _caption_lines(lines: Sequence[re.Match[str]]) -> Sequence[re.Match[str]]:
-    """The last lines if they are a caption ("Table 3 …"), or the last one if it is a title or ends in a colon."""
+    """The last lines if they are a caption ("Table 3 …"), or the last one if it is a title or ends in a colon.
+
+    Captions right above it belong to it, because a figure's and a table's may follow each other.
+    """
     for count in range(1, min(_MAX_CAPTION_LINES, len(lines)) + 1):
         first = lines[-count]
         before = lines[-count - 1].group().strip() if count < len(lines) else ""
         line = first.group().strip()
         is_title = count == 1 and _is_title(line)
         is_near = "\n\n" not in first.string[first.end() : lines[-1].end()]
-        if is_near and (is_title or _CAPTION.match(line)) and (count == len(lines) or _starts_block(first, before)):
-            return lines[-count:]
+        starts = count == len(lines) or _starts_block(first, before) or bool(_NUMBERED_CAPTION.match(line))
+        if is_near and (is_title or _CAPTION.match(line)) and starts:
+            above = [_NUMBERED_CAPTION.match(each.group()) for each in lines[-count - 1 : -_MAX_CAPTION_LINES - 1 : -1]]
+            return lines[-count - sum(1 for _ in itertools.takewhile(bool, above)) :]
     return ()
 
 
