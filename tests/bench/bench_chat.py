@@ -30,6 +30,7 @@ from functions.adapters import auth
 from functions.adapters.postgres.connection import Database
 from functions.core import models
 from functions.local.database import embedded_postgres, migrate
+from functions.runtime.policy import LOCAL_SERVER
 from functions.runtime.services import read_or_create_secret
 from tests.bench.libraries import COMMON_WORDS, Libraries
 from tests.bench.report import at_most, figure, print_figures
@@ -178,6 +179,15 @@ def draw_questions(database: Database, user: models.User, count: int) -> list[st
     return questions
 
 
+def use_local_model(database: Database) -> None:
+    """Makes the server embed questions with the model of a laptop, although the passages have other vectors."""
+    with database.as_worker() as connection:
+        connection.execute(
+            "update rag.embedding_servers set model = %s, query_prefix = %s",
+            (LOCAL_SERVER.model, LOCAL_SERVER.query_prefix),
+        )
+
+
 def run(folder: Path, rounds: int) -> list[Turn]:
     """Measures `rounds` turns after the warm-up, with the settings of a laptop."""
     model, home = Model(), folder / "home"
@@ -189,6 +199,7 @@ def run(folder: Path, rounds: int) -> list[Turn]:
         migrate.migrate(server.dsn)
         libraries = Libraries(database)
         libraries.add({"asked": CHUNKS})
+        use_local_model(database)
         user = libraries.by_name["asked"].user
         questions = draw_questions(database, user, WARM_UP + rounds)
         token = auth.issue_local_token(read_or_create_secret(home / "secret"), user.id, "reader")

@@ -1,10 +1,11 @@
 """Measures speed and recall of the search by the size of its scope: `python -m tests.bench.bench_search [--long]`.
 
 A server holds libraries of very different sizes, with 50,000 passages together, or 120,000 with `--long`. Times are
-medians at the client; the searches take turns. The baseline of a search is the sum of its two bare arms. Each arm is a
-plain statement of the same user that ranks the same passages by full text or by vectors and returns only ids; the
-weights of the question's terms are computed beforehand. The reference for recall compares all passages in numpy. Prints
-a table and, as the last line, a JSON object.
+medians at the client; the searches take turns. Processor times, of the client's thread and the server's process
+together, say the same on a busy machine, where Linux counts them. The baseline of a search is the sum of its two bare
+arms. Each arm is a plain statement of the same user that ranks the same passages by full text or by vectors and returns
+only ids; the weights of the question's terms are computed beforehand. The reference for recall compares all passages in
+numpy. Prints a table and, as the last line, a JSON object.
 """
 
 from __future__ import annotations
@@ -80,6 +81,20 @@ class Bench:
                     seconds[arm].append(time.perf_counter() - start)
         return {arm: statistics.median(found[WARM_UP:]) * 1000 for arm, found in seconds.items()}
 
+    def measure_processor_time(self, name: str) -> dict[str, float]:
+        """Measures the median processor milliseconds of the search and of each arm, in client and server together."""
+        spent: dict[str, list[float]] = {"hybrid": [], "dense": [], "lexical": []}
+        with self.database.autocommit() as connection:
+            search_pid = connection.info.backend_pid  # of the connection that the searches take again
+        with self._session(name) as session:
+            backends = dict.fromkeys(spent, session.info.backend_pid) | {"hybrid": search_pid}
+            for question in list(self._prepare(session, name, self.rounds + WARM_UP)):
+                for arm, ask in self._arms(session, name, question).items():
+                    start = _read_processor_time(backends[arm])
+                    ask()
+                    spent[arm].append(_read_processor_time(backends[arm]) - start)
+        return {arm: statistics.median(found[WARM_UP:]) * 1000 for arm, found in spent.items()}
+
     def measure_recall(self, name: str, *, off_topic: bool) -> tuple[float, float]:
         """Measures the mean recall of the first 20 hits, and the share of the requested rows that were found."""
         library, recalls, filled = self.libraries.by_name[name], [], []
@@ -105,7 +120,7 @@ class Bench:
         generations, _, chunk_count = row
         for text, vector in self.libraries.ask(name, count):
             terms = session.execute(
-                "select query::text from rag.lexical_queries(%s, 'en', %s, %s) where lang = 'en'",
+                "select query::text from rag.lexical_queries(array[%s], array['en'], %s, %s) where lang = 'en'",
                 (text, generations, chunk_count),
             ).fetchone()
             assert terms is not None
@@ -114,7 +129,7 @@ class Bench:
     def _query(self, text: str, vector: Vectors, settings: Settings) -> retriever.Query:
         query_vector = retriever.QueryVector(self.libraries.server.id, tuple(vector.tolist()), 1.0)
         scope = models.Scope("library")
-        return retriever.Query(text, "en", (query_vector,), scope, settings, settings.blend_alpha)
+        return retriever.Query(((text, "en"),), (query_vector,), scope, settings, settings.blend_alpha)
 
     @contextmanager
     def _session(self, name: str) -> Iterator[psycopg.Connection[Any]]:
@@ -128,6 +143,11 @@ class Bench:
             yield session
 
 
+def _read_processor_time(pid: int) -> float:
+    """The processor seconds of this thread and of a server process, to the nanosecond."""
+    return time.thread_time() + int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
+
+
 def list_scope_figures(bench: Bench, name: str) -> list[dict[str, Any]]:
     found = bench.measure_scope(name)
     arms = found["dense"] + found["lexical"]
@@ -135,6 +155,9 @@ def list_scope_figures(bench: Bench, name: str) -> list[dict[str, Any]]:
         at_most(f"search of {name}, p50 ms, to its bare arms", found["hybrid"], arms, OVERHEAD_GOAL),
         *(figure(f"  {arm} arm alone, ms", found[arm], arms) for arm in ("dense", "lexical")),
     ]
+    if Path("/proc/self/schedstat").exists():
+        spent = bench.measure_processor_time(name)
+        rows.append(figure("  processor time, p50 ms, to its arms", spent["hybrid"], spent["dense"] + spent["lexical"]))
     for off_topic in (False, True):
         recall, fill = bench.measure_recall(name, off_topic=off_topic)
         kind = "off" if off_topic else "on"

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
+from typing import Final
 
-from functions.local.evaluation import command, question_sets
+from functions.local.evaluation import across, command, question_sets
 from tests.eval import bm25
 from tests.eval.goals import GOALS
+
+TRANSLATIONS: Final = Path(__file__).with_name("translated_questions.jsonl")
+"""Questions of the sets, translated for this project."""
 
 
 def main() -> int:
@@ -16,8 +21,8 @@ def main() -> int:
         if not names:
             print(f"MISSING: IBID_EVAL_DATA: no question sets in {question_sets.data_root()}", file=sys.stderr)
             return 2
-        arguments = [*names, *arguments]
-    return command.main(arguments, {"bm25s": bm25.measure_ndcg}, GOALS)
+        arguments = [*names, across.NAME, *arguments]
+    return command.main(arguments, command.Standards(GOALS, {"bm25s": bm25.measure_ndcg}, TRANSLATIONS))
 
 
 if __name__ == "__main__":

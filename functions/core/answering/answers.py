@@ -174,10 +174,14 @@ def _write_quotations(
     question: str, hits: Sequence[models.SearchHit], lang: str, usage: models.Usage = _UNUSED
 ) -> Iterator[TextDelta | AnswerReady]:
     """The extractive answer, also used if a model writes nothing; `usage` then counts the tokens of its empty reply."""
-    extracts = extractive.extract_answer(question, hits)
+    extracts = extractive.extract_answer(question, hits, lang=lang)
     sections, sources = cite_extracts((item.hit, item.start, item.end) for item in extracts)
     if not sections:
         sections = (models.CitedSection(prompts.NOT_ENOUGH.get(lang, prompts.NOT_ENOUGH["en"]), (), ()),)
+    are_foreign = [extractive.is_foreign(item.hit, lang) for item in extracts]
+    if any(are_foreign):
+        all_foreign, some_foreign = prompts.FOREIGN_QUOTES[lang]
+        sections = (models.CitedSection(all_foreign if all(are_foreign) else some_foreign, (), ()), *sections)
     for at, section in enumerate(sections):
         yield TextDelta((SECTION_BREAK if at else "") + section.text)
     answer = mark_answer(sections)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from functions.core import models
-from functions.core.text import words
+from functions.core.text import languages, words
 from functions.core.text.sentences import split_sentences
 
 MAX_SENTENCES = 5
@@ -16,6 +17,13 @@ _MIN_LETTERS = 12
 _NEIGHBOUR_WEIGHT = 0.2  # of the better adjacent sentence's own score
 _PASSAGE_WEIGHT = 0.4  # of the reciprocal rank of the sentence's passage
 _QUESTION_FACTOR = 0.5  # for a sentence that is a question itself
+_FIGURE_WEIGHT = 0.1  # of a figure in a foreign sentence, if the question asks for one
+_FOREIGN_PER_PASSAGE = 2  # foreign sentences of one passage that an answer has
+_ASKS_FIGURE = re.compile(
+    r"""\b(?:how\ (?:many|much|long|old|far|large|often|high)|when|percent(?:age)?|combien|quand|pour\ cent|pourcentage
+    |number|share|proportion|rate|amount|cost|price|year|nombre|part|taux|montant|co[ûu]t|prix|ann[ée]e|dur[ée]e)s?\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
 _CLOSING = " \n”\"'’»)]"
 _RELATIVE_FLOOR = 0.55  # sentences that score less than this share of the best score are left out
 
@@ -50,21 +58,37 @@ class _Sentence:
         return self.hit.source_id, self.hit.page_start, offset + self.start, offset + self.end
 
 
-def extract_answer(question: str, hits: Sequence[models.SearchHit], *, limit: int = MAX_SENTENCES) -> list[Extract]:
-    """At most `limit` sentences that fit the question; consecutive ones are joined.
+def extract_answer(
+    question: str, hits: Sequence[models.SearchHit], *, lang: str = "", limit: int = MAX_SENTENCES
+) -> list[Extract]:
+    """At most `limit` sentences that fit the question, whose language is `lang`; consecutive ones are joined.
 
     `hits` come best first, as the search ranked them. The document with the best sentence comes first, and the
-    sentences of a document are in its order.
+    sentences of a document are in its order. If the best sentence is foreign (French for an English question), words
+    say little about the others too, so the answer has sentences from several passages.
     """
     question_words = words.keys(question)
     sentences = _collect_sentences(question_words, hits)
     if not sentences:
         return []
     scores = _score(question_words, sentences)
+    if _ASKS_FIGURE.search(question):
+        scores = [
+            score + _FIGURE_WEIGHT * (is_foreign(sentence.hit, lang) and bool(words.numbers(sentence.keys)))
+            for score, sentence in zip(scores, sentences, strict=True)
+        ]
     ranked = sorted(range(len(sentences)), key=lambda at: (-scores[at], at))
-    floor = _RELATIVE_FLOOR * scores[ranked[0]]
-    chosen = [sentences[at] for at in ranked[:limit] if scores[at] >= floor]
+    if is_foreign(sentences[ranked[0]].hit, lang):
+        chosen = _spread([sentences[at] for at in ranked])[:limit]
+    else:
+        floor = _RELATIVE_FLOOR * scores[ranked[0]]
+        chosen = [sentences[at] for at in ranked[:limit] if scores[at] >= floor]
     return _join_neighbours(_sort_by_document(chosen))
+
+
+def is_foreign(hit: models.SearchHit, lang: str) -> bool:
+    """Whether a passage is in the other of English and French than a question in `lang`."""
+    return languages.are_foreign(hit.lang, lang)
 
 
 def _collect_sentences(question_words: frozenset[str], hits: Sequence[models.SearchHit]) -> list[_Sentence]:
@@ -108,6 +132,17 @@ def _weigh_words(question_words: frozenset[str], sentences: Sequence[_Sentence])
     """The weight of each word of the question: the rarer it is among the sentences, the more it weighs."""
     counts = Counter(key for sentence in sentences for key in sentence.keys & question_words)
     return {key: math.log(1 + len(sentences) / (1 + counts[key])) for key in question_words}
+
+
+def _spread(ranked: Sequence[_Sentence]) -> list[_Sentence]:
+    """`ranked` with only the best sentences of each passage."""
+    taken: Counter[int] = Counter()
+    kept = []
+    for sentence in ranked:
+        taken[sentence.rank] += 1
+        if taken[sentence.rank] <= _FOREIGN_PER_PASSAGE:
+            kept.append(sentence)
+    return kept
 
 
 def _are_neighbours(sentences: Sequence[_Sentence], one: int, other: int) -> bool:

@@ -5,30 +5,21 @@ Only the search uses the rewritten text; the answer is written for the original 
 
 from __future__ import annotations
 
-import logging
 import re
-import time
 from collections.abc import Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 
-from functions.core import errors, models, ports
+from functions.core import models, ports
+from functions.core.answering import short_requests
 from functions.core.citations.figures import comparison
 from functions.core.citations.figures.units import find_unit
 from functions.core.text import languages, words
 
-MAX_QUERY_CHARS = 300
-MAX_REPLY_TOKENS = 120
-"""Enough for MAX_QUERY_CHARS in a language that needs many tokens per character."""
-LONGEST_SILENCE_SECONDS = 4.0
-TIME_LIMIT_SECONDS = 6.0
-"""A reader waits for the rewriting before anything is searched, so a slow model is given up."""
 FEW_WORDS = 3
 """A question with at most this number of content words is rarely complete."""
 MIN_KNOWN_SHARE = 0.5
 """The share of a query's content words that the conversation must contain; a reply with fewer is not a query for it."""
 
-_MAX_REPLY_CHARS = 4_000
 _MAX_TURN_CHARS = 500
 
 _RULES = """\
@@ -69,16 +60,6 @@ _YEAR_ALONE = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 
-_UNPRINTABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffd]")
-_THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
-_LABEL = re.compile(
-    r"\A(?:(?:(?:rewritten|standalone|search|last)\s+)*(?:query|question)\s*:|(?:requ[eê]te|question)[^:?]{0,20}:)",
-    re.IGNORECASE,
-)
-_WRAPPING = " \t\"'`*«»“”\u00a0\u202f"
-
-_log = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True, slots=True)
 class Rewriting:
@@ -90,10 +71,9 @@ class Rewriting:
 
 def find_language(question: str, history: Sequence[models.Turn]) -> models.Lang:
     """The language of the question; if it is too short to detect one, the language of the earlier questions."""
-    lang: models.Lang = "en"
-    for text in [*_list_questions(history), question]:
-        lang = languages.detect_language(text, lang)
-    return lang
+    texts = [question, *reversed(_list_questions(history))]
+    found: models.Lang | None = next(filter(None, map(languages.detect_certain_language, texts)), None)
+    return found or languages.guess_language(question)
 
 
 def rewrite(question: str, history: Sequence[models.Turn], chat_model: ports.ChatModel | None) -> Rewriting:
@@ -106,7 +86,8 @@ def rewrite(question: str, history: Sequence[models.Turn], chat_model: ports.Cha
     fallback = replace_year(question, history)
     if chat_model is None:
         return Rewriting(fallback)
-    reply, usage = _request_rewriting(build_messages(question, history), chat_model)
+    messages = build_messages(question, history)
+    reply, usage = short_requests.request_line(messages, chat_model, "rewrite a follow-up question")
     return Rewriting(read_reply(reply, question, history) or fallback, usage)
 
 
@@ -116,7 +97,12 @@ def depends_on_history(question: str, history: Sequence[models.Turn]) -> bool:
     A wrong yes costs one short request to the model, which is told to leave complete questions unchanged. A wrong no
     means that the search misses the passages. So words that are not always pronouns ("that") count too.
     """
-    if not history or len(question) > MAX_QUERY_CHARS:
+    return bool(history) and refers_back(question)
+
+
+def refers_back(question: str) -> bool:
+    """Whether the question may need earlier ones, if there are any."""
+    if len(question) > short_requests.MAX_QUERY_CHARS:
         return False
     if _CONJUNCTION.match(question) or len(words.keys(question)) <= FEW_WORDS:
         return True
@@ -140,17 +126,14 @@ def read_reply(reply: str, question: str, history: Sequence[models.Turn]) -> str
     A valid query keeps the question's figures and language, adds no figure of its own, and shares most of its words
     with the conversation.
     """
-    if _UNPRINTABLE.search(reply):
+    search_query = short_requests.read_line(reply)
+    if search_query is None:
         return None
-    lines = [line for line in _THOUGHTS.sub("", reply).splitlines() if line.strip()]
-    search_query = " ".join(_LABEL.sub("", lines[0].strip(_WRAPPING)).strip(_WRAPPING).split()) if lines else ""
     query_words = words.keys(search_query)
-    if not query_words or len(search_query) > MAX_QUERY_CHARS or search_query[0] in "{[<":
-        return None
     conversation = "\n".join([*(turn.content for turn in history), *_list_questions(history), question])
     if len(query_words & words.keys(conversation)) < MIN_KNOWN_SHARE * len(query_words):
         return None
-    if comparison.find_unsupported(question, comparison.AllowedFigures(comparison.find_values(search_query))):
+    if not short_requests.has_figures_of(question, search_query):
         return None
     allowed_values = comparison.find_values(conversation) | _find_relative_years(question, conversation)
     if comparison.find_unsupported(search_query, comparison.AllowedFigures(allowed_values)):
@@ -201,23 +184,6 @@ def _read_year_step(match: re.Match[str]) -> int:
     return 1 if match["next"] else -1
 
 
-def _request_rewriting(messages: Sequence[ports.ChatMessage], chat_model: ports.ChatModel) -> tuple[str, models.Usage]:
-    """The model's reply, cut at the limits of time and length, and its usage; an empty reply if the model fails."""
-    deadline = time.monotonic() + TIME_LIMIT_SECONDS
-    reply = ""
-    try:
-        stream = chat_model.stream(messages)
-        with closing(stream):
-            for piece in stream:
-                reply += piece
-                if time.monotonic() > deadline or len(reply) > _MAX_REPLY_CHARS:
-                    break
-            return reply, stream.usage
-    except errors.IbidError as exc:
-        _log.info("The model could not rewrite a follow-up question: %s", exc.code)
-        return "", models.Usage()
-
-
 def _list_questions(history: Sequence[models.Turn]) -> list[str]:
     """The earlier questions, oldest first, each as it was rewritten if it was a follow-up."""
     return [turn.search_query or turn.content for turn in history if turn.role == "user"]
@@ -225,14 +191,8 @@ def _list_questions(history: Sequence[models.Turn]) -> list[str]:
 
 def _is_same_language(search_query: str, texts: Sequence[str]) -> bool:
     """Whether the query has the language of the first of `texts` whose language is certain; true without evidence."""
-    expected = next(filter(None, map(_detect_certain_language, texts)), None)
-    return _detect_certain_language(search_query) in (None, expected) or expected is None
-
-
-def _detect_certain_language(text: str) -> models.Lang | None:
-    """The language of `text`; None if the detection only returned its default."""
-    lang = languages.detect_language(text, "en")
-    return lang if lang == languages.detect_language(text, "fr") else None
+    expected = next(filter(None, map(languages.detect_certain_language, texts)), None)
+    return languages.detect_certain_language(search_query) in (None, expected) or expected is None
 
 
 def _shorten(text: str) -> str:

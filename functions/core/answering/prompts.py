@@ -18,6 +18,12 @@ NOT_ENOUGH = {
 }
 """What the reader sees instead of `NO_ANSWER`, or if there is nothing to quote."""
 
+FOREIGN_QUOTES = {
+    "en": ("These passages are in French.", "Some of these passages are in French."),
+    "fr": ("Ces passages sont en anglais.", "Certains de ces passages sont en anglais."),
+}
+"""What stands above quotations that are not in the language of the question: all of them, or some."""
+
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -75,10 +81,10 @@ answer. What tools return are passages and notes like those given: the rules abo
 are cited by the id in their tag. Write nothing beside a call."""
 
 _LANGUAGES = {
-    "en": "Write `text` in English.",
-    "fr": "Write `text` in French (français).",
+    "en": "Write `text` in English, whatever the language of the passages; `quotes` stay in theirs.",
+    "fr": "Write `text` in French (français), whatever the language of the passages; `quotes` stay in theirs.",
 }
-_SAME_LANGUAGE = "Write `text` in the language of the question."
+_SAME_LANGUAGE = "Write `text` in the language of the question; `quotes` stay in that of the passages."
 
 _BLANK = r"[\s\u200b\u2060\ufeff]*"
 _TAG = re.compile(  # also in full-width characters, which a model reads as the same

@@ -16,13 +16,15 @@ from functions.core.citations.figures import comparison
 from functions.core.citations.passage import Passage, collect_allowed_figures, remove_file_names
 from functions.core.citations.sections import SECTION_BREAK, WrittenSection
 from functions.core.retrieval import guard
-from functions.core.text import words
+from functions.core.text import languages, words
 from functions.core.text.sentences import split_sentences
 
 FUZZY_SHARE = 0.6
 """The share of a statement's content words that one run of sentences must contain to support it."""
 MIN_WORDS = 3
 """A statement with fewer content words is never matched to a passage that the model did not cite."""
+MIN_KEPT_WEIGHT = 3
+"""The names (1) and numbers (2) that a statement in another language than a passage needs to be matched to it."""
 MIN_SHARE = 0.2
 """A cited passage with a smaller share of a section's words is dropped when another passage supports the section."""
 PREVIEW_CHARS = 200
@@ -169,11 +171,18 @@ def _support_by_search(text: str, passages: Iterable[Passage]) -> list[Support]:
 
 
 def _find_best_window(statement: str, passage: Passage) -> Support:
-    """The run of up to three sentences that contains most of a statement's words; a longer run must gain by it."""
+    """The run of up to three sentences that contains most of a statement's words; a longer run must gain by it.
+
+    If the statement translates the passage, only the words that a translation keeps are compared, if there are enough.
+    """
     verbatim = passage.find_quote(statement)
     if verbatim:
         return Support(passage.hit, *verbatim, "exact")
     statement_words = words.keys(statement)
+    if languages.are_foreign(languages.detect_certain_language(statement) or "", passage.hit.lang):
+        statement_words = words.names_and_numbers(statement)
+        if sum(map(_weigh_word, statement_words)) < MIN_KEPT_WEIGHT:
+            return Support(passage.hit, 0, len(passage.hit.text), "unverified", 0.0)
     total_weight = sum(map(_weigh_word, statement_words)) or 1
     best_score, best_share, best_span = 0.0, 0.0, (0, len(passage.hit.text))
     for span, window_words, extra_sentences in passage.windows:

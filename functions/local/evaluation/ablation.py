@@ -36,10 +36,16 @@ VARIANTS = (
     Variant("vectors alone", arm="dense"),
     Variant("two rankings: without the blend", {"blend_weight": 0.0}),
     Variant("the blend alone", {"fts_weight": 0.0, "vector_weight": 0.0}),
+    Variant("blend_alpha 0.4: more of the words", {"blend_alpha": 0.4}),
+    Variant("blend_alpha 0.7: more of the vectors", {"blend_alpha": 0.7}),
+    Variant("rrf_k 60", {"rrf_k": 60}),
+    Variant("words at full weight in every language", {"foreign_fts_weight": 1.0}),
+    Variant("no words in another language", {"foreign_fts_weight": 0.0}),
     Variant("vectors at full weight in every language", {"foreign_vector_weight": 1.0}),
     Variant("passages of 120 tokens, overlap 20", {"chunk_tokens": 120, "chunk_overlap": 20}),
     Variant("passages of 180 tokens, overlap 30", {"chunk_tokens": 180, "chunk_overlap": 30}),
     Variant("passages of 240 tokens, overlap 40", {"chunk_tokens": 240, "chunk_overlap": 40}),
+    Variant("passages of 320 tokens, overlap 50", {"chunk_tokens": 320, "chunk_overlap": 50}),
     Variant("no title above passages", has_titles=False),
     Variant("read by the model", scores_context=True),
     Variant("read by the model, any number of a source", {"passages_per_source": 50}, scores_context=True),
@@ -75,7 +81,6 @@ def run(
 ) -> list[dict[str, Any]]:
     """Prints a table of the variants on one set; returns a figure for each, with the default as its baseline."""
     libraries: dict[tuple[Any, ...], Library] = {}
-    embedder.embed([question.text for question in asked.questions])
     print(f"\n{asked.name:44}{'passages':>9}{'nDCG@10':>9}{'hit@5':>8}  nDCG@10 less the default's")
     figures: list[dict[str, Any]] = []
     default: list[float] = []

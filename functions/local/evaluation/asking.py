@@ -102,7 +102,7 @@ class _Asker:
     arm: str
 
     def ask(self, question: question_sets.Question, scope: models.Scope, gold: Collection[Hashable]) -> Asked:
-        lang = languages.detect_language(question.text)
+        lang = languages.guess_language(question.text)
         servers = () if self.arm == "lexical" else (self.library.server,)
         retrieval = retriever.retrieve(
             question.text,
@@ -127,7 +127,7 @@ class _Asker:
         )
         if self.arm != "hybrid" or asked.is_refused:
             return asked
-        extracts = extractive.extract_answer(question.text, context)
+        extracts = extractive.extract_answer(question.text, context, lang=lang)
         return replace(
             asked,
             cited=frozenset(_find_unit(self.library, extract.hit) for extract in extracts),

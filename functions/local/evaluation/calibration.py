@@ -76,7 +76,7 @@ def collect_evidence(
     if len(halves) < len(HALVES):
         raise errors.ConflictError(f"Calibration needs answers in two or more documents, and {asked.name} has fewer.")
     library = load_library(database, asked, embedder, settings)
-    embedder.embed([question.text for question in asked.questions])
+    embedder.embed([library.server.query_prefix + question.text for question in asked.questions])
     whole = asking.ask_all(database, library, asked.questions, embedder, settings, "hybrid")
     left_out = asking.ask_without_sources(database, library, asked, embedder, settings)
 

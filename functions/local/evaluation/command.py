@@ -11,7 +11,8 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ from functions.adapters.postgres.connection import Database
 from functions.core import errors, models, ports
 from functions.core.settings import Settings, validate_changes
 from functions.local.database import embedded_postgres, migrate
-from functions.local.evaluation import ablation, asking, calibration, question_sets
-from functions.local.evaluation.library import load_library
-from functions.local.evaluation.report import print_difference, print_figures, print_report
+from functions.local.evaluation import ablation, across, asking, calibration, question_sets
+from functions.local.evaluation.library import Library, load_library
+from functions.local.evaluation.report import print_crossed, print_difference, print_figures, print_report
 from functions.local.evaluation.scores import NO_GOALS, Evaluation, Goals, compare_english, list_figures
 from functions.local.evaluation.vector_cache import CachingEmbedder
 from functions.local.server import serve
@@ -43,10 +44,14 @@ def evaluate(
     embedder: ports.Embedder,
     settings: Settings,
     arms: Iterable[str] = asking.ARMS,
+    library: Library | None = None,
 ) -> Evaluation:
-    """Indexes the set for a new user of a migrated database, and asks its questions with each of `arms`."""
-    library = load_library(database, questions, embedder, settings)
-    embedder.embed([question.text for question in questions.questions])
+    """Asks the questions of a set with each of `arms`.
+
+    Indexes the set for a new user of a migrated database, unless `library` is the indexed set.
+    """
+    library = library or load_library(database, questions, embedder, settings)
+    embedder.embed([library.server.query_prefix + question.text for question in questions.questions])
     asked = {arm: asking.ask_all(database, library, questions.questions, embedder, settings, arm) for arm in arms}
     missed = asking.list_missed(database, library, asked["lexical"])
     return Evaluation(questions.name, len(library.names), library.chunk_count, asked, missed)
@@ -96,25 +101,33 @@ def parse_configuration(pairs: Sequence[str]) -> Settings:
     return replace(Settings(), **changes)
 
 
-def main(
-    argv: Sequence[str] | None = None, references: Mapping[str, Reference] | None = None, goals: Goals = NO_GOALS
-) -> int:
-    """Prints a table and, as the last line, a JSON object; returns 1 when a goal is missed and 2 after an error.
+@dataclass(frozen=True, slots=True)
+class Standards:
+    """What sets are measured against.
 
-    `references` are other full text searches by name, measured on the sets of `goals.reference`.
+    `references` are other full text searches by name, measured on the sets of `goals.reference`. With a file of
+    `translations`, `across.NAME` is a set too.
     """
+
+    goals: Goals = NO_GOALS
+    references: Mapping[str, Reference] = field(default_factory=dict)
+    translations: Path | None = None
+
+
+def main(argv: Sequence[str] | None = None, standards: Standards | None = None) -> int:
+    """Prints a table and, as the last line, a JSON object; returns 1 when a goal is missed and 2 after an error."""
     options = _parser().parse_args(argv)
     try:
-        return _run(options, references or {}, goals)
+        return _run(options, standards or Standards())
     except errors.IbidError as exc:
         faults = "; ".join(f"{fault['key']}: {fault['message']}" for fault in exc.details.get("faults", ()))
         print(f"ibid: {exc.message} {faults}".rstrip(), file=sys.stderr)
         return 2
 
 
-def _run(options: argparse.Namespace, references: Mapping[str, Reference], goals: Goals) -> int:
+def _run(options: argparse.Namespace, standards: Standards) -> int:
     settings = parse_configuration(options.configuration)
-    sets = [question_sets.read_set(name, limit=options.limit) for name in options.sets]
+    sets, crossings = _read_sets(options, standards)
     config = Config()
     server = policy.configured_server(config)
     with open_database() as database, open_embedder(config.home, server, fresh=options.fresh) as embedder:
@@ -122,7 +135,7 @@ def _run(options: argparse.Namespace, references: Mapping[str, Reference], goals
         name = "eval"
         if options.calibrate:
             name = "calibration"
-            figures, threshold = calibration.run(database, sets, embedder, settings, server.model, goals)
+            figures, threshold = calibration.run(database, sets, embedder, settings, server.model, standards.goals)
             if options.save:
                 save_threshold(config, server, threshold)
         elif options.ablation:
@@ -130,10 +143,23 @@ def _run(options: argparse.Namespace, references: Mapping[str, Reference], goals
             figures = [row for asked in sets for row in ablation.run(database, asked, embedder, settings)]
         else:
             other = parse_configuration(options.against) if options.against else None
-            figures = _compare(database, sets, embedder, settings, other, references, goals)
+            figures = _compare(database, sets, crossings, embedder, settings, other, standards)
     print_figures(figures)
     print(json.dumps({"name": name, "figures": figures}))
     return 0 if all(row["ok"] for row in figures) else 1
+
+
+def _read_sets(
+    options: argparse.Namespace, standards: Standards
+) -> tuple[list[question_sets.QuestionSet], list[across.Crossing]]:
+    names, crossings = list(options.sets), list[across.Crossing]()
+    if standards.translations and across.NAME in names:
+        names.remove(across.NAME)
+        if not names and (options.calibrate or options.ablation):
+            raise errors.ConflictError(f"{across.NAME} can be measured, but neither calibrated nor taken apart.")
+        root = question_sets.data_root()
+        crossings = across.read_crossings(standards.translations, root=root, max_questions=options.limit)
+    return [question_sets.read_set(name, limit=options.limit) for name in names], crossings
 
 
 def save_threshold(config: Config, server: models.EmbeddingServer, threshold: float) -> None:
@@ -151,25 +177,39 @@ def save_threshold(config: Config, server: models.EmbeddingServer, threshold: fl
 def _compare(
     database: Database,
     sets: Sequence[question_sets.QuestionSet],
+    crossings: Sequence[across.Crossing],
     embedder: ports.Embedder,
     settings: Settings,
     against: Settings | None,
-    references: Mapping[str, Reference],
-    goals: Goals,
+    standards: Standards,
 ) -> list[dict[str, Any]]:
+    goals = standards.goals
     evaluations: list[Evaluation] = []
     figures: list[dict[str, Any]] = []
+
+    @cache
+    def load_documents(documents: question_sets.QuestionSet) -> Library:
+        return load_library(database, documents, embedder, settings)
+
+    def load(asked: question_sets.QuestionSet) -> Library:
+        return load_documents(replace(asked, questions=()))
+
     for asked in sets:
-        found = evaluate(database, asked, embedder, settings)
+        found = evaluate(database, asked, embedder, settings, library=load(asked))
         print_report(found)
         if against is not None:
             other = evaluate(database, asked, embedder, against)
             print_report(other)
             print_difference(found, other)
-        compared = references if asked.name in goals.reference else {}
+        compared = standards.references if asked.name in goals.reference else {}
         figures += list_figures(found, {name: measure(asked) for name, measure in compared.items()}, goals)
         evaluations.append(found)
-    return figures + compare_english(evaluations, goals)
+    figures += compare_english(evaluations, goals)
+    if crossings:
+        crossed = across.ask_crossings(database, crossings, load, embedder, settings)
+        print_crossed(crossed)
+        figures += across.list_figures(crossed, goals)
+    return figures
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, LiteralString, cast
@@ -16,7 +16,7 @@ from functions.adapters.postgres import documents, jobs
 from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models, ports
-from functions.core.ingestion import embedding
+from functions.core.ingestion import calibration, embedding
 from functions.core.ingestion.chunking import chunker, page_layout, passages
 from functions.core.ingestion.worker import Worker
 from functions.core.settings import Settings
@@ -28,6 +28,18 @@ PASSAGE_BATCH = 500
 _NEW_IDS = """
 select gen_random_uuid()::text as document_id, nextval(pg_get_serial_sequence('rag.generations', 'id')) as generation
 from generate_series(1, %s)
+"""
+
+
+_SAMPLE = """
+select s.text, s.lang, s.vector
+from (
+    select c.text, c.lang, v.embedding::extensions.vector::real[] as vector,
+        row_number() over (partition by c.lang order by hashint8(v.chunk_id)) as place
+    from rag.chunks c join rag.chunk_vectors v on v.chunk_id = c.id
+    where c.owner_id = %(owner)s and v.server_id = %(server)s
+) s
+where s.place <= %(count)s
 """
 
 
@@ -50,7 +62,7 @@ def load_library(
     names = _ingest_files(database, user, server, questions.files, embedder, settings)
     for start in range(0, len(questions.passages), PASSAGE_BATCH):
         group = questions.passages[start : start + PASSAGE_BATCH]
-        documents = list(_cut_passages(group, embedder, settings))
+        documents = list(_cut_passages(group, server, embedder, settings))
         ids = write_documents(database, user, server, documents)
         names |= {row: document.passage.id for row, document in zip(ids, documents, strict=True)}
     with database.autocommit() as connection:
@@ -58,7 +70,46 @@ def load_library(
         connection.execute("vacuum analyze")
         row = connection.execute("select count(*) as n from rag.chunks where owner_id = %s", (user.id,)).fetchone()
     assert row is not None
-    return Library(user, server, names, row["n"])
+    return Library(user, calibrate(database, user, server, embedder), names, row["n"])
+
+
+def calibrate(
+    database: Database, user: models.User, server: models.EmbeddingServer, embedder: ports.Embedder
+) -> models.EmbeddingServer:
+    """The server with the scale that an installation with this library alone would measure.
+
+    So the figures of a set do not depend on the sets that were loaded before it.
+    """
+    alone = _LibraryAlone(database, user)
+    if not calibration.calibrate(alone, server, embedder):
+        return server
+    floor, ceiling = calibration.average_scale(alone.scales)
+    return replace(server, similarity_scales=alone.scales, similarity_floor=floor, similarity_ceiling=ceiling)
+
+
+@dataclass(slots=True)
+class _LibraryAlone:
+    """What one user's library holds; the scales are kept in memory."""
+
+    database: Database
+    user: models.User
+    scales: Mapping[str, models.SimilarityScale] = field(default_factory=dict)
+
+    def count_passages(self, server: models.EmbeddingServer) -> int:
+        return len(self._read("select c.id from rag.chunks c where c.owner_id = %(owner)s"))
+
+    def sample_passages(self, server: models.EmbeddingServer, count: int) -> list[calibration.StoredPassage]:
+        rows = self._read(_SAMPLE, server=server.id, count=count)
+        return [calibration.StoredPassage(row["text"], row["lang"], row["vector"]) for row in rows]
+
+    def save_scales(
+        self, server: models.EmbeddingServer, scales: Mapping[str, models.SimilarityScale], passages: int
+    ) -> None:
+        self.scales = scales
+
+    def _read(self, statement: LiteralString, **parameters: Any) -> list[dict[str, Any]]:
+        with self.database.as_worker() as connection:
+            return connection.execute(statement, {"owner": self.user.id, **parameters}).fetchall()
 
 
 def _ingest_files(
@@ -108,11 +159,14 @@ class _OneFile:
 
 
 def _cut_passages(
-    passages: Sequence[question_sets.Passage], embedder: ports.Embedder, settings: Settings
+    passages: Sequence[question_sets.Passage],
+    server: models.EmbeddingServer,
+    embedder: ports.Embedder,
+    settings: Settings,
 ) -> Iterator[Document]:
     """Chunks and embeds the passages, and skips those without text."""
     chunked = [(passage, chunks) for passage in passages if (chunks := _chunk(passage, embedder, settings))]
-    vectors = iter(_embed([chunk for _, chunks in chunked for chunk in chunks], embedder))
+    vectors = iter(_embed([chunk for _, chunks in chunked for chunk in chunks], server, embedder))
     for passage, chunks in chunked:
         yield Document(passage, chunks, list(islice(vectors, len(chunks))))
 
@@ -130,11 +184,13 @@ def _chunk(passage: question_sets.Passage, embedder: ports.Embedder, settings: S
     return chunks
 
 
-def _embed(chunks: Sequence[models.Chunk], embedder: ports.Embedder) -> list[ports.Matrix]:
+def _embed(
+    chunks: Sequence[models.Chunk], server: models.EmbeddingServer, embedder: ports.Embedder
+) -> list[ports.Matrix]:
     vectors: dict[int, ports.Matrix] = {}
     for batch in embedding.embed_chunks(
         embedder,
-        [chunk.search_text for chunk in chunks],
+        [server.passage_prefix + chunk.search_text for chunk in chunks],
         batch_size=PASSAGE_BATCH,
         token_counts=[chunk.token_count for chunk in chunks],
     ):

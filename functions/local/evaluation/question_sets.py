@@ -91,21 +91,21 @@ def read_set(name: str, *, root: Path | None = None, limit: int | None = None) -
         found = _read_unanswerable(root, name)
     else:
         raise errors.NotFoundError(f"There is no question set {name!r} in {root}.")
-    return replace(found, questions=tuple(_sample(found.questions, limit)))
+    return replace(found, questions=sample(found.questions, limit))
 
 
 def _read_folder(folder: Path) -> QuestionSet:
     corpus = next(iter(sorted(folder.glob("corpus.jsonl*"))), None)
     if corpus is None:
         raise errors.NotFoundError(f"There is no corpus.jsonl in {folder}.")
-    rows = list(_read_lines(corpus))
+    rows = list(read_lines(corpus))
     passages = [
         Passage(row["passage_id"], row.get("title"), row["text"], row.get("doc_id") or "")
         for row in rows
         if "text" in row
     ]
     files = [SourceFile(row["doc_id"], folder / row["path"]) for row in rows if "path" in row]
-    queries = [row for path in sorted(folder.glob("queries*.jsonl*")) for row in _read_lines(path)]
+    queries = [row for path in sorted(folder.glob("queries*.jsonl*")) for row in read_lines(path)]
     level = "passage_id" if passages else "page"
     return QuestionSet(folder.name, tuple(passages), tuple(files), tuple(_read_question(row, level) for row in queries))
 
@@ -116,12 +116,13 @@ def _read_unanswerable(root: Path, name: str) -> QuestionSet:
     whole = _read_folder(root / index["set"])
     indexed = set(index["index_doc_ids"])
     answerable = [q for q in whole.questions if q.gold and all(unit[0] in indexed for unit in q.gold)]
-    unanswerable = [_read_question(row, "page") for row in _read_lines(root / f"{name}.jsonl")]
+    unanswerable = [_read_question(row, "page") for row in read_lines(root / f"{name}.jsonl")]
     files = [file for file in whole.files if file.doc_id in indexed]
     return QuestionSet(name, (), tuple(files), (*answerable, *unanswerable))
 
 
-def _read_lines(path: Path) -> Iterator[dict[str, Any]]:
+def read_lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Reads a file with a JSON object in each line, compressed or not."""
     with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
         yield from (json.loads(line) for line in file if line.strip())
 
@@ -135,6 +136,7 @@ def _read_question(row: dict[str, Any], level: str) -> Question:
     return Question(row["query_id"], row["question"], lang, frozenset(gold), documents, tuple(answers))
 
 
-def _sample(questions: Sequence[Question], limit: int | None) -> Iterator[Question]:
+def sample(questions: Sequence[Question], limit: int | None) -> tuple[Question, ...]:
+    """Takes `limit` of the questions, spread evenly, or all of them."""
     count = len(questions) if limit is None else min(limit, len(questions))
-    return (questions[place * len(questions) // count] for place in range(count))
+    return tuple(questions[place * len(questions) // count] for place in range(count))

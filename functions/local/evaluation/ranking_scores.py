@@ -19,6 +19,7 @@ class RankingScores:
     mrr: float
     hit_1: float
     hit_5: float
+    hit_8: float
     hit_10: float
 
 
@@ -37,6 +38,7 @@ def score_ranking(ranking: Sequence[Hashable], gold: Collection[Hashable]) -> Ra
         mrr=1 / (first + 1) if places else 0.0,
         hit_1=float(first < 1),
         hit_5=float(first < 5),
+        hit_8=float(first < 8),
         hit_10=float(first < DEPTH),
     )
 

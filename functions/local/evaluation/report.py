@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from functions.local.evaluation import ranking_scores
+from functions.local.evaluation.across import Crossed
 from functions.local.evaluation.asking import Asked
 from functions.local.evaluation.scores import (
     Evaluation,
@@ -68,6 +69,17 @@ def format_difference(ours: Sequence[float], theirs: Sequence[float]) -> str:
     """Formats the mean paired difference and its 95 % interval."""
     mean, low, high = ranking_scores.paired_difference(ours, theirs)
     return f"{mean:+.4f} [{low:+.4f}, {high:+.4f}]"
+
+
+def print_crossed(found: Sequence[Crossed]) -> None:
+    """Prints a line for the questions of each kind that were asked of documents in another language."""
+    print(f"\n{'questions':11}{'':8}{'set':13}{'n':>5}{'nDCG@10':>9}{'hit@8':>9}{'refused':>9}")
+    for one in found:
+        is_answerable = one.kind != "off-topic"
+        scores = mean_scores(one.asked)
+        ranks = f"{scores.ndcg:9.4f}{scores.hit_8:9.4f}" if is_answerable else f"{'':18}"
+        refused = measure_refused_share(one.asked, answerable=is_answerable)
+        print(f"{one.kind:11}{one.direction:8}{one.name:13}{len(one.asked):5}{ranks}{refused:9.3f}")
 
 
 def print_figures(figures: Sequence[dict[str, Any]]) -> None:

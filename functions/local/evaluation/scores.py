@@ -12,25 +12,33 @@ from functions.local.evaluation.asking import Asked
 from functions.local.evaluation.question_sets import UNANSWERABLE
 
 FALSE_REFUSALS: Final = 0.05  # the largest share of answerable questions that the guard may refuse
-FUSION: Final = 0.99  # the least ratio of the hybrid nDCG@10 to that of the better arm
+FUSION: Final = 0.995  # the least ratio of the hybrid nDCG@10 to that of the better arm
 
 
 @dataclass(frozen=True, slots=True)
 class Goals:
     """The least values that question sets must reach, by the name of the set; a figure without a goal is only reported.
 
-    `hybrid` is by set and score, as in ("piaf", "ndcg"). `reference` is the least ratio of the lexical nDCG@10 to that
-    of another full text search; only the sets that it names are measured with one. `gold_answers` and `cited_evidence`
-    are shares of the answers without a model. `refused_unanswerable` is a share by language. `english_fusion` is the
-    least mean ratio of the hybrid nDCG@10 to that of the better arm.
+    `hybrid` is by set and score, as in ("piaf", "ndcg"), and `hybrid_ndcg` by set and language. `reference` is the
+    least ratio of the lexical nDCG@10 to that of another full text search; only the sets that it names are measured
+    with one. `gold_answers` and `cited_evidence` are shares of the answers without a model. `refused_unanswerable` is a
+    share by language. `english_fusion` is the least mean ratio of the hybrid nDCG@10 to that of the better arm.
+
+    The other goals are those of questions about documents in another language: `across_refused` is the largest share
+    of the answerable ones that may be refused, and `across_off_topic` the least share of the others, by language of
+    the question.
     """
 
     hybrid: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    hybrid_ndcg: Mapping[tuple[str, str], float] = field(default_factory=dict)
     reference: Mapping[str, float] = field(default_factory=dict)
     gold_answers: Mapping[str, float] = field(default_factory=dict)
     cited_evidence: Mapping[str, float] = field(default_factory=dict)
     refused_unanswerable: Mapping[str, float] = field(default_factory=dict)
     english_fusion: float | None = None
+    across_hit_8: float | None = None
+    across_refused: float | None = None
+    across_off_topic: Mapping[str, float] = field(default_factory=dict)
 
 
 NO_GOALS: Final = Goals()
@@ -96,6 +104,10 @@ def list_figures(
         for (name, score), least in goals.hybrid.items()
         if name == found.name
     ]
+    if len(found.languages) > 1:
+        for lang in found.languages:
+            ndcg = mean_scores([one for one in found.arms["hybrid"] if one.question.lang == lang]).ndcg
+            rows.append(reach(f"hybrid ndcg, {lang}", ndcg, goals.hybrid_ndcg.get((found.name, lang))))
     rows.append(figure("hybrid ndcg to the better arm's", hybrid.ndcg, _find_better_ndcg(scores), FUSION))
     for name, ndcg in (references or {}).items():
         rows.append(
@@ -162,8 +174,10 @@ def reach(name: str, value: float, least: float | None) -> dict[str, Any]:
     return figure(name, value, 1.0, None) if least is None else figure(name, value, least, 1.0)
 
 
-def limit(name: str, value: float, most: float) -> dict[str, Any]:
-    """A figure that must not exceed `most`, its baseline."""
+def limit(name: str, value: float, most: float | None) -> dict[str, Any]:
+    """A figure that must not exceed `most`, its baseline; without one it is only reported."""
+    if most is None:
+        return figure(name, value, 1.0, None)
     ratio = round(value / most, 4) if most else None
     return {
         "figure": name,

@@ -20,14 +20,15 @@ THIRD = 1 / math.log2(4)
 @pytest.mark.parametrize(
     ("ranking", "gold", "scores"),
     [
-        pytest.param("abc", "a", RankingScores(1, 1, 1, 1, 1), id="first"),
-        pytest.param("abc", "c", RankingScores(THIRD, 1 / 3, 0, 1, 1), id="third"),
-        pytest.param("aabbc", "c", RankingScores(THIRD, 1 / 3, 0, 1, 1), id="repeats-count-once"),
-        pytest.param("abcdef", "f", RankingScores(1 / math.log2(7), 1 / 6, 0, 0, 1), id="sixth"),
-        pytest.param("abcdefghijk", "k", RankingScores(0, 0, 0, 0, 0), id="eleventh"),
-        pytest.param("abc", "bx", RankingScores(SECOND / (1 + SECOND), 1 / 2, 0, 1, 1), id="one-of-two"),
-        pytest.param("bxa", "bx", RankingScores(1, 1, 1, 1, 1), id="both"),
-        pytest.param("", "a", RankingScores(0, 0, 0, 0, 0), id="nothing-found"),
+        pytest.param("abc", "a", RankingScores(1, 1, 1, 1, 1, 1), id="first"),
+        pytest.param("abc", "c", RankingScores(THIRD, 1 / 3, 0, 1, 1, 1), id="third"),
+        pytest.param("aabbc", "c", RankingScores(THIRD, 1 / 3, 0, 1, 1, 1), id="repeats-count-once"),
+        pytest.param("abcdef", "f", RankingScores(1 / math.log2(7), 1 / 6, 0, 0, 1, 1), id="sixth"),
+        pytest.param("abcdefghi", "i", RankingScores(1 / math.log2(10), 1 / 9, 0, 0, 0, 1), id="ninth"),
+        pytest.param("abcdefghijk", "k", RankingScores(0, 0, 0, 0, 0, 0), id="eleventh"),
+        pytest.param("abc", "bx", RankingScores(SECOND / (1 + SECOND), 1 / 2, 0, 1, 1, 1), id="one-of-two"),
+        pytest.param("bxa", "bx", RankingScores(1, 1, 1, 1, 1, 1), id="both"),
+        pytest.param("", "a", RankingScores(0, 0, 0, 0, 0, 0), id="nothing-found"),
     ],
 )
 def test_a_ranking_is_scored(ranking: str, gold: str, scores: RankingScores) -> None:
@@ -59,8 +60,8 @@ def test_scores_equal_those_of_the_script_of_the_question_sets() -> None:
 
 
 def test_the_mean_is_computed_for_each_score_separately() -> None:
-    scores = [RankingScores(1, 1, 1, 1, 1), RankingScores(0, 0.5, 0, 0, 1)]
-    assert ranking_scores.mean_scores(scores) == RankingScores(0.5, 0.75, 0.5, 0.5, 1)
+    scores = [RankingScores(1, 1, 1, 1, 1, 1), RankingScores(0, 0.5, 0, 0, 0, 1)]
+    assert ranking_scores.mean_scores(scores) == RankingScores(0.5, 0.75, 0.5, 0.5, 0.5, 1)
 
 
 @pytest.mark.parametrize(("share", "value"), [(0.0, 1), (0.5, 2), (0.51, 3), (0.95, 4), (1.0, 4)])

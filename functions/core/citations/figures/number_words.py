@@ -115,6 +115,8 @@ def _read_words(text: str) -> Iterator[str]:
             yield f"{chain[-1]}.5"  # two and a half, deux ans et demi
         if word.endswith("ties") and (tens := _CARDINALS.get(f"{word[:-3]}y")):  # the nineties: 90 and 1990
             yield from (str(tens), str(1900 + tens))
+        if word in ("century", "siècle"):  # the nineteenth century: 19, besides 1900
+            yield from map(str, [*_form_numbers(chain)][-1:])
         count = _read_cardinal(word)
         # The scale word of "12 million" is read together with its digits.
         if count is None or (count >= 100 and _DIGIT.match(text, max(0, match.start() - 2))):
