@@ -40,6 +40,8 @@ def ingest_record(record: dict[str, Any], context: Any) -> None:
         return  # the job is finished, or another worker holds its lease
     if outcome.status != "queued":
         metrics.record_job(outcome.status)
-    _log.info("ai_index_job", extra={"job_id": job_id, "status": outcome.status, "code": outcome.code})
+    _log.info("ai_index_job", extra={"job_id": outcome.job_id, "status": outcome.status, "code": outcome.code})
     if outcome.again:
+        services.nudge_worker(outcome.job_id)
+    if outcome.job_id != job_id:  # something more urgent was done first
         services.nudge_worker(job_id)

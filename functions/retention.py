@@ -1,10 +1,13 @@
-"""Schedule, daily: deletes conversations older than the retention; `GET /api/cron/retention` with the secret too."""
+"""Schedule, daily: deletes conversations older than the retention, and expired counters and translations.
+
+`GET /api/cron/retention` does so too, with the secret.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from functions.adapters.postgres import conversations, users
+from functions.adapters.postgres import conversations, search, users
 from functions.core import errors
 from functions.runtime import events
 from functions.runtime.logging import with_request_id
@@ -27,4 +30,5 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 def purge(services: Services) -> dict[str, int]:
     """Deletes in batches, so that a timeout keeps what is done and two simultaneous runs share the work."""
     users.purge_counters(services.database)
+    search.purge_translations(services.database)
     return {"deleted": conversations.purge_conversations(services.database, services.policy().settings.retention_days)}

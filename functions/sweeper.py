@@ -7,7 +7,7 @@ from typing import Any
 
 from functions.adapters.postgres import jobs
 from functions.adapters.postgres.jobs import JobStore
-from functions.runtime import metrics
+from functions.runtime import metrics, reindexing
 from functions.runtime.logging import with_request_id
 from functions.runtime.services import Services, shared_services
 
@@ -26,6 +26,7 @@ def sweep(services: Services) -> dict[str, Any]:
         metrics.record_backlog(backlog.due, backlog.oldest_seconds, backlog.given_up)
     report = JobStore(services.database).sweep_ingest_jobs(services.policy().settings.max_attempts)
     metrics.record_job("dead", report["dead"])
+    reindexing.proceed(services)
     for job_id in report["due"]:
         services.nudge_worker(job_id)
     if report["objects"]:

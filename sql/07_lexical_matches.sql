@@ -1,5 +1,5 @@
--- The best chunks of a scope for the words of a question: at most `match_count`, each with at least one of the words, in no
--- order. `queries` are those of rag.lexical_queries, `distance` is that of rag.lexical_distance.
+-- The best chunks of a scope for the words of a question, best first: at most `match_count`, each with at least one of the
+-- words. `queries` are those of rag.lexical_queries, `distance` is that of rag.lexical_distance.
 create or replace function rag.lexical_matches(
     queries extensions.sparsevec[], generations bigint[], match_count int
 ) returns table (chunk_id bigint, distance float8)
@@ -18,7 +18,8 @@ begin
         order by 2, 1
         limit match_count
     ) m
-    where m.distance < 0;
+    where m.distance < 0
+    order by m.distance, m.chunk_id;
 end
 $$;
 revoke all on function rag.lexical_matches(extensions.sparsevec[], bigint[], int) from public;

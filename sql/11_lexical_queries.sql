@@ -1,9 +1,10 @@
 -- The question as BM25 query vectors: one row for each language of chunks, always in the order 'en', 'fr', 'simple'. The idf of
 -- a term is ln(1 + (n - df + 0.5) / (df + 0.5)), as in Lucene, computed over the scope; only the 64 rarest terms are searched.
+-- A translated question has several texts: chunks are searched with the text in their language, or else with all of them.
 -- `terms` and `idf` are all terms of the question, whether or not they occur, for coverage: that idf is computed as for a
 -- scope of at least a hundred chunks.
 create or replace function rag.lexical_queries(
-    query_text text, query_lang text, generations bigint[], chunk_count bigint
+    query_texts text[], query_langs text[], generations bigint[], chunk_count bigint
 ) returns table (lang text, query extensions.sparsevec, terms int[], idf real[])
 language plpgsql stable
 set search_path = pg_catalog, extensions, pg_temp
@@ -16,9 +17,14 @@ declare
     frequencies jsonb;
 begin
     select array_agg(l.lang), array_agg(t.term) into langs, terms_of_langs
-    from (select rag.content_words(query_text, query_lang) as words offset 0) q
-    cross join unnest(array['en', 'fr', 'simple']) as l (lang)
-    cross join lateral rag.lexemes(l.lang, q.words) t;
+    from (
+        select l.lang, coalesce(string_agg(q.words, ' ') filter (where q.lang = l.lang), string_agg(q.words, ' ')) as words
+        from (select rag.content_words(p.content, p.lang) as words, p.lang from unnest(query_texts, query_langs) as p (content, lang)
+            offset 0) q
+        cross join unnest(array['en', 'fr', 'simple']) as l (lang)
+        group by l.lang
+    ) l
+    cross join lateral rag.lexemes(l.lang, l.words) t;
     -- Two statements, because each has one right plan: one index lookup for each generation and term, or, with many generations,
     -- the owner's index by term. `+ 0` prevents the first plan in the second statement.
     if cardinality(generations) <= 20 then
@@ -52,5 +58,5 @@ begin
     order by l.place;
 end
 $$;
-revoke all on function rag.lexical_queries(text, text, bigint[], bigint) from public;
-grant execute on function rag.lexical_queries(text, text, bigint[], bigint) to authenticated, rag_worker;
+revoke all on function rag.lexical_queries(text[], text[], bigint[], bigint) from public;
+grant execute on function rag.lexical_queries(text[], text[], bigint[], bigint) to authenticated, rag_worker;

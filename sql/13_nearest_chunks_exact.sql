@@ -1,4 +1,5 @@
--- The chunks of a scope nearest to a question. Every chunk is compared, so that none is missed however small the scope is.
+-- The chunks of a scope nearest to a question, nearest first. Every chunk is compared, so that none is missed however small the
+-- scope is.
 create or replace function rag.nearest_chunks_exact(
     server_id uuid, embedding extensions.halfvec, generations bigint[], match_count int
 ) returns table (chunk_id bigint, distance float8)

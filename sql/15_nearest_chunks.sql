@@ -1,4 +1,4 @@
--- The chunks of a scope nearest to a question, in no order: from an index where there is one and its result can be trusted, and
+-- The chunks of a scope nearest to a question, nearest first: from an index where there is one and its result can be trusted, and
 -- otherwise by exact comparison. An index that filters by scope afterwards misses most of the nearest chunks when a question is
 -- off the subjects of the scope, because other people's chunks are nearer. So its result counts only if half of it is in scope.
 create or replace function rag.nearest_chunks(

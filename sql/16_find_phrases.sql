@@ -23,7 +23,7 @@ begin
         return;
     end if;
     queries := array(
-        select q.query from rag.lexical_queries(array_to_string(phrases, ''), query_lang, generations, chunk_count) q);
+        select q.query from rag.lexical_queries(array[array_to_string(phrases, '')], array[query_lang], generations, chunk_count) q);
     return query
     select m.chunk_id
     from rag.lexical_matches(queries, generations, 1000) m

@@ -1,5 +1,6 @@
--- Gives the caller the lease of one due job: the given one, or the one that has waited longest. No row means that no job is
--- due. The first claim creates the generation that the job writes.
+-- Gives the caller the lease of one due job: the given one, or the one that has waited longest. Background jobs come after all
+-- others, also after those that become due while a message names a background job. No row means that no job is due. The first
+-- claim creates the generation that the job writes.
 create or replace function rag.claim_ingest_job(job_id bigint, lease_seconds int, holder text default null)
 returns setof rag.ingest_jobs
 language plpgsql volatile security invoker
@@ -12,8 +13,9 @@ begin
     -- The source is locked before its job, as in rag.lock_job_source, but a locked source is left to the next claim.
     for due in
         select j.id, j.document_id, j.note_id from rag.due_jobs j
-        where claim_ingest_job.job_id is null or j.id = claim_ingest_job.job_id
-        order by j.run_after, j.id
+        where claim_ingest_job.job_id is null or j.id = claim_ingest_job.job_id or not j.background and exists (
+            select from rag.ingest_jobs named where named.id = claim_ingest_job.job_id and named.background)
+        order by j.background, j.run_after, j.id
         limit 100
     loop
         perform from rag.documents d where d.id = due.document_id for update skip locked;

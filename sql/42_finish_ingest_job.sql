@@ -1,7 +1,7 @@
 -- Makes the generation that a job has written the one that search finds, and removes the earlier ones, all at once: a search
 -- sees the old rows or the new ones, never both and never none. In the same moment, a new upload replaces an older document of
 -- the same name and place. Returns false when the lease is lost.
--- `facts` are columns of the source: lang, and for a document page_count, title, embedding_server_id, embedding_model,
+-- `facts` are columns of the source: lang, embedding_server_id, and for a document page_count, title, embedding_model,
 -- embedding_dim, chunking_strategy, ingestion_log, health.
 create or replace function rag.finish_ingest_job(job_id bigint, token uuid, facts jsonb) returns boolean
 language plpgsql volatile security invoker
@@ -24,7 +24,7 @@ begin
     select count(*) into written from rag.chunks c where c.generation = job.generation;
     update rag.notes n
     set status = 'indexed', error_code = null, error = null, generation = job.generation, chunk_count = written,
-        lang = facts ->> 'lang', indexed_at = clock_timestamp()
+        lang = facts ->> 'lang', embedding_server_id = (facts ->> 'embedding_server_id')::uuid, indexed_at = clock_timestamp()
     where n.id = job.note_id;
     update rag.documents d
     set status = 'indexed', stage = null, error_code = null, error = null, generation = job.generation,
@@ -34,6 +34,9 @@ begin
         embedding_model = facts ->> 'embedding_model', embedding_dim = (facts ->> 'embedding_dim')::int,
         chunking_strategy = facts ->> 'chunking_strategy', ingestion_log = facts -> 'ingestion_log', health = facts -> 'health'
     where d.id = job.document_id;
+    -- A worker that took the job before its server was retired: questions need that server until the source is moved.
+    update rag.embedding_servers s set active = true
+    where s.id = (facts ->> 'embedding_server_id')::uuid and not s.active;
     if job.kind = 'ingest' then
         perform rag.supersede_versions(job.document_id);
     end if;

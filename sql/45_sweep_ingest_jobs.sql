@@ -4,8 +4,8 @@
 -- * stored objects without a job get one;
 -- * uploads that never arrived fail, long after their signed URL has expired;
 -- * unfinished generations that no open job will finish are removed.
--- Returns the counts, the ids of the due jobs (oldest first, at most 100), and the paths of at most 100 stored objects that the
--- caller must remove: files of deleted documents, duplicates, and files larger than announced.
+-- Returns the counts, the ids of at most 100 due jobs (background jobs last, otherwise oldest first), and the paths of at most 100
+-- stored objects that the caller must remove: files of deleted documents, duplicates, and files larger than announced.
 create or replace function rag.sweep_ingest_jobs(max_attempts int) returns jsonb
 language plpgsql volatile
 security definer -- storage.objects is not readable for the worker role
@@ -54,9 +54,9 @@ begin
         and not exists (select from rag.ingest_jobs j where j.generation = g.id and j.status in ('queued', 'running'));
     get diagnostics orphans = row_count;
 
-    select coalesce(jsonb_agg(j.id order by j.run_after), '[]') into due
+    select coalesce(jsonb_agg(j.id order by j.background, j.run_after), '[]') into due
     from (
-        select q.id, q.run_after from rag.due_jobs q order by q.run_after limit 100
+        select q.id, q.background, q.run_after from rag.due_jobs q order by q.background, q.run_after limit 100
     ) j;
 
     select coalesce(jsonb_agg(s.name), '[]') into objects

@@ -1,6 +1,7 @@
 -- Queues one of the caller's documents again: a failed one from its stored file, an indexed one for indexing it again (search
--- finds the old passages until the new ones replace them). An open job stays as it is and, if it was waiting, becomes due now.
--- Returns the id of the job, or null when the document is not the caller's or has no stored file that may be read.
+-- finds the old passages until the new ones replace them). An open job stays as it is and, if it was waiting, becomes due now,
+-- ahead of background jobs. Returns the id of the job, or null when the document is not the caller's or has no stored file that
+-- may be read.
 create or replace function rag.request_ingest_job(document_id uuid) returns bigint
 language plpgsql volatile
 security definer -- users may not write the queue; the owner is checked here
@@ -19,7 +20,7 @@ begin
     if version is null or document.error_code = 'larger_than_announced' then
         return null;
     end if;
-    update rag.ingest_jobs j set run_after = least(j.run_after, clock_timestamp())
+    update rag.ingest_jobs j set run_after = least(j.run_after, clock_timestamp()), background = false
     where j.document_id = document.id and j.status in ('queued', 'running')
     returning j.id into job_id;
     if job_id is not null then

@@ -1,6 +1,6 @@
 -- Queues one of the caller's notes again, for example after a failure; search finds the old passages until the new ones replace
--- them. An open job stays as it is and, if it was waiting, becomes due now. Returns the id of the job, or null when the note is
--- not the caller's or has no text.
+-- them. An open job stays as it is and, if it was waiting, becomes due now, ahead of background jobs. Returns the
+-- id of the job, or null when the note is not the caller's or has no text.
 create or replace function rag.request_note_job(note_id uuid) returns bigint
 language plpgsql volatile
 security definer -- users may not write the queue; the owner is checked here
@@ -14,7 +14,7 @@ begin
     if not found or note.status = 'empty' then
         return null;
     end if;
-    update rag.ingest_jobs j set run_after = least(j.run_after, clock_timestamp())
+    update rag.ingest_jobs j set run_after = least(j.run_after, clock_timestamp()), background = false
     where j.note_id = note.id and j.status in ('queued', 'running')
     returning j.id into job_id;
     if job_id is null then

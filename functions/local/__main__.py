@@ -1,4 +1,4 @@
-"""The command line: python -m functions.local serve | ingest | ask | token | forget-user | migrate | stamp | eval."""
+"""The command line: python -m functions.local COMMAND; --help lists the commands."""
 
 from __future__ import annotations
 
@@ -58,6 +58,10 @@ def _run(options: argparse.Namespace) -> int:
 
         worker.work(Services(config, model_threads=worker.MODEL_THREADS), parent=options.parent)
         return 0
+    if options.command == "reindex":
+        from functions.local import reindex
+
+        return reindex.run(config)
     if options.command == "forget-user":
         from functions.local import forget_user
 
@@ -78,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     token = commands.add_parser("token", help="print a bearer token for a local user")
     token.add_argument("--user", default="local", metavar="NAME")
     token.add_argument("--admin", action="store_true")
+    commands.add_parser("reindex", help="re-index the library with the embedding model of the environment")
     forget = commands.add_parser(
         "forget-user", help="delete all data of one user, and print how many rows and files were deleted"
     )

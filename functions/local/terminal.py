@@ -124,7 +124,7 @@ def _follow(services: Services, user: models.User, document_id: str, name: str) 
     The worker of a running server may do some of the work.
     """
     done = threading.Event()
-    thread = threading.Thread(target=_process_queue, args=(services, done), daemon=True)
+    thread = threading.Thread(target=process_queue, args=(services, done), daemon=True)
     thread.start()
     try:
         while True:
@@ -145,7 +145,8 @@ def _follow(services: Services, user: models.User, document_id: str, name: str) 
             print(file=sys.stderr)
 
 
-def _process_queue(services: Services, done: threading.Event) -> None:
+def process_queue(services: Services, done: threading.Event) -> None:
+    """Works through the job queue until `done` is set."""
     while not done.is_set():
         if services.make_worker().ingest_next() is None:
             done.wait(0.2)

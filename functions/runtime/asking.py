@@ -6,17 +6,17 @@ import logging
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
-from types import MappingProxyType
+from functools import partial
 from typing import Any
 
-from functions.adapters.postgres import conversations, documents, messages, users
-from functions.core import errors, models
-from functions.core.answering import answers, follow_ups
+from functions.adapters.postgres import messages
+from functions.core import background, errors, models
+from functions.core.answering import answers, follow_ups, query_translation
 from functions.core.citations.description import describe_citation, describe_section
-from functions.core.retrieval import guard, retriever
+from functions.core.retrieval import early_embedding, guard, retriever
 from functions.core.settings import Settings
 from functions.core.text import languages
-from functions.runtime import metrics, searching
+from functions.runtime import metrics, searching, translating
 from functions.runtime.policy import Policy
 from functions.runtime.services import Services
 from functions.runtime.toolbox import Toolbox
@@ -63,8 +63,9 @@ class TextDelta:
 class Answered:
     """The last event: the answer is complete and saved; the ids are None if the client keeps the conversation.
 
-    `search_query` is the complete question that was searched in place of a follow-up. With a `failure`, the model
-    stopped early and the answer holds the text up to then. `cost` is in US dollars, or None if it is not known.
+    `search_query` is the complete question that was searched in place of a follow-up, `translated_query` the
+    translation that was searched as well. With a `failure`, the model stopped early and the answer holds the text up to
+    then. `cost` is in US dollars, or None if it is not known.
     """
 
     conversation_id: str | None
@@ -72,6 +73,7 @@ class Answered:
     scope: models.Scope
     answer: models.Answer
     search_query: str | None = None
+    translated_query: str | None = None
     failure: errors.IbidError | None = None
     cost: float | None = None
 
@@ -87,6 +89,7 @@ class _Saver:
     written: list[str] = field(default_factory=list)
     draft: models.Answer | None = None
     search_query: str | None = None
+    translated_query: str | None = None
     message_id: str | None = None
     is_counted: bool = False
     cost: float | None = None
@@ -96,11 +99,10 @@ class _Saver:
         if self.opened.conversation_id is None:
             return None
         with self.services.database.as_user(self.user) as connection:
-            row = messages.add_message(
+            row = messages.add_answer(
                 connection,
                 self.user,
                 self.opened.conversation_id,
-                "assistant",
                 answer.answer,
                 status=answer.status,
                 mode=answer.mode,
@@ -109,6 +111,7 @@ class _Saver:
                 scope=asdict(self.opened.scope),
                 usage=metrics.describe_usage(answer.usage, self.cost),
                 search_query=self.search_query,
+                translated_query=self.translated_query,
                 question_position=self.opened.question_position,
             )
         self.message_id = str(row["id"])
@@ -132,31 +135,41 @@ class _Saver:
             metrics.record_answer(self.user, self.opened.conversation_id, answer, self.cost)
 
 
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What a question was rewritten to and translated into, the language of its search, and the passages found."""
+
+    rewriting: follow_ups.Rewriting
+    translation: query_translation.Translation
+    lang: str
+    retrieval: retriever.Retrieval
+
+
 def ask(
     services: Services, user: models.User, question: Question
 ) -> Generator[Opened | TextDelta | Answered, None, None]:
     """Saves the question, finds passages, answers, saves the answer.
 
-    If the iterator is closed early or the model fails, the text so far is saved as `interrupted`; an error before the
-    first word is raised. No database connection is held between the steps.
+    The question is embedded while it is saved, and searched while the first event is sent. If the iterator is closed
+    early or the model fails, the text so far is saved as `interrupted`; an error before the first word is raised. No
+    database connection is held between the steps.
     """
     policy = services.policy()
-    opened, history = _open_question(services, user, question, policy)
+    embedder_of = _begin_embedding(services, policy, question)
+    opened, history, known = _open_question(services, user, question, policy)
+    finding = background.begin(partial(_find, services, user, policy, question, opened, history, known, embedder_of))
     lang = follow_ups.find_language(question.query_text, history)
     saver = _Saver(services, user, opened, policy.settings)
     failure: errors.IbidError | None = None
     try:
         yield opened
-        rewriting = _rewrite(services, policy, question, history)
+        found = finding.result()
+        rewriting, retrieval, hits = found.rewriting, found.retrieval, found.retrieval.ranking.hits
         saver.search_query = rewriting.search_query
-        query_text = rewriting.search_query or question.query_text
-        search_lang = languages.detect_language(query_text, lang)
-        retrieval = searching.retrieve(
-            services, user, policy, query_text, search_lang, opened.scope, conversation_id=opened.conversation_id
-        )
-        hits = retrieval.ranking.hits
-        if guard.is_answerable(hits, guard.find_threshold(search_lang, retrieval.answered, policy.settings)):
+        saver.translated_query = found.translation.text
+        if guard.is_answerable(hits, guard.find_threshold(found.lang, retrieval.answered, policy.settings)):
             # A model also gets the history. Extractive answers see only the question, so they need the rewritten one.
+            query_text = rewriting.search_query or question.query_text
             effective = question if services.chat_model is not None else replace(question, query_text=query_text)
             answer, failure = yield from _answer(services, policy, effective, lang, retrieval, history, saver)
         else:
@@ -164,13 +177,56 @@ def ask(
             text = guard.explain_refusal(message, lang, hits, searching.list_pending(services, user, opened.scope))
             answer = models.Answer(text, (models.CitedSection(text, (), ()),), (), "guarded", "guard")
             yield TextDelta(text)
-        answer = replace(answer, usage=rewriting.usage + answer.usage)
+        answer = replace(answer, usage=rewriting.usage + found.translation.usage + answer.usage)
         message_id = saver.save(answer)
         yield Answered(
-            opened.conversation_id, message_id, opened.scope, answer, rewriting.search_query, failure, saver.cost
+            opened.conversation_id,
+            message_id,
+            opened.scope,
+            answer,
+            rewriting.search_query,
+            found.translation.text,
+            failure,
+            saver.cost,
         )
     finally:
         saver.save_interrupted()
+
+
+def _begin_embedding(services: Services, policy: Policy, question: Question) -> early_embedding.EmbedderOf:
+    """Begins to embed the question, unless it may be a follow-up, of which only the rewritten form is embedded."""
+    is_first = question.conversation_id is None and not question.history
+    if is_first or not policy.settings.rewrite_follow_ups or not follow_ups.refers_back(question.query_text):
+        return early_embedding.begin_embedding(question.query_text, policy.servers, services.embedder_of)
+    return services.embedder_of
+
+
+def _find(
+    services: Services,
+    user: models.User,
+    policy: Policy,
+    question: Question,
+    opened: Opened,
+    history: list[models.Turn],
+    known: translating.Known,
+    embedder_of: early_embedding.EmbedderOf,
+) -> _Found:
+    rewriting = _rewrite(services, policy, question, history)
+    query_text = rewriting.search_query or question.query_text
+    lang = languages.detect_language(query_text, follow_ups.find_language(question.query_text, history))
+    translation = translating.translate(services, user, query_text, lang, known)
+    retrieval = searching.retrieve(
+        services,
+        user,
+        policy,
+        query_text,
+        lang,
+        opened.scope,
+        translations=translation.versions,
+        embedder_of=embedder_of,
+        conversation_id=opened.conversation_id,
+    )
+    return _Found(rewriting, translation, lang, retrieval)
 
 
 def _rewrite(
@@ -178,7 +234,7 @@ def _rewrite(
 ) -> follow_ups.Rewriting:
     if not policy.settings.rewrite_follow_ups:
         return follow_ups.Rewriting()
-    return follow_ups.rewrite(question.query_text, history, services.rewriting_model)
+    return follow_ups.rewrite(question.query_text, history, services.query_model)
 
 
 def _answer(
@@ -218,37 +274,32 @@ def _answer(
 
 def _open_question(
     services: Services, user: models.User, question: Question, policy: Policy
-) -> tuple[Opened, list[models.Turn]]:
-    """Counts the question, chooses its scope and saves it, unless the client keeps the history: one transaction."""
-    with services.database.as_user(user) as connection:
-        users.take_question(connection, policy.settings)
-        documents.check_scope(connection, question.document_ids, question.notebook_id, question.note_id)
-        if question.history is not None:
-            latest = list(question.history[-2 * policy.settings.context_turns :])
-            return Opened(None, choose_scope(question)), latest
-        history: list[models.Turn] = []
-        if question.conversation_id is not None:
-            row = conversations.find(connection, question.conversation_id)
-            conversation_id = question.conversation_id
-            attached = conversations.attached_documents(connection, conversation_id)
-            history = messages.list_turns(connection, conversation_id, policy.settings.context_turns)
-            scope = choose_scope(question, attached, row)
-        else:
-            scope = choose_scope(question)
-            created = conversations.create(connection, user, make_title(question.query_text), scope)
-            conversation_id = str(created["id"])
-        message = messages.add_message(
-            connection, user, conversation_id, "user", question.query_text, scope=asdict(scope)
-        )
-        return Opened(conversation_id, scope, message["position"]), history
+) -> tuple[Opened, list[models.Turn], translating.Known]:
+    """Counts the question, finds its scope, saves it unless the client keeps the history; returns the last turns."""
+    scope = choose_scope(question)
+    key = translating.find_key(services, policy, question.query_text)
+    new = messages.NewQuestion(
+        query_text=question.query_text,
+        title=make_title(question.query_text),
+        scope=scope,
+        conversation_id=question.conversation_id,
+        document_ids=question.document_ids,
+        notebook_id=question.notebook_id,
+        note_id=question.note_id,
+        inherits_scope=scope.kind == "library" and not question.whole_library,
+        is_saved=question.history is None,
+        text_hash=key,
+    )
+    opened = messages.open_question(services.database, user, new, policy.settings)
+    history = opened.history if question.history is None else question.history[-2 * policy.settings.context_turns :]
+    known = translating.Known(key, opened.translations)
+    return Opened(opened.conversation_id, opened.scope, opened.position), list(history), known
 
 
-def choose_scope(
-    question: Question, attached: tuple[str, ...] = (), conversation: Mapping[str, Any] = MappingProxyType({})
-) -> models.Scope:
-    """The first that exists of: ids in the question, documents attached to the conversation, its note or notebook.
+def choose_scope(question: Question) -> models.Scope:
+    """What the question names: its documents, else its note or notebook, else the whole library.
 
-    Without any of these, or with `whole_library`, the scope is the whole library.
+    A question that names nothing inherits the scope of its conversation, see sql/67_open_question.sql.
     """
     filters = question.filters
     if question.whole_library:
@@ -258,13 +309,6 @@ def choose_scope(
     if question.note_id or question.notebook_id:
         kind: Any = "note" if question.note_id else "notebook"
         return models.Scope(kind, notebook_id=question.notebook_id, note_id=question.note_id, filters=filters)
-    if attached:
-        return models.Scope("conversation", document_ids=attached, filters=filters)
-    note_id, notebook_id = conversation.get("note_id"), conversation.get("notebook_id")
-    if note_id:
-        return models.Scope("note", note_id=str(note_id), filters=filters)
-    if notebook_id:
-        return models.Scope("notebook", notebook_id=str(notebook_id), filters=filters)
     return models.Scope("library", filters=filters)
 
 

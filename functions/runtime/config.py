@@ -5,14 +5,17 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import AliasChoices, Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+AUTO: Final = "auto"
+"""A prefix that is looked up by the name of the model."""
+
 
 class Config(BaseSettings):
-    """The configuration, read once per process; an empty variable counts as unset."""
+    """The configuration, read once per process; an empty variable counts as unset, except for a prefix."""
 
     model_config = SettingsConfigDict(env_ignore_empty=True, extra="ignore", frozen=True)
 
@@ -32,6 +35,9 @@ class Config(BaseSettings):
     embedding_max_input_tokens: int = 8191
     embedding_languages: str = ""
     embedding_token_url: str | None = None
+    # An empty prefix is a choice, so these two are read past `env_ignore_empty`; unset or "auto" means the model's own.
+    embedding_query_prefix: str = Field(default_factory=lambda: os.environ.get("EMBEDDING_QUERY_PREFIX", AUTO))
+    embedding_passage_prefix: str = Field(default_factory=lambda: os.environ.get("EMBEDDING_PASSAGE_PREFIX", AUTO))
     rerank_base_url: str | None = None
     rerank_model: str | None = None
     rerank_api_key: SecretStr | None = None

@@ -2,19 +2,58 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from functions.adapters.models.prefixes import find_prefixes
 from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Connection, Database
 from functions.core import models
 from functions.core.settings import Settings, load_settings
-from functions.runtime.config import Config
+from functions.runtime.config import AUTO, Config
 
 POLICY_SECONDS = 10.0
+"""How long a process goes by what it has read, and so how long after a change every process knows it."""
+
+# What the environment says about a server; everything else of a server belongs to its row.
+_CONFIGURED = (
+    "kind",
+    "model",
+    "base_url",
+    "dimensions",
+    "max_input_tokens",
+    "languages",
+    "query_prefix",
+    "passage_prefix",
+)
+
+_log = logging.getLogger(__name__)
 
 LOCAL_SERVER = models.EmbeddingServer(
+    id="",
+    name="multilingual-e5-small (local)",
+    kind="local",
+    model="intfloat/multilingual-e5-small",
+    dimensions=384,
+    max_input_tokens=510,
+    languages=(),
+    batch_size=64,
+    token_level=True,
+    query_prefix="query: ",
+    passage_prefix="passage: ",
+    similarity_floor=0.79,
+    similarity_ceiling=0.875,
+    # As measured in libraries of some hundred passages, for those that are smaller.
+    similarity_scales={
+        "en>en": models.SimilarityScale(0.79, 0.885),
+        "fr>en": models.SimilarityScale(0.782, 0.877),
+        "fr>fr": models.SimilarityScale(0.805, 0.878),
+        "en>fr": models.SimilarityScale(0.756, 0.829),
+    },
+)
+MINILM_SERVER = models.EmbeddingServer(
     id="",
     name="all-MiniLM-L6-v2 (local)",
     kind="local",
@@ -25,11 +64,13 @@ LOCAL_SERVER = models.EmbeddingServer(
     batch_size=64,
     token_level=True,
 )
+# The values of EMBEDDING_MODEL that name a model of this machine, unless EMBEDDING_BASE_URL names a server.
+LOCAL_SERVERS = {"multilingual-e5-small": LOCAL_SERVER, "all-MiniLM-L6-v2": MINILM_SERVER}
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """The settings and embedding servers in force, the default server first."""
+    """The settings and embedding servers in force; workers index with the first server."""
 
     settings: Settings
     servers: tuple[models.EmbeddingServer, ...]
@@ -43,6 +84,7 @@ class PolicyReader:
         self._config = config
         self._database = database
         self._policy: Policy | None = None
+        self._has_warned = False
 
     def read(self) -> Policy:
         """The policy in force; a database without servers gets the one that the environment configures."""
@@ -50,10 +92,21 @@ class PolicyReader:
         if policy is None or time.monotonic() - policy.read_at > POLICY_SECONDS:
             with self._database().as_worker() as connection:
                 policy = self._policy = _read_policy(connection)
+            self._warn_of_another_model(policy.servers)
         if not policy.servers:  # after the block above, because the pooler may have no second connection
-            server = stored_settings.ensure_default_server(self._database(), configured_server(self._config))
+            configured = configured_server(self._config)
+            if configured is MINILM_SERVER and self._config.embedding_model is None:
+                _log.warning("multilingual-e5-small is not installed, so this library is indexed with all-MiniLM-L6-v2")
+            server = stored_settings.ensure_default_server(self._database(), configured)
             policy = self._policy = replace(policy, servers=(server,))
         return policy
+
+    def _warn_of_another_model(self, servers: Sequence[models.EmbeddingServer]) -> None:
+        """Logs once in a process that the environment configures an embedding model that is not in force."""
+        configured = configured_server(self._config)
+        if servers and not self._has_warned and not any(is_same_server(configured, server) for server in servers):
+            self._has_warned = True
+            _log.warning("%s", describe_other_model(configured, servers[0]))
 
     def forget(self) -> None:
         """Makes the next call read the database again, after a setting was changed."""
@@ -61,14 +114,18 @@ class PolicyReader:
 
 
 def _read_policy(connection: Connection) -> Policy:
-    servers = tuple(stored_settings.list_servers(connection))
+    servers = tuple(stored_settings.list_servers(connection, POLICY_SECONDS))
     return Policy(load_settings(stored_settings.read(connection)), servers, time.monotonic())
 
 
 def configured_server(config: Config) -> models.EmbeddingServer:
-    """The embedding server that the environment configures; only a database without servers registers it."""
+    """The embedding server that the environment configures; a database has it once it is registered or adopted."""
     if config.embedding_model is None:
-        return LOCAL_SERVER
+        return _default_server()
+    if config.embedding_base_url is None and config.embedding_model in LOCAL_SERVERS:
+        return LOCAL_SERVERS[config.embedding_model]
+    known = find_prefixes(config.embedding_model)
+    query, passage = config.embedding_query_prefix, config.embedding_passage_prefix
     return models.EmbeddingServer(
         id="",
         name=config.embedding_model,
@@ -80,4 +137,35 @@ def configured_server(config: Config) -> models.EmbeddingServer:
         base_url=config.embedding_base_url or config.openai_base_url,
         api_key_env="OPENAI_API_KEY",
         token_level=config.embedding_token_url is not None,
+        query_prefix=known.query if query == AUTO else query,
+        passage_prefix=known.passage if passage == AUTO else passage,
     )
+
+
+def is_same_server(configured: models.EmbeddingServer, stored: models.EmbeddingServer) -> bool:
+    """Whether a stored server is as the environment configures it."""
+    return all(getattr(configured, name) == getattr(stored, name) for name in _CONFIGURED)
+
+
+def describe_other_model(configured: models.EmbeddingServer, stored: models.EmbeddingServer) -> str:
+    """Tells an administrator that the environment configures another embedding server than the one in force."""
+    if configured.model == stored.model:
+        return (
+            f"The environment configures another address, prefix, limit, language or number of dimensions for"
+            f" {configured.model} than the database has, whose values stay in force until an administrator adopts the"
+            " new ones: on the page, or with python -m functions.local reindex."
+        )
+    return (
+        f"The environment configures the embedding model {configured.model}, but the library is indexed with"
+        f" {stored.model}, which stays in force until an administrator re-indexes the library: on the page, or with"
+        " python -m functions.local reindex. Questions and uploads work meanwhile."
+    )
+
+
+def _default_server() -> models.EmbeddingServer:
+    """The local model of a new library: MiniLM where it is installed and the better one could not be downloaded."""
+    from functions.adapters.laptop import embedder
+
+    if embedder.is_installed(LOCAL_SERVER.model) or not embedder.is_installed(MINILM_SERVER.model):
+        return LOCAL_SERVER
+    return MINILM_SERVER  # the installer has said so

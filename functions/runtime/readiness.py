@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from functions.adapters.models.probe import probe_server
 from functions.adapters.postgres import connection, jobs
 from functions.core import errors, models
+from functions.runtime import reindexing
 from functions.runtime.config import find_function_name
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 TIMEOUT_SECONDS: Final = 4.0
 FRESH_SECONDS: Final = 1.0
 MODELS_FRESH_SECONDS: Final = 30.0
+LIBRARY_FRESH_SECONDS: Final = 5.0
 STUCK_SECONDS: Final = 600.0
 """If a job has waited this long while no job is running, no worker is running."""
 
@@ -88,6 +90,7 @@ class Readiness:
             "storage": Probe("storage", self._describe_storage),
             "models": Probe("models", self._describe_models, MODELS_FRESH_SECONDS),
             "ingestion": Probe("ingestion", self._describe_ingestion),
+            "library": Probe("library", self._describe_library, LIBRARY_FRESH_SECONDS),
         }
 
     def check(self) -> dict[str, Check]:
@@ -123,6 +126,11 @@ class Readiness:
             probe_server(config.openai_base_url, services.chat_key, f"Answers ({config.chat_model})")
         embedding = ", ".join(server.name for server in servers)
         return f"Embedding: {embedding}. Answers: {config.chat_model or 'extractive, no model configured'}."
+
+    def _describe_library(self) -> str:
+        """Says what an administrator should know about its embedding model; none of it is a failure."""
+        with self._one_connection:
+            return reindexing.describe(self.services).sentence
 
     def _describe_ingestion(self) -> str:
         with self._one_connection:

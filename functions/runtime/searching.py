@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from functions.adapters.postgres import documents, search
 from functions.core import models
 from functions.core.retrieval import retriever
+from functions.core.retrieval.early_embedding import EmbedderOf
 from functions.runtime import metrics
 from functions.runtime.policy import Policy
 from functions.runtime.services import Services
@@ -26,20 +28,27 @@ def retrieve(
     lang: str,
     scope: models.Scope,
     *,
+    translations: Sequence[retriever.Version] = (),
+    embedder_of: EmbedderOf | None = None,
     conversation_id: str | None = None,
     is_request: bool = False,
 ) -> retriever.Retrieval:
-    """Finds passages as this user in one database statement, which with `is_request` also counts a request."""
+    """Finds passages as this user in one database statement, which with `is_request` also counts a request.
+
+    `translations` of the query are searched in the same statement.
+    `embedder_of` are embedders that may have begun with the question, see core/retrieval/early_embedding.py.
+    """
     per_minute = policy.settings.requests_per_minute if is_request else 0
     retrieval = retriever.retrieve(
         query_text,
         lang,
         scope,
         servers=policy.servers,
-        embedder_of=services.embedder_of,
+        embedder_of=embedder_of or services.embedder_of,
         search=partial(search.hybrid_search, services.database, user, requests_per_minute=per_minute),
         settings=policy.settings,
         reranker=services.reranker,
+        translations=translations,
     )
     metrics.record_retrieval(user, conversation_id, scope, retrieval)
     return retrieval

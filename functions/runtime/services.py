@@ -31,7 +31,7 @@ class Services:
         self.config = config
         self._model_threads = model_threads
         self._policy = PolicyReader(config, lambda: self.database)
-        self._embedders: dict[str, ports.Embedder] = {}
+        self._embedders: dict[tuple[object, ...], ports.Embedder] = {}
         self._lock = threading.Lock()
         self._note_worker: Callable[[int], object] | None = None
         logging.configure(config.log_level)
@@ -99,23 +99,23 @@ class Services:
         )
 
     @cached_property
-    def rewriting_model(self) -> ports.ChatModel | None:
-        """The chat model with short time limits and no retries, because the user waits for the rewritten question."""
+    def query_model(self) -> ports.ChatModel | None:
+        """The chat model with short limits and no retries, because the user waits for the query that it writes."""
         config = self.config
         if config.chat_model is None:
             return None
         from functions.adapters.models.openai_chat import OpenAIChatModel
         from functions.adapters.models.openai_connection import RetryPolicy
-        from functions.core.answering import follow_ups
+        from functions.core.answering import short_requests
 
         return OpenAIChatModel(
             model=config.chat_model,
             api_key=self.chat_key or "none",
             base_url=config.openai_base_url,
-            max_tokens=follow_ups.MAX_REPLY_TOKENS,
+            max_tokens=short_requests.MAX_REPLY_TOKENS,
             retry_policy=RetryPolicy(attempts=1),
-            read_seconds=follow_ups.LONGEST_SILENCE_SECONDS,
-            total_seconds=follow_ups.TIME_LIMIT_SECONDS,
+            read_seconds=short_requests.LONGEST_SILENCE_SECONDS,
+            total_seconds=short_requests.TIME_LIMIT_SECONDS,
         )
 
     @cached_property
@@ -142,11 +142,15 @@ class Services:
         return f"{socket.gethostname()}:{os.getpid()}"
 
     def embedder_of(self, server: models.EmbeddingServer) -> ports.Embedder:
-        """The embedder of a server, one per process, because a local model takes a second to load."""
+        """The embedder of a server, one per process, because a local model takes a second to load.
+
+        A server that is not registered yet shares its embedder with the row that it gets.
+        """
+        key = (server.kind, server.model, server.base_url, server.dimensions, server.max_input_tokens)
         with self._lock:
-            if server.id not in self._embedders:
-                self._embedders[server.id] = self._make_embedder(server)
-            return self._embedders[server.id]
+            if key not in self._embedders:
+                self._embedders[key] = self._make_embedder(server)
+            return self._embedders[key]
 
     def policy(self) -> Policy:
         """The settings and embedding servers in force."""
@@ -173,6 +177,7 @@ class Services:
             settings=policy.settings,
             search_as=lambda owner_id: partial(search.hybrid_search, self.database, models.User.named(owner_id)),
             recognizer=self.recognizer,
+            calibrates=True,
             remaining_seconds=lambda: deadline - time.monotonic(),
         )
 
@@ -198,7 +203,7 @@ class Services:
         if server.kind == "local":
             from functions.adapters.laptop.embedder import LocalEmbedder
 
-            return LocalEmbedder(threads=self._model_threads)
+            return LocalEmbedder(server.model, threads=self._model_threads)
         from functions.adapters.models.openai_embedder import OpenAIEmbedder
 
         api_key = self.key_of(server) or "none"
@@ -209,7 +214,8 @@ class Services:
             base_url=server.base_url,
             max_input_tokens=server.max_input_tokens,
         )
-        if self.config.embedding_token_url is None:
+        # The token server has the model of the environment; a database may still have another one.
+        if self.config.embedding_token_url is None or server.model != self.config.embedding_model:
             return embedder
         from functions.adapters.models.token_embeddings import TokenServer
 

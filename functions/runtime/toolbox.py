@@ -115,7 +115,7 @@ class Toolbox:
             passages_per_source=limit,
         )
         wide = replace(policy, settings=settings)
-        lang = languages.detect_language(query_text)
+        lang = languages.guess_language(query_text)
         retrieval = searching.retrieve(self._services, self._user, wide, query_text, lang, scope)
         return context.choose_context(
             [hit for hit in retrieval.ranking.hits if is_wanted is None or is_wanted(hit)], settings

@@ -141,6 +141,7 @@ def test_fields_that_openais_protocol_lacks_are_under_ibid(chatter: Chatter) -> 
         "mode": "model",
         "status": "complete",
         "search_query": None,
+        "translated_query": None,
     }
     assert (section["text"], section["citations"]) == (ANSWER, [1])
     assert (source["file_name"], source["quote"], source["check"]) == ("boiler.txt", ANSWER, "exact")

@@ -50,7 +50,8 @@ def test_documents_and_questions_are_embedded_by_the_server(eve: Person, model: 
     assert (hits[0]["arms"]["vector_rank"], hits[0]["arms"]["fts_rank"]) == (1, 1)
     health = wait_until(lambda: eve.get(f"/documents/{document['id']}")["health"]["self_retrieval"])
     assert health == {"sentences": 3, "found": 3, "score": 1.0}
-    assert len(model.embeddings) == 3  # the passage, the question, and the document's own sentences in one request
+    # the passage, neutral sentences in two languages and the document's own for the scale, the own again, the question
+    assert len(model.embeddings) == 6
 
 
 def test_a_rate_limit_delays_the_document_and_loses_nothing(eve: Person, model: FakeModelServer) -> None:

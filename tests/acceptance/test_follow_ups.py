@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from functions.core.answering import follow_ups
+from functions.core.answering import short_requests
 from tests.support import database as database_servers
 from tests.support.fakes.model_server import FakeModelServer, Reply, pieces
 from tests.support.local_server import Json, LocalServer, Person, run_local_server
@@ -87,7 +87,7 @@ def test_the_request_for_a_rewriting_is_short(asker: Person, model: FakeModelSer
     model.script(QUERY)
     answer = ask(asker, conversation)
     rewriting, answering = model.chats
-    assert rewriting["max_tokens"] == follow_ups.MAX_REPLY_TOKENS
+    assert rewriting["max_tokens"] == short_requests.MAX_REPLY_TOKENS
     assert "response_format" not in rewriting
     assert len(json.dumps(rewriting["messages"])) < 1500 < len(json.dumps(answering["messages"]))
     words = sum(len(message["content"].split()) for chat in model.chats for message in chat["messages"])
@@ -161,7 +161,7 @@ def test_a_slow_rewriting_is_abandoned(
     asker: Person, model: FakeModelServer, conversation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CHAT-7"""
-    monkeypatch.setattr(follow_ups, "TIME_LIMIT_SECONDS", 0.2)
+    monkeypatch.setattr(short_requests, "TIME_LIMIT_SECONDS", 0.2)
     model.closed_early.clear()
     model.script(Reply(pieces(QUERY * 20, 3), delay=0.05))
     answer = ask(asker, conversation, "And the Paris boiler?")

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
@@ -160,6 +161,14 @@ def test_a_rate_limited_model_costs_a_retry_and_not_the_document(db: Database, d
     first = replace(worker, embedder=limited).ingest_next()
     assert first == Outcome(1, document_id, "queued", code="model_rate_limited")
     assert work_until_done(worker) == "done"
+
+
+def test_a_measurement_that_fails_leaves_the_document_indexed(db: Database, database: str, worker: Worker) -> None:
+    """ING-10"""
+    document_id = add_document(db, database)
+    failing = Mock(side_effect=RuntimeError("no search"))
+    assert replace(worker, search_as=failing).ingest_next() == Outcome(1, document_id, "done")
+    failing.assert_called_once_with(ADA.id)
 
 
 def test_deleting_the_document_stops_its_worker(db: Database, database: str, worker: Worker) -> None:

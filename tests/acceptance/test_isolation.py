@@ -86,7 +86,7 @@ SHARED = {
     "GET /v1/models",
     "GET /v1/models/{model}",
 }
-ADMIN = {"PATCH /api/rag/settings"}
+ADMIN = {"PATCH /api/rag/settings", "GET /api/rag/embedding-servers", "POST /api/rag/embedding-servers/adopt"}
 
 
 @dataclass(frozen=True)

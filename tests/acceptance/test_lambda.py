@@ -314,7 +314,7 @@ def test_without_an_embedding_server_full_text_is_searched_and_readiness_names_t
         found = search.send("GET", "/api/rag/search", headers=cloud.headers, query="q=boiler")
         models = page.send("GET", "/ready").json["checks"]["models"]
     cluster.drop(dsn)
-    assert (found.status, found.json["degraded"]) == (200, ["all-MiniLM-L6-v2 (local)"])
+    assert (found.status, found.json["degraded"]) == (200, ["multilingual-e5-small (local)"])
     assert (models["ok"], models["detail"].partition(": ")[2]) == (
         False,
         "functions do not contain the local model. Set EMBEDDING_MODEL.",

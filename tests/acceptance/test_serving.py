@@ -81,7 +81,7 @@ def test_readiness_reports_every_check(server: LocalServer) -> None:
     answer = server.http.get("/ready").json()
     assert answer["status"] == "ok"
     assert {name: check["ok"] for name, check in answer["checks"].items()} == dict.fromkeys(
-        ("database", "storage", "models", "ingestion"), True
+        ("database", "storage", "models", "ingestion", "library"), True
     )
     assert "Postgres 1" in answer["checks"]["database"]["detail"]
 

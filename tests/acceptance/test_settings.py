@@ -31,7 +31,9 @@ def test_the_service_works_with_every_setting_at_its_bound(tuner: Person, bound:
     document = tuner.follow(tuner.add_bytes("boiler.md", TEXT.encode())["id"])
     assert (document["status"], document["error"]) == ("indexed", None)
     assert tuner.get("/search", q="How tall is the chimney?")["hits"][0]["document_id"] == document["id"]
-    assert tuner.ask("How tall is the chimney?")["status"] == ("complete" if bound == "minimum" else "guarded")
+    # The words of the first question stand in the document, and some of the second do not.
+    question = "How tall is the chimney?" if bound == "minimum" else "Who painted the chimney of the town hall green?"
+    assert tuner.ask(question)["status"] == ("complete" if bound == "minimum" else "guarded")
 
 
 @pytest.mark.parametrize(

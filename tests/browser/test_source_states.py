@@ -102,6 +102,7 @@ def test_figures_without_a_passage_and_the_query_of_a_follow_up_are_shown(page: 
         "mode": "model",
         "usage": {"model": "fake"},
         "search_query": "By how much did revenue rise?",
+        "translated_query": "De combien les recettes ont-elles augmenté ?",
     }
     page.route("**/api/rag/chat", lambda route: route.fulfill(json=answer))
     page.get_by_test_id("question").fill("By how much?")
@@ -110,3 +111,23 @@ def test_figures_without_a_passage_and_the_query_of_a_follow_up_are_shown(page: 
         "This figure does not appear in any passage cited for it: 42 %"
     )
     expect(page.get_by_test_id("answer-searched")).to_have_text("Searched for “By how much did revenue rise?”")
+    expect(page.get_by_test_id("answer-translated")).to_have_text(
+        "Also searched for “De combien les recettes ont-elles augmenté ?”"
+    )
+
+
+def test_a_translated_answer_stands_above_the_original_quotation(page: Page, ada: Person, tmp_path: Path) -> None:
+    """LANG-4, CHAT-5"""
+    ada.add(documents.make_pdf(tmp_path / "boiler.pdf", FACT))
+    asked = ada.ask(QUESTION)
+    source = asked["sources"][0]
+    french = {"text": "La chaudière brûle des copeaux de bois.", "source_ids": [], "citations": [1]}
+    answer = asked | {"answer": f"{french['text']} [1]", "sections": [french], "mode": "model", "usage": {}}
+    page.route("**/api/rag/chat", lambda route: route.fulfill(json=answer))
+    page.get_by_test_id("question").fill("Que brûle la chaudière ?")
+    page.get_by_test_id("send").click()
+    expect(page.get_by_test_id("answer-text")).to_have_text(f"{french['text']} 1")
+    expect(page.get_by_test_id("source-row")).to_contain_text(source["quote"])
+    expect(page.get_by_test_id("source-row").get_by_test_id("check-badge")).to_have_attribute("data-check", "exact")
+    page.get_by_test_id("citation").click()
+    expect(page.get_by_test_id("source-quote")).to_have_text(FACT)

@@ -197,6 +197,7 @@ def test_the_body_of_an_answer_has_every_documented_field(reader: Caller) -> Non
         "status",
         "mode",
         "search_query",
+        "translated_query",
     }
     assert [set(section) for section in given["sections"]] == [
         {"text", "segment_ids", "source_ids", "citations", "unsupported_numbers"}
@@ -225,7 +226,7 @@ def test_a_saved_message_equals_its_answer(reader: Caller, model: FakeModelServe
     """CHAT-11"""
     given = send(reader).json
     asked, kept = messages(reader, given["conversation_id"])
-    same = ("sections", "status", "mode", "usage", "search_query")
+    same = ("sections", "status", "mode", "usage", "search_query", "translated_query")
     assert {key: kept[key] for key in same} == {key: given[key] for key in same}
     assert [{key: source[key] for key in given["sources"][0]} for source in kept["sources"]] == given["sources"] != []
     assert kept["usage"]["completion_tokens"] > 0

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from functions.adapters.laptop.object_store import LocalObjectStore
+from functions.adapters.postgres.search import save_translation
 from functions.core import errors
 from functions.local import forget_user
 from functions.runtime.services import Services
@@ -33,6 +34,7 @@ def fill(services: Services) -> Caller:
     attach = {"document_ids": [document["id"]]}
     caller.call("conversations", "PUT", f"/api/rag/conversations/{asked['conversation_id']}/documents", attach)
     caller.call("settings", "PATCH", "/api/rag/settings", {"context_turns": 4})
+    save_translation(services.database, caller.user, "0" * 64, "fr", "Que brûle la chaudière ?")
     return caller
 
 

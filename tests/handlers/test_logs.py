@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from functions.adapters.models.openai_chat import OpenAIChatModel
 from functions.adapters.models.openai_connection import RetryPolicy
-from functions.adapters.postgres import documents, messages
+from functions.adapters.postgres import messages
 from functions.core import errors
 from functions.runtime import logging as json_logging
 from functions.runtime.services import Services
@@ -103,7 +103,7 @@ def use_everything(caller: Caller, patch: pytest.MonkeyPatch, model: FakeModelSe
     ask(caller), ask(caller, stream=True)
     model.script(Reply([TEXT[:20]], ending="cut"), answer((TEXT, ["nonsense:0"])))
     ask(caller, stream=True), ask(caller, conversation_id=conversation)
-    for module, target in ((messages, "add_message"), (documents, "check_scope")):
+    for module, target in ((messages, "add_answer"), (messages, "open_question")):
         for fault in (fail, refuse):
             with patch.context() as inner:
                 inner.setattr(module, target, fault)
@@ -153,7 +153,7 @@ def test_an_answer_logs_one_line_with_its_tokens(caller: Caller, written: LogCap
 def test_an_error_is_logged_with_its_code_stack_and_request_id(
     caller: Caller, written: LogCapture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(messages, "add_message", fail)
+    monkeypatch.setattr(messages, "open_question", fail)
     answered = ask(caller)
     (line,) = [line for line in written.lines if line["level"] == "ERROR"]
     assert answered.problem == (500, "internal")

@@ -61,8 +61,8 @@ def test_readiness_counts_the_jobs_that_were_given_up(fresh_services: Services) 
 @pytest.mark.parametrize(
     ("status", "ok", "detail"),
     [
-        (200, True, "Embedding: all-MiniLM-L6-v2 (local). Answers: fake."),
-        (404, True, "Embedding: all-MiniLM-L6-v2 (local). Answers: fake."),
+        (200, True, "Embedding: multilingual-e5-small (local). Answers: fake."),
+        (404, True, "Embedding: multilingual-e5-small (local). Answers: fake."),
         (401, False, "Answers (fake): the server refuses the key."),
         (307, False, "Answers (fake): the server redirects requests. Configure the address that it redirects to."),
         (503, False, "Answers (fake): the server answers with an error (503)."),

@@ -31,8 +31,12 @@ def test_migrations_and_sources_make_the_same_functions_and_views(cluster: TestC
     for migration in migrate.list_migrations():
         if not stamp.is_stamped(migration):
             shutil.copy(migration.path, tmp_path)
-    text = "".join(path.read_text() for path in sorted(migrate.FUNCTIONS.glob("*.sql")))
-    (tmp_path / first.path.name).write_text(text)
+    texts = [path.read_text() for path in sorted(migrate.FUNCTIONS.glob("*.sql"))]
+    views = [text for text in texts if "create or replace view" in text]
+    # Both may name columns that a later migration adds; in the views, nothing can switch the check off.
+    functions = ["set local check_function_bodies = off;\n", *(text for text in texts if text not in views)]
+    (tmp_path / first.path.name).write_text("".join(functions))
+    (tmp_path / "99991231235959_views.sql").write_text("".join(views))
     stamped, sources = cluster.create(), cluster.create()
     migrate.migrate(stamped)
     migrate.migrate(sources, migrations_dir=tmp_path)

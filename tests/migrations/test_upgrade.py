@@ -14,10 +14,13 @@ import psycopg
 import pytest
 
 from functions.adapters.postgres import search
+from functions.adapters.postgres.connection import Database
+from functions.core import models
 from functions.local.database import embedded_postgres, migrate, stamp
 from functions.local.server import serve
 from functions.runtime.config import Config
 from functions.runtime.services import Services
+from tests.support import database as database_servers
 from tests.support import library
 from tests.support.requirements import REPOSITORY
 
@@ -72,6 +75,34 @@ def test_make_run_updates_an_existing_database_and_keeps_its_documents(
         found = search.hybrid_search(services.database, library.ADA, library.make_query("zeppelin"))
         limit = read_limit(read_dsn(services))
     assert ([hit.text for hit in found.hits], limit) == (["The zeppelin crossed the sea."], 60_000)
+
+
+def test_a_note_that_was_indexed_before_has_the_embedding_server_of_its_vectors(
+    cluster: database_servers.TestCluster, folders: stamp.Folders
+) -> None:
+    """SET-6"""
+    for path in folders.migrations.glob("202611230[3-9]*"):
+        path.unlink()
+    dsn = cluster.create()
+    migrate.migrate(dsn, migrations_dir=folders.migrations)
+    with psycopg.connect(dsn) as connection:
+        add = "insert into rag.embedding_servers (name, kind, model, dimensions, max_input_tokens, is_default)"
+        row = connection.execute(
+            f"{add} values ('m', 'local', 'm', 4, 99, true) returning id::text".encode()
+        ).fetchone()
+    assert row is not None
+    opened = Database(dsn)
+    note = library.add_note(opened)
+    with opened.as_user(library.ADA) as user:
+        user.execute("update rag.notes set content = 'alpha' where id = %s", (note,))
+    library.finish_next_job(
+        opened, library.make_batch(["alpha"], models.EmbeddingServer(row[0], "", "local", "", 4, 99, ()))
+    )
+    migrate.migrate(dsn)
+    with opened.as_worker() as worker:
+        found = worker.execute("select embedding_server_id::text as id from rag.notes").fetchall()
+    opened.close()
+    assert found == [{"id": row[0]}]
 
 
 def read_dsn(services: Services) -> str:

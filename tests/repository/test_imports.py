@@ -68,7 +68,12 @@ def test_functions_that_do_not_answer_load_no_module_of_answering(module: str) -
 @pytest.mark.parametrize("module", ROWS_ONLY)
 def test_functions_create_only_their_own_routes(module: str) -> None:
     """Every route costs 4 ms at a cold start."""
-    own = {"conversations": {"conversations"}, "notebooks": {"notebooks", "notes"}, "page": {"page", "health"}}
+    own = {
+        "conversations": {"conversations"},
+        "notebooks": {"notebooks", "notes"},
+        "page": {"page", "health"},
+        "settings": {"settings", "embedding_servers"},
+    }
     name = module.removeprefix("functions.")
     routes = {found for found in loaded_by(module) if found.startswith("functions.web.routes.")}
     assert routes == {f"functions.web.routes.{found}" for found in own.get(name, {name})}

@@ -14,7 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from functions.local.packaging import install
+from functions.local.packaging import local_models
 from functions.runtime.config import Config
 from tests.support import service
 from tests.support.requirements import REPOSITORY, need_clone
@@ -102,7 +102,7 @@ def test_every_package_and_its_dependencies_are_pinned(name: str) -> None:
 
 
 def test_the_installed_versions_are_the_pinned_ones() -> None:
-    pinned = [*pins("tests/requirements.txt").values(), Requirement(install.WEIGHTS)]
+    pinned = [*pins("tests/requirements.txt").values(), Requirement(local_models.MINILM_REQUIREMENT)]
     wrong = {p.name: metadata.version(p.name) for p in pinned if not p.specifier.contains(metadata.version(p.name))}
     assert not wrong
 

@@ -86,6 +86,19 @@ def test_a_question_of_stop_words_alone_is_still_searched(
 
 
 @pytest.mark.parametrize(
+    "question", ["Quelle est la cause ?", "Comment et pourquoi la cause ?", "Où sont les causes ?"]
+)
+def test_french_question_words_find_nothing(
+    db: Database, database: str, server: models.EmbeddingServer, question: str
+) -> None:
+    """RET-2"""
+    texts = ["la cause de la guerre", "comment et pourquoi, on ne sait quelle ni où, les uns et les autres"]
+    index_document(db, database, texts, server=server, lang="fr")
+    hits = search.hybrid_search(db, ADA, make_query(question, lang="fr")).hits
+    assert [(hit.text, hit.coverage) for hit in hits] == [(texts[0], 1.0)]
+
+
+@pytest.mark.parametrize(
     ("question", "first"),
     [
         ('Who wrote "the long war"?', "A treaty ended the long war of the north"),

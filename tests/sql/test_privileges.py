@@ -9,6 +9,8 @@ import psycopg
 # A function that runs with its owner's rights bypasses row level security, so each has a reason.
 SECURITY_DEFINER = {
     "audit_setting": "the audit is written for everybody and writable by nobody",
+    "continue_reindexing": "storage.objects is not readable for the worker role",
+    "describe_reindexing": "storage.objects is not readable for the worker role",
     "enqueue_stored_object": "the queue is written through this door only",
     "forget_user": "storage.objects is not readable for the worker role",
     "on_note_saved": "users may not write the queue; it queues the very row that they have saved",

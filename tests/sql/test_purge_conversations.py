@@ -6,13 +6,13 @@ import pytest
 from functions.adapters.postgres import conversations, messages
 from functions.adapters.postgres.connection import Database
 from functions.core import models
+from functions.core.settings import Settings
+from tests.support import library
 from tests.support.library import ADA, BOB
 
 
 def add_conversation(db: Database, user: models.User, title: str) -> None:
-    with db.as_user(user) as connection:
-        row = conversations.create(connection, user, title, models.Scope("library"))
-        messages.add_message(connection, user, str(row["id"]), "user", "question")
+    messages.open_question(db, user, library.make_question(title=title), Settings())
 
 
 @pytest.fixture

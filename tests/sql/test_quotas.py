@@ -7,13 +7,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from uuid import uuid4
 
 import psycopg
 import pytest
 
-from functions.adapters.postgres import search, users
+from functions.adapters.postgres import messages, search, users
 from functions.adapters.postgres.connection import Connection, Database
 from functions.core import errors, models
 from functions.core.settings import MEGABYTE, Settings
@@ -40,8 +39,12 @@ def take(db: Database, act: Callable[[Connection], None], user: models.User = AD
     return True
 
 
-def ask(connection: Connection, settings: Settings = LIMITS) -> None:
-    users.take_question(connection, settings)
+def ask(db: Database, settings: Settings = LIMITS, user: models.User = ADA) -> bool:
+    try:
+        messages.open_question(db, user, library.make_question(), settings)
+    except errors.LimitReachedError:
+        return False
+    return True
 
 
 def used(dsn: str) -> dict[str, int]:
@@ -56,7 +59,7 @@ def set_back(dsn: str, interval: str) -> None:
 
 def test_concurrent_questions_cannot_exceed_the_quota(db: Database, database: str) -> None:
     with ThreadPoolExecutor(THREADS) as pool:
-        taken = list(pool.map(lambda _: take(db, ask), range(40)))
+        taken = list(pool.map(lambda _: ask(db), range(40)))
     assert (sum(taken), used(database)) == (7, {"question": 7})
 
 
@@ -79,16 +82,15 @@ def test_concurrent_uploads_cannot_exceed_the_quota(db: Database) -> None:
 
 def test_a_refusal_says_which_quota_is_used_up_and_when_the_next_window_begins(db: Database) -> None:
     settings = replace(LIMITS, questions_per_day=1)
-    assert take(db, lambda connection: ask(connection, settings))
-    refusal = pytest.raises(errors.QuotaExceededError, match=r"asked 1 questions today.* after midnight UTC")
-    with refusal as refused, db.as_user(ADA) as connection:
-        ask(connection, settings)
+    assert ask(db, settings)
+    with pytest.raises(errors.QuotaExceededError, match=r"asked 1 questions today.* after midnight UTC") as refused:
+        messages.open_question(db, ADA, library.make_question(), settings)
     assert 0 < refused.value.details["retry_after"] <= 24 * 3600
 
 
 def test_the_quota_of_a_minute_is_renewed_after_a_minute(db: Database, database: str) -> None:
     settings = replace(LIMITS, requests_per_minute=1)
-    assert take(db, lambda connection: ask(connection, settings))
+    assert ask(db, settings)
     with pytest.raises(errors.RateLimitedError) as refused:
         users.take_request(db, ADA, settings)
     assert 0 < refused.value.details["retry_after"] <= 60
@@ -99,25 +101,24 @@ def test_the_quota_of_a_minute_is_renewed_after_a_minute(db: Database, database:
 
 def test_each_user_has_a_quota_of_their_own(db: Database) -> None:
     settings = replace(LIMITS, questions_per_day=1)
-    assert [take(db, lambda c: ask(c, settings), user) for user in (ADA, BOB, ADA)] == [True, True, False]
+    assert [ask(db, settings, user) for user in (ADA, BOB, ADA)] == [True, True, False]
 
 
-def test_a_question_that_is_rolled_back_is_not_counted(db: Database, database: str) -> None:
-    with suppress(errors.NotFoundError), db.as_user(ADA) as connection:
-        ask(connection)
-        raise errors.NotFoundError
+def test_a_question_that_is_refused_is_not_counted(db: Database, database: str) -> None:
+    with suppress(errors.NotFoundError):
+        messages.open_question(db, ADA, library.make_question(document_ids=(str(uuid4()),)), LIMITS)
     assert used(database) == {}
 
 
 def test_a_used_up_quota_does_not_affect_the_other(db: Database, database: str) -> None:
     settings = replace(LIMITS, requests_per_minute=5, questions_per_day=1)
-    assert [take(db, lambda c: ask(c, settings)) for _ in range(3)] == [True, False, False]
+    assert [ask(db, settings) for _ in range(3)] == [True, False, False]
     assert used(database) == {"question": 1, "request": 1}
 
 
 def test_a_quota_of_zero_is_no_limit_and_writes_nothing(db: Database, database: str) -> None:
     settings = replace(LIMITS, questions_per_day=0, max_library_megabytes=0)
-    assert take(db, lambda c: ask(c, settings))
+    assert ask(db, settings)
     assert take(db, lambda c: users.take_upload(c, settings, 10**15))
     assert used(database) == {}
 
@@ -157,14 +158,14 @@ def test_users_can_neither_read_nor_write_the_counters(db: Database) -> None:
 
 def test_a_caller_can_only_count_up(db: Database, database: str) -> None:
     """Whatever quota the caller passes, the database chooses the window."""
-    take(db, ask)
+    ask(db)
     for claimed in (1, 5, 1_000_000):
-        take(db, partial(ask, settings=replace(LIMITS, questions_per_day=claimed)))
+        ask(db, replace(LIMITS, questions_per_day=claimed))
     assert used(database)["question"] == 3
 
 
 def test_counters_of_old_windows_are_purged(db: Database, database: str) -> None:
-    take(db, ask)
+    ask(db)
     assert users.purge_counters(db) == 0
     set_back(database, "3 days")
     assert (users.purge_counters(db), used(database)) == (1, {})

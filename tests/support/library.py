@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
 import psycopg
 
-from functions.adapters.postgres import documents, settings
+from functions.adapters.postgres import documents, messages, settings
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import models
@@ -55,6 +56,12 @@ def add_note(database: Database, user: models.User = ADA, title: str = "Note") -
         ).fetchone()
     assert row is not None
     return str(row["id"])
+
+
+def make_question(text: str = "What burns?", **fields: Any) -> messages.NewQuestion:
+    """A question about the whole library that begins a conversation."""
+    given: dict[str, Any] = {"query_text": text, "title": text, "scope": models.Scope("library")}
+    return messages.NewQuestion(**given | fields)
 
 
 def add_document(
@@ -157,7 +164,8 @@ def finish_next_job(database: Database, batch: jobs.Batch) -> None:
     job = store.claim_ingest_job(None, 60)
     assert job is not None
     store.save_batch(job, batch, 60)
-    store.finish_ingest_job(job, {"page_count": batch.page_count, "lang": "en", "ingestion_log": {}})
+    facts = {"page_count": batch.page_count, "lang": "en", "ingestion_log": {}, "embedding_server_id": batch.server_id}
+    store.finish_ingest_job(job, facts)
 
 
 def make_query(
@@ -169,4 +177,6 @@ def make_query(
     settings: Settings | None = None,
 ) -> retriever.Query:
     settings = settings or Settings()
-    return retriever.Query(text, lang, tuple(vectors), scope or models.Scope("library"), settings, settings.blend_alpha)
+    return retriever.Query(
+        ((text, lang),), tuple(vectors), scope or models.Scope("library"), settings, settings.blend_alpha
+    )

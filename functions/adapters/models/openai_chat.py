@@ -77,7 +77,10 @@ class OpenAIChatModel:
             fields = self._optional | self._response_format(json_schema) | openai_tools.describe_tools(offered_tools)
             written: Any = openai_tools.write_messages(messages, with_tools=bool(offered_tools))
             return _OpenAIStream(
-                self._server.client.chat.completions.create(model=self.model, messages=written, stream=True, **fields),
+                # The client goes through every node of a field but those in `extra_body`: 1 ms for our schemas.
+                self._server.client.chat.completions.create(
+                    model=self.model, messages=written, stream=True, extra_body=fields
+                ),
                 self.model,
                 self._server,
                 time.monotonic() + self._total_seconds,

@@ -14,15 +14,6 @@ Row = dict[str, Any]
 MAX_ATTACHED: Final = 100
 
 
-def create(connection: Connection, user: models.User, title: str, scope: models.Scope) -> Row:
-    row = connection.execute(
-        "insert into rag.conversations (owner_id, title, notebook_id, note_id) values (%s, %s, %s, %s) returning *",
-        (user.id, title, scope.notebook_id, scope.note_id),
-    ).fetchone()
-    assert row is not None
-    return row
-
-
 def find(connection: Connection, conversation_id: str) -> Row:
     """Raises NotFoundError, also for another user's conversation."""
     row = connection.execute("select * from rag.conversations where id = %s", (conversation_id,)).fetchone()

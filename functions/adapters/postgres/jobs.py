@@ -3,16 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import psycopg
 
 from functions.adapters.postgres import batches
 from functions.adapters.postgres.connection import Database
-from functions.core import errors
-from functions.core.ingestion import jobs, self_retrieval
+from functions.core import errors, models
+from functions.core.ingestion import calibration, jobs, self_retrieval
+
+# Reads what stands at ids spread evenly over the table, so that a large library costs no more than a small one.
+_SAMPLE_PASSAGES = """
+with bounds as (
+    select min(v.chunk_id) as first, max(v.chunk_id) as last from rag.chunk_vectors v
+), found as (
+    select distinct n.chunk_id
+    from bounds b
+    cross join lateral (
+        select b.first + (b.last - b.first) * i / (8 * %(count)s) as id from generate_series(0, 8 * %(count)s) i) p
+    cross join lateral (
+        select v.chunk_id from rag.chunk_vectors v
+        where v.chunk_id between p.id and p.id + 50 and v.server_id = %(server_id)s order by v.chunk_id limit 1) n
+)
+select r.text, r.lang, r.vector
+from (
+    select c.text, c.lang, v.embedding::extensions.vector::real[] as vector,
+        row_number() over (partition by c.lang order by hashint8(c.id)) as place
+    from found f join rag.chunk_vectors v on v.chunk_id = f.chunk_id join rag.chunks c on c.id = f.chunk_id
+) r
+where r.place <= %(count)s
+"""
 
 SHA256_MISMATCH = "IB001"  # raised by rag.adopt_duplicate
 
@@ -36,6 +58,15 @@ class JobStore:
                 (job_id, lease_seconds, self._holder),
             ).fetchone()
         return None if row is None else _read_job(row)
+
+    def restart_ingest_job(self, job: jobs.Job, server_id: str) -> jobs.Job:
+        with self._database.as_worker() as connection:
+            row = connection.execute(
+                "select rag.restart_ingest_job(%s, %s, %s) as generation", (job.id, job.lease_token, server_id)
+            ).fetchone()
+        assert row is not None
+        generation = row["generation"]
+        return job if generation is None else replace(job, generation=generation, checkpoint=jobs.Checkpoint())
 
     def extend_ingest_lease(self, job: jobs.Job, lease_seconds: int) -> None:
         """Extends the lease of a job; raises LeaseLostError."""
@@ -136,6 +167,35 @@ class JobStore:
                 (json.dumps(asdict(score)), job.source_id, job.generation),
             )
 
+    def count_passages(self, server: models.EmbeddingServer) -> int | None:
+        with self._database.as_worker() as connection:
+            row = connection.execute(
+                "select coalesce("
+                "  (select sum(d.chunk_count) from rag.documents d where d.embedding_server_id = s.id), 0)"
+                " + coalesce((select sum(n.chunk_count) from rag.notes n where s.is_default), 0) as passages"
+                " from rag.embedding_servers s"
+                " where s.id = %s and s.calibrated_passages is not distinct from %s",
+                (server.id, server.calibrated_passages),
+            ).fetchone()
+        return None if row is None else int(row["passages"])
+
+    def sample_passages(self, server: models.EmbeddingServer, count: int) -> list[calibration.StoredPassage]:
+        with self._database.as_worker() as connection:
+            rows = connection.execute(_SAMPLE_PASSAGES, {"server_id": server.id, "count": count}).fetchall()
+        return [calibration.StoredPassage(row["text"], row["lang"], row["vector"]) for row in rows]
+
+    def save_scales(
+        self, server: models.EmbeddingServer, scales: Mapping[str, models.SimilarityScale], passages: int
+    ) -> None:
+        average = calibration.average_scale(scales)
+        with self._database.as_worker() as connection:
+            connection.execute(
+                "update rag.embedding_servers set similarity_scales = similarity_scales || %s::jsonb,"
+                " similarity_floor = %s, similarity_ceiling = %s, calibrated_passages = %s"
+                " where id = %s and calibrated_passages is not distinct from %s",
+                (json.dumps(scales), *average, passages, server.id, server.calibrated_passages),
+            )
+
     def sweep_ingest_jobs(self, max_attempts: int) -> dict[str, Any]:
         with self._database.as_worker() as connection:
             row = connection.execute("select rag.sweep_ingest_jobs(%s) as report", (max_attempts,)).fetchone()
@@ -174,7 +234,10 @@ def _read_job(row: dict[str, Any]) -> jobs.Job:
 
 @dataclass(frozen=True, slots=True)
 class Backlog:
-    """Due jobs and how long the oldest has waited, running jobs, and jobs that failed or died within a day."""
+    """Due jobs and how long the oldest has waited, running jobs, and jobs that failed or died within a day.
+
+    Background jobs are not counted as due, because they may wait for as long as there is other work.
+    """
 
     due: int
     oldest_seconds: float
@@ -192,14 +255,16 @@ def read_backlog(database: Database) -> Backlog:
             """
             with due as materialized (
                 select id, case status when 'queued' then run_after else lease_expires_at end as waits_since
-                from rag.due_jobs
+                from rag.due_jobs where not background
             )
             select
                 (select count(*) from due) as due,
                 (select coalesce(extract(epoch from clock_timestamp() - min(waits_since)), 0)::float8 from due)
                     as oldest_seconds,
-                (select count(*) from rag.ingest_jobs where status = 'running' and id not in (select id from due))
-                    as running,
+                (
+                    select count(*) from rag.ingest_jobs
+                    where status = 'running' and lease_expires_at >= clock_timestamp()
+                ) as running,
                 (
                     select count(*) from rag.ingest_jobs
                     where status in ('dead', 'failed') and finished_at > clock_timestamp() - interval '1 day'

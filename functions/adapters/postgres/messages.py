@@ -3,13 +3,117 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
-from functions.adapters.postgres import conversations, paging
-from functions.adapters.postgres.connection import Connection
+import psycopg
+
+from functions.adapters.postgres import conversations, paging, users
+from functions.adapters.postgres.connection import Connection, Database, write_claims
 from functions.core import errors, models
+from functions.core.settings import Settings
 
 Row = dict[str, Any]
+
+REFUSED_SQLSTATE: Final = "IB003"  # raised by rag.open_question, with a key of _REFUSALS as its message
+_REFUSALS: Final[dict[str, tuple[type[errors.IbidError], str]]] = {
+    "document": (errors.NotFoundError, "There is no such document."),
+    "place": (errors.NotFoundError, "There is no such notebook or note."),
+    "conversation": (errors.NotFoundError, "There is no such conversation."),
+    "named note": (errors.ConflictError, "The note is in the trash. Restore it first."),
+    "note": (errors.ConflictError, "The note is in the trash. Restore it before you ask about it."),
+    "documents": (
+        errors.ConflictError,
+        "The documents are attached to a note in the trash. Restore the note before you ask about them.",
+    ),
+}
+
+# As in search.py, the statement itself sets role and claims, and it is a transaction: one round trip.
+_OPEN_QUESTION: Final = """
+with act as materialized (
+    select set_config('role', 'authenticated', true), set_config('request.jwt.claims', %(claims)s, true),
+        %(query_text)s::text as query_text
+)
+select rag.open_question(
+    act.query_text, %(title)s, %(conversation_id)s::uuid, %(document_ids)s::uuid[], %(notebook_id)s::uuid,
+    %(note_id)s::uuid, %(scope)s::jsonb, %(inherits_scope)s::boolean, %(is_saved)s::boolean, %(turn_count)s::int,
+    %(requests_per_minute)s::int, %(questions_per_day)s::int, %(text_hash)s
+) as opened from act
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NewQuestion:
+    """A question and what it names; without `is_saved`, the client keeps its conversation.
+
+    With `inherits_scope` the conversation's scope takes the place of the question's. `title` is that of a conversation
+    that begins with this question. `text_hash` is the key of its translations, None if it shall not be translated.
+    """
+
+    query_text: str
+    title: str
+    scope: models.Scope
+    conversation_id: str | None = None
+    document_ids: tuple[str, ...] = ()
+    notebook_id: str | None = None
+    note_id: str | None = None
+    inherits_scope: bool = False
+    is_saved: bool = True
+    text_hash: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenedQuestion:
+    """A question that is counted and saved, its scope, and the latest turns before it, oldest first.
+
+    `translations` has the languages of its scope, see sql/17_find_translations.sql.
+    """
+
+    conversation_id: str | None
+    scope: models.Scope
+    position: int | None
+    history: list[models.Turn]
+    translations: dict[str, str | None]
+
+
+def open_question(database: Database, user: models.User, question: NewQuestion, settings: Settings) -> OpenedQuestion:
+    """Counts, checks and saves a question in one round trip; see sql/67_open_question.sql.
+
+    Raises NotFoundError, also for what belongs to another user, ConflictError for a question about trashed content, and
+    RateLimitedError or QuotaExceededError; nothing is saved or counted then.
+    """
+    parameters = {
+        **asdict(question),
+        "claims": write_claims(user),
+        "document_ids": list(question.document_ids),
+        "scope": json.dumps(asdict(question.scope)),
+        "turn_count": settings.context_turns,
+        "requests_per_minute": settings.requests_per_minute,
+        "questions_per_day": settings.questions_per_day,
+    }
+    with _refusals(), users.quota_errors(), database.autocommit() as connection:
+        row = connection.execute(_OPEN_QUESTION, parameters).fetchone()
+    assert row is not None
+    opened = row["opened"]
+    scope = opened["scope"] | {"document_ids": tuple(opened["scope"]["document_ids"])}
+    history = [models.Turn(**turn) for turn in opened["history"]]
+    return OpenedQuestion(
+        opened["conversation_id"], models.Scope(**scope), opened["position"], history, opened["translations"]
+    )
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Turns the refusals of rag.open_question into NotFoundError or ConflictError."""
+    try:
+        yield
+    except psycopg.Error as exc:
+        if exc.sqlstate != REFUSED_SQLSTATE:
+            raise
+        kind, message = _REFUSALS[str(exc.diag.message_primary)]
+        raise kind(message) from exc
 
 
 def list_messages(
@@ -30,29 +134,6 @@ def list_messages(
         {"id": conversation_id, "turn": turn, "position": position, "limit": limit},
     ).fetchall()
     return paging.cut_page(rows, limit, "turn", "position")
-
-
-def list_turns(connection: Connection, conversation_id: str, turns: int) -> list[models.Turn]:
-    """The last `turns` questions with their answers, oldest first; unanswered questions are left out."""
-    rows = connection.execute(
-        """
-        with numbered as (
-            select role, content, status, row_number() over following as place, lead(status) over following as answer,
-                lead(role) over following as next_role, lead(search_query) over following as searched
-            from rag.messages where conversation_id = %s
-            window following as (order by coalesce(question_position, position), position)
-        ), latest as (
-            select * from numbered
-            where (role = 'assistant' and status in ('complete', 'interrupted'))
-                or (role = 'user' and next_role = 'assistant' and answer in ('complete', 'interrupted'))
-            order by place desc limit %s
-        )
-        select role, content, case role when 'user' then searched end as search_query
-        from latest order by place
-        """,
-        (conversation_id, turns * 2),
-    ).fetchall()
-    return [models.Turn(row["role"], row["content"], row["search_query"]) for row in rows]
 
 
 def read_all_messages(connection: Connection, conversation_id: str) -> list[Row]:
@@ -84,11 +165,10 @@ def find_answer(connection: Connection, conversation_id: str, message_id: str) -
     return row
 
 
-def add_message(
+def add_answer(
     connection: Connection,
     user: models.User,
     conversation_id: str,
-    role: str,
     content: str,
     *,
     status: models.MessageStatus = "complete",
@@ -98,14 +178,10 @@ def add_message(
     scope: Row | None = None,
     usage: Row | None = None,
     search_query: str | None = None,
+    translated_query: str | None = None,
     question_position: int | None = None,
 ) -> Row:
-    """Saves a message and moves its conversation to the top.
-
-    Raises NotFoundError when the conversation was deleted, and ConflictError for a question about trashed content.
-    """
-    if role == "user" and scope is not None:
-        _check_not_trashed(connection, scope)
+    """Saves an answer and moves its conversation to the top; raises NotFoundError when that was deleted."""
     row = connection.execute(
         """
         with moved as (
@@ -113,16 +189,15 @@ def add_message(
         )
         insert into rag.messages
             (conversation_id, owner_id, role, content, status, mode, sections, sources, scope, usage, search_query,
-            question_position)
-        select id, %(owner_id)s, %(role)s, %(content)s, %(status)s, %(mode)s, %(sections)s, %(sources)s, %(scope)s,
-            %(usage)s, %(search_query)s, %(question_position)s
+            translated_query, question_position)
+        select id, %(owner_id)s, 'assistant', %(content)s, %(status)s, %(mode)s, %(sections)s, %(sources)s, %(scope)s,
+            %(usage)s, %(search_query)s, %(translated_query)s, %(question_position)s
         from moved
         returning *
         """,
         {
             "conversation_id": conversation_id,
             "owner_id": user.id,
-            "role": role,
             "content": content,
             "status": status,
             "mode": mode,
@@ -131,32 +206,10 @@ def add_message(
             "scope": None if scope is None else json.dumps(scope),
             "usage": None if usage is None else json.dumps(usage),
             "search_query": search_query,
+            "translated_query": translated_query,
             "question_position": question_position,
         },
     ).fetchone()
     if row is None:
         raise errors.NotFoundError("There is no such conversation.")
     return row
-
-
-def _check_not_trashed(connection: Connection, scope: Row) -> None:
-    """Raises ConflictError for a note in the trash, and for documents that are all attached to trashed notes."""
-    note_id, document_ids = scope.get("note_id"), list(scope.get("document_ids") or ())
-    if not (note_id or document_ids):
-        return
-    row = connection.execute(
-        """
-        select exists (select from rag.notes n where n.id = %(note)s::uuid and n.trashed_at is not null) as note,
-            exists (select from rag.documents d where d.id = any (%(documents)s::uuid[]))
-                and not exists (select from rag.untrashed_documents u where u.id = any (%(documents)s::uuid[]))
-                as documents
-        """,
-        {"note": note_id, "documents": document_ids},
-    ).fetchone()
-    assert row is not None
-    if row["note"]:
-        raise errors.ConflictError("The note is in the trash. Restore it before you ask about it.")
-    if row["documents"]:
-        raise errors.ConflictError(
-            "The documents are attached to a note in the trash. Restore the note before you ask about them."
-        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from functions.adapters.postgres.connection import Connection, Database
@@ -26,10 +27,16 @@ def write(connection: Connection, changes: Mapping[str, Any], user: models.User)
         )
 
 
-def list_servers(connection: Connection) -> list[models.EmbeddingServer]:
-    """The active embedding servers, the default one first."""
+def list_servers(connection: Connection, pause_seconds: float = 0.0) -> list[models.EmbeddingServer]:
+    """The active embedding servers, the one to index with first: the default server.
+
+    A server that was replaced less than `pause_seconds` ago still comes before it.
+    """
     rows = connection.execute(
-        "select * from rag.embedding_servers where active order by is_default desc, created_at, id"
+        "select * from rag.embedding_servers where active order by"
+        " coalesce(replaced_at > clock_timestamp() - make_interval(secs => %s), false) desc, is_default desc,"
+        " created_at, id",
+        (pause_seconds,),
     ).fetchall()
     return [_read_server(row) for row in rows]
 
@@ -43,9 +50,11 @@ def ensure_default_server(database: Database, server: models.EmbeddingServer) ->
         connection.execute(
             """
             insert into rag.embedding_servers (name, kind, base_url, model, dimensions, max_input_tokens, languages,
-                batch_size, api_key_env, token_level, is_default)
+                batch_size, api_key_env, token_level, query_prefix, passage_prefix, similarity_floor,
+                similarity_ceiling, similarity_scales, calibrated_passages, is_default)
             select %(name)s, %(kind)s, %(base_url)s, %(model)s, %(dimensions)s, %(max_input_tokens)s, %(languages)s,
-                %(batch_size)s, %(api_key_env)s, %(token_level)s, true
+                %(batch_size)s, %(api_key_env)s, %(token_level)s, %(query_prefix)s, %(passage_prefix)s,
+                %(similarity_floor)s, %(similarity_ceiling)s, %(similarity_scales)s, %(calibrated_passages)s, true
             where not exists (select from rag.embedding_servers where is_default)
             on conflict do nothing
             """,
@@ -60,9 +69,59 @@ def ensure_default_server(database: Database, server: models.EmbeddingServer) ->
                 "batch_size": server.batch_size,
                 "token_level": server.token_level,
                 "api_key_env": server.api_key_env,
+                "query_prefix": server.query_prefix,
+                "passage_prefix": server.passage_prefix,
+                "similarity_floor": server.similarity_floor,
+                "similarity_ceiling": server.similarity_ceiling,
+                "similarity_scales": json.dumps(server.similarity_scales),
+                "calibrated_passages": server.calibrated_passages,
             },
         )
         return list_servers(connection)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """How far a library has moved to the default server: its documents and notes, counted for all users.
+
+    `failed` of the `remaining` ones cannot be moved.
+    """
+
+    done: int
+    remaining: int
+    failed: int
+
+
+def find_default_server(connection: Connection) -> models.EmbeddingServer | None:
+    row = connection.execute("select * from rag.embedding_servers where is_default").fetchone()
+    return None if row is None else _read_server(row)
+
+
+def adopt_embedding_server(database: Database, server: models.EmbeddingServer, user: models.User) -> str:
+    """Makes a server the default; returns the id of its row."""
+    columns = {name: value for name, value in asdict(server).items() if name != "id"}
+    with database.as_worker() as connection:
+        row = connection.execute(
+            "select rag.adopt_embedding_server(%s, %s)::text as id", (json.dumps(columns), user.id)
+        ).fetchone()
+    assert row is not None
+    return str(row["id"])
+
+
+def continue_reindexing(database: Database, batch_size: int, pause_seconds: float) -> int:
+    """Queues documents and notes of replaced servers, and retires servers that have none left; returns how many."""
+    with database.as_worker() as connection:
+        row = connection.execute(
+            "select rag.continue_reindexing(%s, %s) as queued", (batch_size, pause_seconds)
+        ).fetchone()
+    assert row is not None
+    return int(row["queued"])
+
+
+def describe_reindexing(connection: Connection) -> Move | None:
+    """How far the move to the default server has come; None when no document or note is left to move."""
+    row = connection.execute("select rag.describe_reindexing() as move").fetchone()
+    return None if row is None or row["move"] is None else Move(**row["move"])
 
 
 def save_guard_threshold(database: Database, server: models.EmbeddingServer, threshold: float) -> bool:
@@ -90,4 +149,10 @@ def _read_server(row: dict[str, Any]) -> models.EmbeddingServer:
         batch_size=row["batch_size"],
         token_level=row["token_level"],
         guard_threshold=row["guard_threshold"],
+        query_prefix=row["query_prefix"],
+        passage_prefix=row["passage_prefix"],
+        similarity_floor=row["similarity_floor"],
+        similarity_ceiling=row["similarity_ceiling"],
+        similarity_scales={pair: models.SimilarityScale(*scale) for pair, scale in row["similarity_scales"].items()},
+        calibrated_passages=row["calibrated_passages"],
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import psycopg
 
-from functions.adapters.postgres.connection import Connection, Database
+from functions.adapters.postgres.connection import Connection, Database, write_claims
 from functions.core import errors, models
 from functions.core.settings import MEGABYTE, Settings
 
@@ -39,21 +39,11 @@ def quota_errors() -> Iterator[None]:
         raise _read_refusal(json.loads(exc.diag.message_detail or "{}")) from exc
 
 
-def take_question(connection: Connection, settings: Settings) -> None:
-    """Counts a question in the transaction that saves it, so that a failed one is not counted."""
-    with quota_errors():
-        connection.execute(
-            "select rag.take_quota('request', %s), rag.take_quota('question', %s)",
-            (settings.requests_per_minute, settings.questions_per_day),
-        )
-
-
 def take_request(database: Database, user: models.User, settings: Settings) -> None:
     """Counts a request that is neither a question nor a search; searches are counted in search.py."""
     if settings.requests_per_minute:
-        claims = json.dumps({**user.claims, "sub": user.id, "role": "authenticated"})
         with quota_errors(), database.autocommit() as connection:
-            connection.execute(_TAKE_REQUEST, (claims, settings.requests_per_minute))
+            connection.execute(_TAKE_REQUEST, (write_claims(user), settings.requests_per_minute))
 
 
 def take_upload(connection: Connection, settings: Settings, size: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import logging
 import os
 import signal
@@ -11,6 +12,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
 
 import anyio.to_thread
 import uvicorn
@@ -19,9 +21,10 @@ from pydantic import SecretStr
 
 from functions.core import errors
 from functions.local.database import embedded_postgres, migrate
+from functions.local.packaging import install, local_models
 from functions.local.server import routes
 from functions.local.server.worker import NoteThread, WorkerProcess
-from functions.runtime import metrics
+from functions.runtime import metrics, reindexing
 from functions.runtime.config import Config
 from functions.runtime.services import Services
 from functions.web.app import create_app
@@ -30,6 +33,7 @@ from functions.web.routes import (
     completions,
     conversations,
     documents,
+    embedding_servers,
     health,
     mcp,
     notebooks,
@@ -88,6 +92,7 @@ def create_local_app(services: Services) -> FastAPI:
         completions.router,
         conversations.router,
         documents.router,
+        embedding_servers.router,
         health.alive,
         health.router,
         mcp.router,
@@ -118,7 +123,9 @@ def serve(config: Config) -> int:
         signal.signal(number, lambda received, _: sys.exit(128 + received))
     with bind(config.port) as listener, open_services(config) as services:
         assert services.config.database_url is not None
+        install_models(services)
         warm_up(services)
+        announce_other_model(services)
         worker = WorkerProcess({"DATABASE_URL": services.config.database_url.get_secret_value()})
         worker.start()
         services.index_notes_with(NoteThread(services).index)
@@ -135,15 +142,36 @@ def serve(config: Config) -> int:
     return 0
 
 
+def install_models(services: Services) -> None:
+    """Installs the local models that the library's vectors come from, when this installation lacks them."""
+    environment = Path(sys.prefix)
+    try:
+        wanted = {server.model for server in services.policy().servers if server.kind == "local"}
+        for model in sorted(wanted):
+            if not local_models.is_installed(model, environment):
+                print(f"ibid: this library was indexed with {model}, which is not installed", flush=True)
+                install.install_model(model, environment)
+                importlib.invalidate_caches()
+    except (errors.IbidError, install.InstallError) as exc:
+        print(f"ibid: {exc}", file=sys.stderr)
+
+
 def warm_up(services: Services) -> None:
-    """Loads the embedding model and the metrics now, so that the first request does not wait for them."""
+    """Loads the embedding models and the metrics now, so that the first request does not wait for them."""
     metrics.REGISTRY.render([])
     try:
-        server = services.policy().servers[0]
-        if server.kind == "local":
-            services.embedder_of(server).embed(["ready"])
+        for server in services.policy().servers:
+            if server.kind == "local":
+                services.embedder_of(server).embed(["ready"])
     except errors.IbidError as exc:
         print(f"ibid: {exc.message}", file=sys.stderr)
+
+
+def announce_other_model(services: Services) -> None:
+    """Prints that the library is indexed with another embedding model than configured, or is being re-indexed."""
+    state = reindexing.describe(services)
+    if state.is_other or state.move is not None:
+        print(f"ibid: {state.sentence}", file=sys.stderr)
 
 
 @contextmanager

@@ -64,6 +64,7 @@ def describe_answer(answered: asking.Answered) -> dict[str, Any]:
         "mode": answer.mode,
         "usage": metrics.describe_usage(answer.usage, answered.cost),
         "search_query": answered.search_query,
+        "translated_query": answered.translated_query,
     }
 
 

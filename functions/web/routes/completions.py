@@ -31,7 +31,7 @@ router = APIRouter(prefix="/v1")
 
 MODEL: Final = "ibid"
 _MODEL_OBJECT: Final = {"id": MODEL, "object": "model", "created": 1_795_219_200, "owned_by": "ibid"}
-_IBID_FIELDS: Final = ("sections", "sources", "scope", "mode", "status", "search_query")
+_IBID_FIELDS: Final = ("sections", "sources", "scope", "mode", "status", "search_query", "translated_query")
 
 Events = Generator[asking.Opened | asking.TextDelta | asking.Answered, None, None]
 

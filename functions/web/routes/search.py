@@ -30,7 +30,7 @@ def search(user: CurrentUser, services: ServicesDep, parameters: Annotated[reque
     limit = parameters.limit or policy.settings.match_count
     wide = max(limit, policy.settings.arm_count)
     settings = replace(policy.settings, hybrid_top_k=limit, arm_count=wide)
-    lang = languages.detect_language(parameters.q)
+    lang = languages.guess_language(parameters.q)
     wide_policy = replace(policy, settings=settings)
     retrieval = searching.retrieve(services, user, wide_policy, parameters.q, lang, scope, is_request=True)
     body: dict[str, Any] = {

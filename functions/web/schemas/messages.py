@@ -27,7 +27,11 @@ class Source(BaseModel):
 
 
 class Message(BaseModel):
-    """A question or an answer; `search_query` is the rewritten question that was searched instead."""
+    """A question or an answer.
+
+    `search_query` is the rewritten question that was searched instead, `translated_query` its translation that was
+    searched as well.
+    """
 
     id: UUID
     role: Literal["user", "assistant"]
@@ -39,6 +43,7 @@ class Message(BaseModel):
     scope: dict[str, Any] | None
     usage: dict[str, Any] | None
     search_query: str | None
+    translated_query: str | None
     created_at: datetime
 
 

@@ -8,6 +8,7 @@ import { ScopeLine } from "./chat/scope_line.js";
 import { openAttachDialog } from "./library/attach_dialog.js";
 import { acceptDrops } from "./library/drop.js";
 import { Library } from "./library/library.js";
+import { ModelNotice } from "./session/model_notice.js";
 import { openSession, takeSessionFromAddress } from "./session/session.js";
 import { openSettings } from "./session/settings.js";
 import { askToSignIn } from "./session/sign_in_form.js";
@@ -99,6 +100,7 @@ async function start(api, { chat, conversations, library, follow }) {
   try {
     const me = await api.get("/me");
     byId("settings-open").hidden = !me.is_admin;
+    if (me.is_admin) new ModelNotice({ api }).load();
     byId("sign-out").hidden = !api.canSignOut;
     chat.extractive = me.chat === "extractive";
     // Deployments that stream from another host name its URL.

@@ -118,9 +118,14 @@ class FakeModelServer:
         dimensions: int = 384,
         refuses: Sequence[str] = (),
         respond: Callable[[Body], Reply] = quote_first_passage,
+        embed: Callable[[Sequence[str]], Sequence[Sequence[float]]] | None = None,
     ) -> None:
-        """`refuses` lists request fields and types of response format (`json_schema`) that get a 400."""
+        """`refuses` lists request fields and types of response format (`json_schema`) that get a 400.
+
+        `embed` replaces the word hashes as the model of texts, with vectors of `dimensions`.
+        """
         self.dimensions = dimensions
+        self.embed = embed or (lambda texts: [word_vector(text, dimensions) for text in texts])
         self.refuses = set(refuses)
         self.respond = respond
         self.requests: list[Body] = []
@@ -275,7 +280,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._fail(reply)
             return
         inputs = [body["input"]] if isinstance(body["input"], str) else body["input"]
-        vectors = reply.vectors or [word_vector(str(text), self.fake.dimensions) for text in inputs]
+        vectors = reply.vectors or self.fake.embed([str(text) for text in inputs])
         encode = _base64 if body.get("encoding_format") == "base64" else list
         data = [{"object": "embedding", "index": at, "embedding": encode(vector)} for at, vector in enumerate(vectors)]
         self._send(200, {"object": "list", "model": body["model"], "data": data, "usage": {"prompt_tokens": 1}})

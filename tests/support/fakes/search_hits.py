@@ -5,7 +5,9 @@ from __future__ import annotations
 from functions.core import models
 
 
-def make_hit(text: str, *, document: str = "doc", index: int = 0, page: int = 1, offset: int = 0) -> models.SearchHit:
+def make_hit(
+    text: str, *, document: str = "doc", index: int = 0, page: int = 1, offset: int = 0, lang: str = "en"
+) -> models.SearchHit:
     return models.SearchHit(
         chunk_id=index,
         source="document",
@@ -20,7 +22,7 @@ def make_hit(text: str, *, document: str = "doc", index: int = 0, page: int = 1,
         end_offset=offset + len(text),
         section_title=None,
         text=text,
-        lang="en",
+        lang=lang,
         score=0.09,
         similarity=0.6,
         coverage=0.4,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -180,6 +181,41 @@ def test_an_answer_without_a_model_is_quoted_and_marked_extractive() -> None:
     assert {source.check for source in ready.sources} == {"exact"}
     assert [source.quote for source in ready.sources] == [section.text for section in ready.sections]
     assert "employs 420 people in Lyon" in streamed
+
+
+@pytest.mark.parametrize(
+    ("hits", "note"),
+    [
+        ([LYON, SALES], "Ces passages sont en anglais."),
+        ([LYON, replace(SALES, lang="fr")], "Certains de ces passages sont en anglais."),
+    ],
+    ids=["all", "some"],
+)
+def test_quotations_in_another_language_say_so(hits: list[models.SearchHit], note: str) -> None:
+    """LANG-4, CHAT-6"""
+    streamed, ready, _ = ask(None, hits, lang="fr")
+    assert ready is not None
+    assert ready.answer.startswith(f"{note}{SECTION_BREAK}The company employs 420 people in Lyon.")
+    assert (ready.sections[0], streamed) == (
+        models.CitedSection(note, (), ()),
+        SECTION_BREAK.join(section.text for section in ready.sections),
+    )
+    assert [source.check for source in ready.sources] == ["exact"] * len(ready.sources) != []
+
+
+@pytest.mark.parametrize("lang", ["en", "simple"])
+def test_other_quotations_say_nothing_of_their_language(lang: str) -> None:
+    """LANG-4, CHAT-6"""
+    _, ready, _ = ask(None, [LYON, SALES], lang=lang)
+    assert ready is not None
+    assert all(section.citations for section in ready.sections)
+
+
+@pytest.mark.parametrize(("lang", "name"), [("en", "in English"), ("fr", "in French"), ("simple", "of the question")])
+def test_the_prompt_asks_for_the_questions_language_and_original_quotes(lang: str, name: str) -> None:
+    """LANG-4, CHAT-8"""
+    rules = prompts.build_messages(QUESTION, HITS, lang=lang)[0].content
+    assert (name in rules.splitlines()[-1], "`quotes` stay in" in rules.splitlines()[-1]) == (True, True)
 
 
 def test_without_passages_no_model_is_asked(server: FakeModelServer) -> None:

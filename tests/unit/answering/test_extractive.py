@@ -46,6 +46,45 @@ def test_a_question_in_another_language_still_gets_the_best_passage() -> None:
     assert extracts[0].hit is LYON
 
 
+def test_an_answer_from_passages_in_another_language_spreads_over_the_best_of_them() -> None:
+    """LANG-4, CHAT-6"""
+    hits = [
+        make_hit(" ".join(f"The {name} speaks of the harbour." for name in ("mayor", "pilot", "sailor")), document=d)
+        for d in "abc"
+    ]
+    extracts = extractive.extract_answer("Qui évoque le port ?", hits, lang="fr")
+    assert [(extract.hit.source_id, extract.text.count("harbour")) for extract in extracts] == [
+        ("a", 2),
+        ("b", 2),
+        ("c", 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence"),
+    [
+        ("Que dit Marta Olsen du port ?", "Marta Olsen spoke of the harbour."),
+        ("Combien de pilotes travaillent au port ?", "It had 35 pilots."),
+        ("Que s'est-il passé en 1921 ?", "The city rebuilt it in 1921."),
+    ],
+    ids=["name", "figure-wanted", "figure-given"],
+)
+def test_names_and_figures_choose_the_sentence_of_a_foreign_passage(question: str, sentence: str) -> None:
+    """LANG-4, CHAT-6"""
+    others = "Nobody minds the rain. The weather was pleasant."
+    passage = f"{others} Marta Olsen spoke of the harbour. It had 35 pilots. The city rebuilt it in 1921. {others}"
+    extracts = extractive.extract_answer(question, [make_hit(passage)], lang="fr", limit=1)
+    assert [extract.text for extract in extracts] == [sentence]
+
+
+def test_a_passage_in_the_language_of_the_question_comes_before_better_ranked_foreign_ones() -> None:
+    """LANG-4, CHAT-6"""
+    french = make_hit("Le port emploie 35 pilotes depuis 1921.", document="fr", lang="fr")
+    foreign = make_hit("The harbour lies in the north. It is deep.", document="en")
+    extracts = extractive.extract_answer("Combien de pilotes le port emploie-t-il ?", [foreign, french], lang="fr")
+    assert [extract.hit.source_id for extract in extracts] == ["fr"]
+
+
 @pytest.mark.parametrize(
     ("question", "text", "answer"),
     [

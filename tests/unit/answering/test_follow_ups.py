@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from functions.core import errors, models, ports, settings
-from functions.core.answering import follow_ups
+from functions.core.answering import follow_ups, short_requests
 
 HISTORY = [
     models.Turn("user", "What was the revenue of Dupont in 2018?"),
@@ -198,7 +198,7 @@ def test_a_failing_model_leaves_the_question_unchanged(failure: errors.IbidError
 
 def test_a_slow_rewriting_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
     """CHAT-7"""
-    monkeypatch.setattr(follow_ups, "TIME_LIMIT_SECONDS", -1.0)
+    monkeypatch.setattr(short_requests, "TIME_LIMIT_SECONDS", -1.0)
     assert rewrite("And the profit?", "What was ", "the profit of Dupont in 2018?") is None
 
 

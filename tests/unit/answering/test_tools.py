@@ -121,7 +121,7 @@ def test_passages_are_returned_as_text_and_as_data_that_fits_the_schema() -> Non
         "page_end": 3,
         "section_title": None,
         "text": "It burns wood.",
-        "score": 0.5,
+        "score": 0.52,
     }
     assert f"[SEG={ID}:0] file: {ID}.pdf | page: 3\nIt burns wood." in result.text
     assert "[SEG=x:1]" not in result.text

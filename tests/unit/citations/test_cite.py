@@ -44,7 +44,7 @@ def test_a_citation_has_its_place_and_quote() -> None:
             quote="Revenue rose by 5 %",
             snippet_preview="Revenue rose by 5 %",
             section_title=None,
-            score=0.5,
+            score=0.52,
             check="exact",
         ),
     )
@@ -237,3 +237,58 @@ def test_a_quote_is_found_despite_typography_but_not_inside_a_word(quote: str, e
     """CHAT-5"""
     span = quotes.find_exact(quote, PAGE, quotes.fold(PAGE))
     assert (PAGE[slice(*span)] if span else None) == expected
+
+
+# Answers in another language than their passages
+
+
+EMISSIONS = make_hit(
+    "E-PRTR plants emitted 1,234.5 tonnes of ammonia in 2010. Mr Dupont of Eurostat wrote the report.", document="en"
+)
+
+
+def cite_translated(text: str, *quoted: str) -> tuple[list[tuple[str, str]], tuple[str, ...]]:
+    """The citations of a French section about EMISSIONS as (quote, check), and its unsupported figures."""
+    sections, sources = cite_sections([WrittenSection(text, ("en:0",), quoted)], [EMISSIONS])
+    return [(source.quote, source.check) for source in sources], sections[0].unsupported_numbers
+
+
+def test_a_translated_section_is_checked_by_its_quotation() -> None:
+    """LANG-4, CHAT-5"""
+    said = "Les usines du registre ont émis 1 234,5 tonnes d'ammoniac en 2010."
+    quote = "E-PRTR plants emitted 1,234.5 tonnes of ammonia in 2010"
+    assert cite_translated(said, quote) == ([(quote, "exact")], ())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        pytest.param(
+            "Les usines du registre ont émis 1 234,5 tonnes d'ammoniac en 2010.",
+            ("E-PRTR plants emitted 1,234.5 tonnes of ammonia in 2010.", "fuzzy"),
+            id="figures",
+        ),
+        pytest.param(
+            "Les usines du registre ont émis 1 234,5 tonnes d'ammoniac en 2011.",
+            ("E-PRTR plants emitted 1,234.5 tonnes of ammonia in 2010.", "unverified"),
+            id="changed-figure",
+        ),
+        pytest.param(
+            "C'est ce que les auteurs de ce rapport ont écrit sur les usines.",
+            (EMISSIONS.text, "unverified"),
+            id="nothing-that-is-kept",
+        ),
+    ],
+)
+def test_a_translated_section_without_quotation_is_checked_by_its_names_and_figures(
+    text: str, expected: tuple[str, str]
+) -> None:
+    """LANG-4, CHAT-5"""
+    citations, unsupported = cite_translated(text)
+    assert (citations, unsupported) == ([expected], ("2011",) if "2011" in text else ())
+
+
+def test_a_single_figure_does_not_support_a_translated_section_that_names_no_passage() -> None:
+    """LANG-4, CHAT-5"""
+    _, sources = cite_sections([WrittenSection("Les ventes de la maison ont doublé en 2010.", (), ())], [EMISSIONS])
+    assert sources == ()

@@ -235,3 +235,36 @@ def test_years_in_a_file_name_are_supported() -> None:
 def test_an_abbreviation_does_not_end_the_sentence_that_denies_a_figure(name: str) -> None:
     text = f"The passages do not say that {name} pays 900 euros."
     assert find_missing_when_asked(text, "The rent was 800 euros in 2019.", "Is the rent 900 euros?") == ()
+
+
+@pytest.mark.parametrize(
+    ("answer", "passage"),
+    [
+        ("1 234,5 millions d'euros", "€1,234.5 million"),
+        ("€1,234.5 million", "1 234,5 millions d'euros"),
+        ("12 345 678 habitants", "12,345,678 inhabitants"),
+        ("12,345 euros", "12 345 €"),
+        ("5,2 milliards de dollars", "$5.2 billion"),
+        ("5,2 Md$", "$5.2bn"),
+        ("1 200 milliards d'euros", "€1.2 trillion"),
+        ("300 000 personnes", "300k people"),
+        ("soit 0,05 %", "0.05 per cent"),
+        ("une baisse de -3,5 %", "a fall of −3.5%"),
+        ("de 5 à 10 %", "5-10%"),
+        ("2007-2008", "2007/08"),
+        ("le 31 mars 2020", "March 31, 2020"),
+        ("le 31/03/2020", "31 March 2020"),
+        ("January 1, 2021", "le 1er janvier 2021"),
+        ("à 14 h 15", "at 2:15 p.m."),
+        ("8 pm", "20h"),
+        ("3 mois", "three months"),
+        ("12", "une douzaine"),
+        ("au 19e siècle", "in the nineteenth century"),
+        ("the 19th century", "le dix-neuvième siècle"),
+        ("50 % des usines", "half of the plants"),
+    ],
+)
+def test_a_translated_number_is_recognized(answer: str, passage: str) -> None:
+    """LANG-4, CHAT-5"""
+    assert find_missing(answer, passage) == ()
+    assert find_missing(answer.translate(str.maketrans("1234589", "7676776")), passage) != ()

@@ -135,7 +135,8 @@ export class Turn {
       el("p", { class: "answer-facts" },
         result.mode === "guard" ? null : el("span", { "data-testid": "answer-mode" }, modeText(result)),
         scope ? el("span", { "data-testid": "answer-scope" }, scope) : null,
-        result.search_query ? el("span", { "data-testid": "answer-searched" }, t("chat.searchedFor", { query: result.search_query })) : null),
+        result.search_query ? el("span", { "data-testid": "answer-searched" }, t("chat.searchedFor", { query: result.search_query })) : null,
+        result.translated_query ? el("span", { "data-testid": "answer-translated" }, t("chat.translatedFor", { query: result.translated_query })) : null),
       el("div", { class: "answer-actions" }, result.message_id ? this.#saveAsNoteControl(result.message_id) : null, copy));
   }
 

@@ -1,0 +1,88 @@
+"""Administrators, and nobody else, are told that the library can move to another embedding model, and move it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from functions.runtime import policy
+from tests.browser.test_library_page import Tab
+from tests.support import database as database_servers
+from tests.support.fakes.model_server import FakeModelServer, Reply
+from tests.support.local_server import LocalServer, Person, run_local_server
+
+OLD: dict[str, Any] = {"embedding_model": "old-model", "embedding_dimensions": 64}
+NEW: dict[str, Any] = {"embedding_model": "e5-base-v2", "embedding_dimensions": 64}
+
+
+@pytest.fixture
+def model() -> Iterator[FakeModelServer]:
+    with FakeModelServer(dimensions=64) as running:
+        yield running
+
+
+@pytest.fixture
+def server(
+    clusters: database_servers.Clusters,
+    postgres_major: int,
+    tmp_path: Path,
+    model: FakeModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[LocalServer]:
+    """An installation with one document of an older model; its worker waits for the tests."""
+    monkeypatch.setattr(policy, "POLICY_SECONDS", 0.0)
+    dsn = clusters.get(postgres_major).clone()
+    with run_local_server(dsn, tmp_path, openai_base_url=model.base_url, **OLD) as older, older.person() as person:
+        person.follow(person.add_bytes("boiler.txt", b"The boiler burns wood chips.")["id"])
+    with run_local_server(dsn, tmp_path, openai_base_url=model.base_url, **NEW) as running:
+        yield running
+
+
+@pytest.fixture
+def grace(server: LocalServer) -> Iterator[Person]:
+    with server.person("Grace", admin=True) as person:
+        yield person
+
+
+@pytest.fixture
+def page(grace: Person, browser: Browser) -> Iterator[Page]:
+    yield from Tab(browser).open(grace)
+
+
+def test_an_administrator_moves_the_library_with_one_button(page: Page, server: LocalServer) -> None:
+    """WEB-5, LIB-7"""
+    notice = page.get_by_test_id("model-notice-text")
+    expect(notice).to_contain_text("The library is indexed with old-model, and this installation now has e5-base-v2.")
+    with server.worker.paused():
+        page.get_by_test_id("model-adopt").click()
+        expect(notice).to_have_text("0 of 1 document or note is re-indexed with e5-base-v2.")
+        page.get_by_test_id("language-switch").click()
+        expect(notice).to_have_text("0 document ou note sur 1 réindexé avec e5-base-v2.")
+    expect(notice).to_be_hidden()
+    expect(page.get_by_test_id("toast")).to_have_text("La bibliothèque est indexée avec e5-base-v2.")
+
+
+def test_what_could_not_move_can_be_tried_again(page: Page, server: LocalServer, model: FakeModelServer) -> None:
+    """WEB-5, ING-11"""
+    with server.worker.paused():
+        page.get_by_test_id("model-adopt").click()
+        expect(page.get_by_test_id("model-adopt")).to_be_hidden()
+        model.script(*[Reply(status=401)] * 9)
+    expect(page.get_by_test_id("model-notice")).to_contain_text(
+        "1 could not be re-indexed and is still found as before."
+    )
+    model._replies.clear()
+    page.get_by_test_id("model-adopt").click()
+    expect(page.get_by_test_id("model-notice")).to_be_hidden()
+
+
+def test_nobody_else_is_told(server: LocalServer, browser: Browser) -> None:
+    """SET-4"""
+    with server.person("Ada") as ada:
+        for page in Tab(browser).open(ada):
+            expect(page.get_by_test_id("library-empty")).to_be_visible()
+            expect(page.get_by_test_id("model-notice")).to_be_hidden()

@@ -1,0 +1,177 @@
+"""Administrators move a library to the embedding model that the environment configures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from functions.adapters.postgres import settings
+from functions.core import models
+from functions.runtime import policy
+from functions.runtime.services import shared_services
+from tests.handlers import events
+from tests.handlers.conftest import Caller
+from tests.handlers.events import Answer
+from tests.support.fakes.model_server import FakeModelServer, Reply
+
+FACT = b"The boiler burns wood chips in winter."
+QUESTION = "q=What+does+the+boiler+burn%3F&debug=true"
+OLD = models.EmbeddingServer("", "old-model", "openai", "old-model", 64, 8191, (), api_key_env="OPENAI_API_KEY")
+
+
+@pytest.fixture
+def model() -> Iterator[FakeModelServer]:
+    with FakeModelServer(dimensions=64) as running:
+        yield running
+
+
+@pytest.fixture
+def caller(database: str, tmp_path: Path, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Caller]:
+    """An administrator of an installation that was made with `old-model` and now has e5 in its environment."""
+    variables = {
+        "DATABASE_URL": database,
+        "IBID_HOME": str(tmp_path),
+        "INGEST_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/123456789012/ibid-dev-ingest",
+        "EMBEDDING_MODEL": "e5-base-v2",
+        "EMBEDDING_DIMENSIONS": "64",
+        "OPENAI_BASE_URL": model.base_url,
+        "LOG_LEVEL": "WARNING",
+    }
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(policy, "POLICY_SECONDS", 0.0)
+    shared_services.cache_clear()
+    services = shared_services()
+    settings.ensure_default_server(services.database, replace(OLD, base_url=model.base_url))
+    yield Caller(services, admin=True)
+    services.database.close()
+    shared_services.cache_clear()
+
+
+def servers(caller: Caller) -> Answer:
+    return caller.call("settings", "GET", "/api/rag/embedding-servers")
+
+
+def adopt(caller: Caller) -> Answer:
+    return caller.call("settings", "POST", "/api/rag/embedding-servers/adopt")
+
+
+def models_of(caller: Caller) -> list[str]:
+    """The embedding models of all vectors."""
+    found = caller.row(
+        "select array_agg(s.model) as models"
+        " from rag.chunk_vectors v join rag.embedding_servers s on s.id = v.server_id"
+    )
+    return list(found["models"])
+
+
+def work(nudged: list[int]) -> None:
+    """Runs the sweeper, and the jobs that it names."""
+    nudged.clear()
+    events.invoke("sweeper", events.load("schedule"))
+    for job_id in list(nudged):
+        record = events.load("sqs")["Records"][0] | {"body": json.dumps({"job_id": job_id})}
+        assert events.invoke("ingest", {"Records": [record]}) == {"batchItemFailures": []}
+
+
+def test_only_administrators_see_and_adopt_the_embedding_model(caller: Caller) -> None:
+    """SET-4"""
+    someone = Caller(caller.services)
+    assert (servers(someone).status, adopt(someone).status) == (403, 403)
+
+
+def test_an_environment_that_differs_is_named_and_changes_nothing(caller: Caller, model: FakeModelServer) -> None:
+    """SET-2, OPS-4"""
+    caller.add(FACT)
+    found = servers(caller).json
+    assert (found["stored"]["name"], found["configured"]["name"]) == ("old-model", "e5-base-v2")
+    assert (found["can_adopt"], found["reindexing"]) == (True, None)
+    ready = events.send("page", events.http("GET", "/ready"))
+    assert ready.json["checks"]["library"] == {"ok": True, "detail": found["detail"]}
+    assert "is indexed with old-model, which stays in force" in found["detail"]
+    assert {body["model"] for body in model.embeddings} == {"old-model"}
+    assert models_of(caller) == ["old-model"]
+
+
+def test_adopting_the_model_moves_every_document_and_note(caller: Caller, nudges: list[int]) -> None:
+    """SET-6, LIB-7"""
+    caller.add(FACT)
+    caller.call("notebooks", "POST", "/api/rag/notes", {"title": "Boiler", "content": "It burns wood."})
+    work(nudges)
+    assert adopt(caller).json["reindexing"] == {"done": 0, "remaining": 2, "failed": 0}
+    work(nudges)
+    work(nudges)
+    found = servers(caller).json
+    assert (found["stored"]["name"], found["can_adopt"], found["reindexing"]) == ("e5-base-v2", False, None)
+    assert found["detail"] == "Documents and notes are indexed with e5-base-v2."
+    assert models_of(caller) == ["e5-base-v2", "e5-base-v2"]
+
+
+def test_questions_are_embedded_for_both_models_until_the_last_document_has_moved(
+    caller: Caller, model: FakeModelServer, nudges: list[int]
+) -> None:
+    """RET-6"""
+    caller.add(FACT)
+    adopt(caller)
+    model.requests.clear()
+    (hit,) = caller.call("search", "GET", "/api/rag/search", query=QUESTION).json["hits"]
+    assert sorted(body["model"] for body in model.embeddings) == ["e5-base-v2", "old-model"]
+    assert hit["arms"]["vector_rank"] == 1
+    work(nudges)
+    work(nudges)
+    model.requests.clear()
+    (hit,) = caller.call("search", "GET", "/api/rag/search", query=QUESTION).json["hits"]
+    assert [body["model"] for body in model.embeddings] == ["e5-base-v2"]
+    assert hit["arms"]["vector_rank"] == 1
+
+
+def test_a_model_that_does_not_work_is_not_adopted(caller: Caller, model: FakeModelServer) -> None:
+    """SET-4"""
+    caller.add(FACT)
+    model.script(Reply(status=401))
+    answer = adopt(caller)
+    assert (answer.status, answer.json["code"]) == (502, "model_rejected")
+    assert (servers(caller).json["stored"]["name"], servers(caller).json["reindexing"]) == ("old-model", None)
+
+
+def test_adopting_what_is_in_force_changes_nothing(caller: Caller, nudges: list[int]) -> None:
+    """SET-4"""
+    for _ in range(2):
+        assert adopt(caller).json["can_adopt"] is False
+    assert caller.row("select count(*) as n from rag.settings_audit") == {"n": 1}
+
+
+def test_a_message_of_a_moving_document_serves_a_waiting_upload_first(caller: Caller, nudges: list[int]) -> None:
+    """ING-10"""
+    caller.add(FACT)
+    adopt(caller)
+    moving = caller.row("select id from rag.ingest_jobs where background")["id"]
+    upload = caller.store(caller.announce("chimney.txt"), b"The chimney is forty metres tall.")
+    nudges.clear()
+    record = events.load("sqs")["Records"][0] | {"body": json.dumps({"job_id": moving})}
+    events.invoke("ingest", {"Records": [record]})
+    states = {row: caller.row("select status from rag.ingest_jobs where id = %s", row) for row in (moving, upload)}
+    assert states == {moving: {"status": "queued"}, upload: {"status": "done"}}
+    assert nudges == [moving]
+
+
+def test_moving_documents_do_not_count_as_waiting(caller: Caller) -> None:
+    """OPS-4"""
+    caller.add(FACT)
+    adopt(caller)
+    checks = events.send("page", events.http("GET", "/ready")).json["checks"]
+    assert checks["ingestion"] == {"ok": True, "detail": "No documents or notes are waiting; 0 in progress."}
+    assert checks["library"]["detail"] == "0 of 1 documents and notes are re-indexed with e5-base-v2."
+
+
+def test_the_log_says_once_that_another_model_is_configured(caller: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SET-2"""
+    said: list[str] = []
+    monkeypatch.setattr(policy._log, "warning", lambda text, *values: said.append(text % values))
+    for _ in range(3):
+        caller.services.policy()
+    assert [text.split(",")[0] for text in said] == ["The environment configures the embedding model e5-base-v2"]
