@@ -3,7 +3,7 @@
 `python -m tests.eval.lifted_server [en-minilm en-e5 fr-e5]` indexes the documents of the `unanswerable_` sets with a
 local model behind HTTP whose cosines were lifted to about 0.75 to 0.95. The scale is measured in these documents as a
 worker does: no question is labelled, and the threshold is the default. Prints a table and, as the last line, a JSON
-object; returns 1 when a goal is missed.
+object; returns 1 when a goal is missed, and 2 without the sets.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from functions.runtime import policy
 from functions.runtime.config import Config
 from tests.eval.goals import GOALS
 from tests.support.fakes.lifted_embeddings import serve_lifted
+from tests.support.requirements import report_missing
 
 ANSWERABLE: Final = 400
 """Of the answerable questions, so many are asked."""
@@ -109,8 +110,14 @@ def list_figures(name: str, case: Case, found: Refusals) -> list[dict[str, Any]]
 
 def main(names: Sequence[str]) -> int:
     figures: list[dict[str, Any]] = []
-    for name in names or CASES:
-        case = CASES[name]
+    wanted = {name: CASES[name] for name in names or CASES}
+    absent = {f"{question_sets.UNANSWERABLE}{case.lang}" for case in wanted.values()} - set(
+        question_sets.list_sets(root := question_sets.data_root())
+    )
+    if absent:
+        report_missing(f"IBID_EVAL_DATA: {', '.join(sorted(absent))} not found in {root}, so nothing was measured")
+        return 2
+    for name, case in wanted.items():
         with command.open_database() as database:
             figures += list_figures(name, case, measure(database, read_questions(case.lang), case, Config().home))
     print_figures(figures)
