@@ -130,6 +130,10 @@ class Chunk:
     markdown: str | None = None
 
 
+Version = tuple[str, str]
+"""A question, or its translation, and its language."""
+
+
 @dataclass(frozen=True, slots=True)
 class SearchHit:
     """A passage that a search found, with its place in the source, and its rank and score in each arm of the search.

@@ -167,7 +167,7 @@ def ask(
         rewriting, retrieval, hits = found.rewriting, found.retrieval, found.retrieval.ranking.hits
         saver.search_query = rewriting.search_query
         saver.translated_query = found.translation.text
-        if guard.is_answerable(hits, guard.find_threshold(found.lang, retrieval.answered, policy.settings)):
+        if _has_evidence(found, policy):
             # A model also gets the history. Extractive answers see only the question, so they need the rewritten one.
             query_text = rewriting.search_query or question.query_text
             effective = question if services.chat_model is not None else replace(question, query_text=query_text)
@@ -227,6 +227,12 @@ def _find(
         conversation_id=opened.conversation_id,
     )
     return _Found(rewriting, translation, lang, retrieval)
+
+
+def _has_evidence(found: _Found, policy: Policy) -> bool:
+    ranking = found.retrieval.ranking
+    threshold = guard.find_threshold(found.lang, found.retrieval.answered, policy.settings, ranking.candidate_chunks)
+    return guard.is_answerable(found.retrieval.versions, ranking.hits, threshold)
 
 
 def _rewrite(

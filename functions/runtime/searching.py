@@ -28,7 +28,7 @@ def retrieve(
     lang: str,
     scope: models.Scope,
     *,
-    translations: Sequence[retriever.Version] = (),
+    translations: Sequence[models.Version] = (),
     embedder_of: EmbedderOf | None = None,
     conversation_id: str | None = None,
     is_request: bool = False,

@@ -36,10 +36,6 @@ class QueryVector:
     scales: tuple[models.SimilarityScale, ...] = (models.SimilarityScale(0.0, 1.0),) * 3
 
 
-Version = tuple[str, str]
-"""A question, or its translation, and its language."""
-
-
 @dataclass(frozen=True, slots=True)
 class Query:
     """Everything that `hybrid_search` needs; `blend_alpha` is the setting times the largest weight of a vector.
@@ -47,7 +43,7 @@ class Query:
     `versions` are the question and its translations, each with its language.
     """
 
-    versions: tuple[Version, ...]
+    versions: tuple[models.Version, ...]
     vectors: tuple[QueryVector, ...]
     scope: models.Scope
     settings: Settings
@@ -73,14 +69,16 @@ class Search(Protocol):
 class Retrieval:
     """The ranking, the passages of it that the model reads, and how long each step took.
 
-    `answered` are the embedding servers whose vectors were searched. `degraded` names those that did not answer, and
-    "reranker" if the reranker failed and the fused order was kept. `rerank_ms` is None without a reranker.
+    `versions` are the question and its translations, and `answered` the embedding servers whose vectors were searched.
+    `degraded` names those that did not answer, and "reranker" if the reranker failed and the fused order was kept.
+    `rerank_ms` is None without a reranker.
     """
 
     ranking: Ranking
     context: tuple[models.SearchHit, ...]
     embed_ms: float
     search_ms: float
+    versions: tuple[models.Version, ...]
     degraded: tuple[str, ...] = ()
     answered: tuple[models.EmbeddingServer, ...] = ()
     rerank_ms: float | None = None
@@ -96,7 +94,7 @@ def retrieve(
     search: Search,
     settings: Settings,
     reranker: ports.Reranker | None = None,
-    translations: Sequence[Version] = (),
+    translations: Sequence[models.Version] = (),
 ) -> Retrieval:
     """Finds the `hybrid_top_k` best passages for a question; a reranker first orders the best `rerank_count`.
 
@@ -127,6 +125,7 @@ def retrieve(
         context=choose_context(hits, settings),
         embed_ms=(embedded - started) * 1000,
         search_ms=(searched - embedded) * 1000,
+        versions=versions,
         answered=tuple(server for server in servers if server not in degraded),
         degraded=(*(server.name for server in degraded), *([RERANKER] if has_failed else [])),
         rerank_ms=None if reranker is None else (reranked - searched) * 1000,
@@ -172,7 +171,7 @@ def _describe_vector(vector: Vector, lang: str, server: models.EmbeddingServer, 
 
 
 def _embed_question(
-    versions: Sequence[Version],
+    versions: Sequence[models.Version],
     servers: Sequence[models.EmbeddingServer],
     embedder_of: EmbedderOf,
     settings: Settings,

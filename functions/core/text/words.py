@@ -32,6 +32,10 @@ _GROUPED = re.compile(r"\d{1,3}(?:[ \u00a0\u202f.,’']\d{3})+(?![ \u00a0\u202f.
 _ENDINGS = re.compile(r"(?:ements?|ations?|ations?|ments?|ings?|ies|ees|es|ed|ée?s?|e?s|e|x|y|er|ent)$")
 
 
+MIN_HEADLINE_WORDS = 3
+"""After the first, all capitalised; fewer may be one name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Word:
     """A word in comparable form (`key`) and its position [start, end) in the text."""
@@ -59,11 +63,29 @@ def keys(text: str) -> frozenset[str]:
 
 
 def names_and_numbers(text: str) -> frozenset[str]:
-    """The content words of a sentence that a translation keeps: numbers, and capitalised words except the first."""
+    """The content words of a sentence that a translation keeps: numbers, and capitalised words except the first.
+
+    In a headline, where every word is capitalised, only numbers are certain.
+    """
+    return frozenset(word.key for word in _find_names_and_numbers(text))
+
+
+def full_names_and_numbers(text: str) -> frozenset[str]:
+    """Those of `names_and_numbers` that are not written in capitals as an abbreviation is."""
+    found = _find_names_and_numbers(text)
+    return frozenset(word.key for word in found if not text[word.start : word.end].isupper())
+
+
+def _find_names_and_numbers(text: str) -> list[Word]:
     found = content_words(text)
-    return frozenset(
-        word.key for at, word in enumerate(found) if word.is_number or (at > 0 and text[word.start].isupper())
-    )
+    later = _WORD.findall(text)[1:]
+    is_headline = len(later) >= MIN_HEADLINE_WORDS and not any(word[0].islower() for word in later)
+    first = _WORD.search(text)
+    return [
+        word
+        for word in found
+        if word.is_number or (not is_headline and first and word.start != first.start() and text[word.start].isupper())
+    ]
 
 
 def numbers(words: Iterable[str]) -> frozenset[str]:

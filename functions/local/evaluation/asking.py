@@ -122,8 +122,8 @@ class _Asker:
             self._score(context, gold),
             retrieval.search_ms,
             is_empty=not hits,
-            evidence=guard.find_evidence(seen),
-            threshold=guard.find_threshold(lang, servers, self.settings),
+            evidence=guard.find_evidence(retrieval.versions, seen),
+            threshold=guard.find_threshold(lang, servers, self.settings, retrieval.ranking.candidate_chunks),
         )
         if self.arm != "hybrid" or asked.is_refused:
             return asked

@@ -160,7 +160,11 @@ def test_evidence_must_come_from_one_passage() -> None:
     similar = replace(make_hit("x"), similarity=0.5, coverage=0.0)
     covering = replace(make_hit("y"), similarity=0.0, coverage=0.5)
     both = replace(make_hit("z"), similarity=0.5, coverage=0.5)
-    assert [guard.is_answerable(hits, 0.4) for hits in ([similar, covering], [both], [])] == [False, True, False]
+    assert [guard.is_answerable([("why?", "en")], hits, 0.4) for hits in ([similar, covering], [both], [])] == [
+        False,
+        True,
+        False,
+    ]
 
 
 def test_a_refusal_names_the_nearest_passages_and_unprocessed_documents() -> None:
