@@ -20,13 +20,16 @@ from functions.core.retrieval.neutral_sentences import read_neutral_sentences
 if TYPE_CHECKING:  # numpy costs 100 ms at import and most handlers never touch a vector
     from functions.core.ports import Embedder, Matrix
 
-SAMPLE_PASSAGES = 200
+SAMPLE_PASSAGES = 400
+"""With two sentences of each, the ceiling varies by a fiftieth of the scale's width from sample to sample."""
 MIN_PASSAGES = 5
 """Fewer passages of a language say less about it than a scale that is already known."""
 ENOUGH_PASSAGES = 100
 """From here on a measurement is better than the scale that a server comes with."""
+SENTENCES = 2
+"""So many of each passage are compared with it."""
 MIN_SENTENCES = 5
-"""From fewer passages than this, several sentences of each are compared with it."""
+"""From few passages, more sentences of each, so that there are so many in all."""
 GROWTH = 2
 """The scales are measured again when the library has this many times the passages, or this fraction of them."""
 UNRELATED_SHARE = 0.95
@@ -163,8 +166,8 @@ def _find_least_floor(unrelated: Matrix, related: Sequence[float]) -> float:
 def _compare_with_own_sentences(
     passages: Sequence[StoredPassage], vectors: Matrix, server: models.EmbeddingServer, embedder: Embedder
 ) -> list[float]:
-    """The cosine of one sentence of each passage, as a question, with that passage; of more if passages are few."""
-    count = -(-MIN_SENTENCES // len(passages))
+    """The cosine of sentences of each passage, as questions, with that passage."""
+    count = max(SENTENCES, -(-MIN_SENTENCES // len(passages)))
     chosen = [
         (row, sentence) for row, passage in enumerate(passages) for sentence in _choose_sentences(passage, row, count)
     ]
