@@ -43,7 +43,7 @@ class Settings:
         " if the documents searched hold that language.",
     )
     similarity_threshold: float = _setting(
-        0.25,
+        0.24,
         "Evidence (similarity, and the share of the question's words, in one passage) below which no model is asked,"
         " where 400 passages are searched; the bar is up to half lower among fewer, up to a third higher among more."
         " It is a tenth lower for a language that the embedding model does not speak.",
