@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from functions.core import models
@@ -62,32 +62,37 @@ def find_evidence(versions: Sequence[models.Version], hits: Sequence[models.Sear
     The names and figures of the question should stand in some passage of the same document, or in its title or file
     name. An abbreviation may be missing, because a question often asks what it means.
     """
-    texts = {lang: text for text, lang in reversed(versions)}
-
-    @cache
-    def find_words(source_id: str) -> frozenset[str]:
-        return frozenset().union(*(_list_words(hit) for hit in hits if hit.source_id == source_id))
-
-    def weigh(hit: models.SearchHit) -> float:
-        text = texts.get(hit.lang, versions[0][0])
-        names = words.names_and_numbers(text) if hit.is_foreign else words.full_names_and_numbers(text)
-        if not names:
-            return weigh_evidence(hit)
-        share = len(names & find_words(hit.source_id)) / len(names)
-        if hit.is_foreign:
-            return (1 - NAMES_SHARE) * max(hit.similarity or 0.0, 0.0) + NAMES_SHARE * share
-        return max(weigh_evidence(hit) - MISSING_NAMES * (1 - share), 0.0)
-
-    return max(map(weigh, hits), default=0.0)
-
-
-def _list_words(hit: models.SearchHit) -> frozenset[str]:
-    return words.keys(" ".join(filter(None, (hit.text, hit.section_title, hit.title, hit.file_name))))
+    return max(_weigh_in_documents(versions, hits), default=0.0)
 
 
 def is_answerable(versions: Sequence[models.Version], hits: Sequence[models.SearchHit], threshold: float) -> bool:
     """Whether the strongest passage carries at least `threshold` of evidence."""
-    return find_evidence(versions, hits) >= threshold
+    return any(evidence >= threshold for evidence in _weigh_in_documents(versions, hits))
+
+
+def _weigh_in_documents(versions: Sequence[models.Version], hits: Sequence[models.SearchHit]) -> Iterator[float]:
+    """The evidence of each passage, in view of what else was found in its document."""
+    texts = {lang: text for text, lang in reversed(versions)}
+    list_words = cache(_list_words)
+    for hit in hits:
+        text = texts.get(hit.lang, versions[0][0])
+        names = words.names_and_numbers(text) if hit.is_foreign else words.full_names_and_numbers(text)
+        if not names:
+            yield weigh_evidence(hit)
+            continue
+        missing = names - list_words(hit)
+        for other in hits:
+            if missing and other.source_id == hit.source_id:
+                missing -= list_words(other)
+        share = 1 - len(missing) / len(names)
+        if hit.is_foreign:
+            yield (1 - NAMES_SHARE) * max(hit.similarity or 0.0, 0.0) + NAMES_SHARE * share
+        else:
+            yield max(weigh_evidence(hit) - MISSING_NAMES * (1 - share), 0.0)
+
+
+def _list_words(hit: models.SearchHit) -> frozenset[str]:
+    return words.keys(" ".join(filter(None, (hit.text, hit.section_title, hit.title, hit.file_name))))
 
 
 def find_threshold(
