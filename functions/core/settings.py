@@ -97,7 +97,11 @@ class Settings:
     )
     context_passages: int = _setting(8, "Number of passages that the model reads.", minimum=1, maximum=50)
     passages_per_source: int = _setting(
-        4, "Largest number of passages from one document or note that the model reads.", minimum=1, maximum=50
+        4,
+        "Largest number of passages from one document or note that the model reads, where many are searched; among a"
+        " few, one may have more.",
+        minimum=1,
+        maximum=50,
     )
     tool_rounds: int = _setting(
         2,

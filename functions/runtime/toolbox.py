@@ -117,9 +117,8 @@ class Toolbox:
         wide = replace(policy, settings=settings)
         lang = languages.guess_language(query_text)
         retrieval = searching.retrieve(self._services, self._user, wide, query_text, lang, scope)
-        return context.choose_context(
-            [hit for hit in retrieval.ranking.hits if is_wanted is None or is_wanted(hit)], settings
-        )
+        hits = [hit for hit in retrieval.ranking.hits if is_wanted is None or is_wanted(hit)]
+        return context.choose_context(hits, settings, retrieval.ranking.candidate_sources)
 
     def _read_note(self, call: tools.NoteRead) -> ToolResult:
         with self._services.database.as_user(self._user) as connection:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from functions.local.evaluation import across, command, question_sets
+from functions.local.evaluation import across, command, question_sets, refusals
 from tests.eval import bm25
 from tests.eval.goals import GOALS
 
@@ -21,7 +21,7 @@ def main() -> int:
         if not names:
             print(f"MISSING: IBID_EVAL_DATA: no question sets in {question_sets.data_root()}", file=sys.stderr)
             return 2
-        arguments = [*names, across.NAME, *arguments]
+        arguments = [*names, across.NAME, refusals.NAME, *arguments]
     return command.main(arguments, command.Standards(GOALS, {"bm25s": bm25.measure_ndcg}, TRANSLATIONS))
 
 

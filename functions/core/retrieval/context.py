@@ -20,19 +20,23 @@ _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W\u3040-\u30ff
 Shingles = frozenset[tuple[str, ...]]
 
 
-def choose_context(hits: Sequence[models.SearchHit], settings: Settings) -> tuple[models.SearchHit, ...]:
+def choose_context(
+    hits: Sequence[models.SearchHit], settings: Settings, source_count: int
+) -> tuple[models.SearchHit, ...]:
     """The best `context_passages` hits, at most `passages_per_source` of one source, none that repeats a better one.
 
+    Among few sources, `source_count` in all, one may have more passages: one place is left for each of the others.
     A passage repeats another if it lies mostly inside it, or has nearly the same words and the same figures. Hits keep
     their order and are never merged, because citations point into single passages.
     """
     chosen: list[models.SearchHit] = []
     shingles: list[Shingles] = []
     per_source: Counter[str] = Counter()
+    most = max(settings.passages_per_source, settings.context_passages - max(source_count, 1) + 1)
     for hit in hits:
         if len(chosen) == settings.context_passages:
             break
-        if per_source[hit.source_id] >= settings.passages_per_source:
+        if per_source[hit.source_id] >= most:
             continue
         if any(_overlap(hit, other) > MAX_OVERLAP for other in chosen):
             continue

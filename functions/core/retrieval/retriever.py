@@ -122,7 +122,7 @@ def retrieve(
     hits = hits[: settings.hybrid_top_k]
     return Retrieval(
         ranking=replace(ranking, hits=hits),
-        context=choose_context(hits, settings),
+        context=choose_context(hits, settings, ranking.candidate_sources),
         embed_ms=(embedded - started) * 1000,
         search_ms=(searched - embedded) * 1000,
         versions=versions,

@@ -74,6 +74,37 @@ def ask_all(
     return [asker.ask(question, models.Scope("library"), question.gold) for question in questions]
 
 
+def ask_whole(
+    database: Database,
+    library: Library,
+    questions: Sequence[question_sets.Question],
+    embedder: ports.Embedder,
+    settings: Settings,
+) -> list[Asked]:
+    """Asks every question of the whole library with the whole search."""
+    return ask_all(database, library, questions, embedder, settings, "hybrid")
+
+
+def ask_in_documents(
+    database: Database,
+    library: Library,
+    questions: Sequence[question_sets.Question],
+    embedder: ports.Embedder,
+    settings: Settings,
+) -> list[Asked]:
+    """Asks every question in the scope of the documents that it names, of a library of files."""
+    asker = _Asker(database, library, embedder, settings, "hybrid")
+    ids = {name: id_ for id_, name in library.names.items()}
+    return [
+        asker.ask(
+            question,
+            models.Scope("documents", document_ids=tuple(ids[d] for d in sorted(question.documents))),
+            question.gold,
+        )
+        for question in questions
+    ]
+
+
 def ask_without_sources(
     database: Database,
     library: Library,
@@ -115,7 +146,7 @@ class _Asker:
         )
         hits = [hit for hit in retrieval.ranking.hits if self.arm != "dense" or hit.vector_rank is not None]
         seen = hits[: self.settings.hybrid_top_k]  # what a user's search would have returned
-        context = choose_context(seen, self.settings)
+        context = choose_context(seen, self.settings, retrieval.ranking.candidate_sources)
         asked = Asked(
             question,
             self._score(hits, gold),

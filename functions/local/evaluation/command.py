@@ -21,9 +21,15 @@ from functions.adapters.postgres.connection import Database
 from functions.core import errors, models, ports
 from functions.core.settings import Settings, validate_changes
 from functions.local.database import embedded_postgres, migrate
-from functions.local.evaluation import ablation, across, asking, calibration, question_sets
+from functions.local.evaluation import ablation, across, asking, calibration, question_sets, refusals
 from functions.local.evaluation.library import Library, load_library
-from functions.local.evaluation.report import print_crossed, print_difference, print_figures, print_report
+from functions.local.evaluation.report import (
+    print_crossed,
+    print_difference,
+    print_figures,
+    print_refusals,
+    print_report,
+)
 from functions.local.evaluation.scores import NO_GOALS, Evaluation, Goals, compare_english, list_figures
 from functions.local.evaluation.vector_cache import CachingEmbedder
 from functions.local.server import serve
@@ -127,7 +133,7 @@ def main(argv: Sequence[str] | None = None, standards: Standards | None = None) 
 
 def _run(options: argparse.Namespace, standards: Standards) -> int:
     settings = parse_configuration(options.configuration)
-    sets, crossings = _read_sets(options, standards)
+    sets, crossings, cases = _read_sets(options, standards)
     config = Config()
     server = policy.configured_server(config)
     with open_database() as database, open_embedder(config.home, server, fresh=options.fresh) as embedder:
@@ -143,7 +149,7 @@ def _run(options: argparse.Namespace, standards: Standards) -> int:
             figures = [row for asked in sets for row in ablation.run(database, asked, embedder, settings)]
         else:
             other = parse_configuration(options.against) if options.against else None
-            figures = _compare(database, sets, crossings, embedder, settings, other, standards)
+            figures = _compare(database, sets, crossings, cases, embedder, settings, other, standards)
     print_figures(figures)
     print(json.dumps({"name": name, "figures": figures}))
     return 0 if all(row["ok"] for row in figures) else 1
@@ -151,15 +157,21 @@ def _run(options: argparse.Namespace, standards: Standards) -> int:
 
 def _read_sets(
     options: argparse.Namespace, standards: Standards
-) -> tuple[list[question_sets.QuestionSet], list[across.Crossing]]:
-    names, crossings = list(options.sets), list[across.Crossing]()
+) -> tuple[list[question_sets.QuestionSet], list[across.Crossing], list[refusals.Case]]:
+    names, crossings, cases = list(options.sets), list[across.Crossing](), list[refusals.Case]()
+    takes_apart = options.calibrate or options.ablation
+    if refusals.NAME in names:
+        names.remove(refusals.NAME)
+        if not names and takes_apart:
+            raise errors.ConflictError(f"{refusals.NAME} can be measured, but neither calibrated nor taken apart.")
+        cases = refusals.read_cases(question_sets.data_root(), options.limit)
     if standards.translations and across.NAME in names:
         names.remove(across.NAME)
-        if not names and (options.calibrate or options.ablation):
+        if not names and takes_apart:
             raise errors.ConflictError(f"{across.NAME} can be measured, but neither calibrated nor taken apart.")
         root = question_sets.data_root()
         crossings = across.read_crossings(standards.translations, root=root, max_questions=options.limit)
-    return [question_sets.read_set(name, limit=options.limit) for name in names], crossings
+    return [question_sets.read_set(name, limit=options.limit) for name in names], crossings, cases
 
 
 def save_threshold(config: Config, server: models.EmbeddingServer, threshold: float) -> None:
@@ -178,6 +190,7 @@ def _compare(
     database: Database,
     sets: Sequence[question_sets.QuestionSet],
     crossings: Sequence[across.Crossing],
+    cases: Sequence[refusals.Case],
     embedder: ports.Embedder,
     settings: Settings,
     against: Settings | None,
@@ -209,6 +222,10 @@ def _compare(
         crossed = across.ask_crossings(database, crossings, load, embedder, settings)
         print_crossed(crossed)
         figures += across.list_figures(crossed, goals)
+    if cases:
+        refused = refusals.ask_cases(database, cases, load, embedder, settings)
+        print_refusals(refused)
+        figures += refusals.list_figures(refused, goals)
     return figures
 
 

@@ -18,6 +18,7 @@ from functions.core import errors
 
 DEFAULT_ROOT = Path(__file__).resolve().parents[4] / "shared" / "eval"
 UNANSWERABLE = "unanswerable_"
+UNANSWERABLE_INDEX = "unanswerable_index.json"
 
 Unit = str | tuple[str, int]
 
@@ -112,13 +113,23 @@ def _read_folder(folder: Path) -> QuestionSet:
 
 def _read_unanswerable(root: Path, name: str) -> QuestionSet:
     """Reads the documents of a page set that the index lists, the questions they answer, and others they do not."""
-    index = json.loads((root / "unanswerable_index.json").read_text())[name.removeprefix(UNANSWERABLE)]["pages"]
+    index = json.loads((root / UNANSWERABLE_INDEX).read_text())[name.removeprefix(UNANSWERABLE)]["pages"]
     whole = _read_folder(root / index["set"])
     indexed = set(index["index_doc_ids"])
     answerable = [q for q in whole.questions if q.gold and all(unit[0] in indexed for unit in q.gold)]
     unanswerable = [_read_question(row, "page") for row in read_lines(root / f"{name}.jsonl")]
     files = [file for file in whole.files if file.doc_id in indexed]
     return QuestionSet(name, (), tuple(files), (*answerable, *unanswerable))
+
+
+def read_near_misses(folder: Path) -> tuple[Question, ...]:
+    """Questions that no page of their document answers, although they sound as if one did; none without the file."""
+    path = folder / "near_misses.jsonl"
+    rows = list(read_lines(path)) if path.is_file() else []
+    return tuple(
+        Question(row["query_id"], row["question"], row["lang"], frozenset(), frozenset({row["scope_doc_id"]}))
+        for row in rows
+    )
 
 
 def read_lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -9,6 +9,7 @@ from typing import Any
 from functions.local.evaluation import ranking_scores
 from functions.local.evaluation.across import Crossed
 from functions.local.evaluation.asking import Asked
+from functions.local.evaluation.refusals import FACTORS, Refusals
 from functions.local.evaluation.scores import (
     Evaluation,
     mean_scores,
@@ -80,6 +81,21 @@ def print_crossed(found: Sequence[Crossed]) -> None:
         ranks = f"{scores.ndcg:9.4f}{scores.hit_8:9.4f}" if is_answerable else f"{'':18}"
         refused = measure_refused_share(one.asked, answerable=is_answerable)
         print(f"{one.kind:11}{one.direction:8}{one.name:13}{len(one.asked):5}{ranks}{refused:9.3f}")
+
+
+def print_refusals(found: Sequence[Refusals]) -> None:
+    """Prints the refused shares of each case, answerable and not, at fractions and multiples of the threshold."""
+    head = "".join(f"{f'× {factor:g}':>14}" for factor in FACTORS)
+    print(f"\n{'refused: answerable / not':27}{'lang':6}{'scope':10}{'passages':>9}{head}")
+    for one in found:
+        shares = "".join(_format_shares(one.refused_shares(factor)) for factor in FACTORS)
+        scope = "document" if one.case.in_document else "library"
+        print(f"{one.case.name:27}{one.case.lang:6}{scope:10}{one.passage_count:9}{shares}")
+
+
+def _format_shares(shares: tuple[float, float]) -> str:
+    answerable, unanswerable = (" -" if math.isnan(share) else f"{share:.2f}" for share in shares)
+    return f"{f'{answerable} / {unanswerable}':>14}"
 
 
 def print_figures(figures: Sequence[dict[str, Any]]) -> None:

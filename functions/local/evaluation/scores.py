@@ -26,7 +26,9 @@ class Goals:
 
     The other goals are those of questions about documents in another language: `across_refused` is the largest share
     of the answerable ones that may be refused, and `across_off_topic` the least share of the others, by language of
-    the question.
+    the question. `refused_off_topic` is the least share in libraries of any size, by language, `near_misses_refused`
+    that of near misses asked of their document, and `gold_in_context` the least share of questions asked of the right
+    document of which the model reads a page that answers them.
     """
 
     hybrid: Mapping[tuple[str, str], float] = field(default_factory=dict)
@@ -39,6 +41,9 @@ class Goals:
     across_hit_8: float | None = None
     across_refused: float | None = None
     across_off_topic: Mapping[str, float] = field(default_factory=dict)
+    refused_off_topic: Mapping[str, float] = field(default_factory=dict)
+    near_misses_refused: float | None = None
+    gold_in_context: float | None = None
 
 
 NO_GOALS: Final = Goals()
@@ -67,6 +72,11 @@ def mean_scores(asked: Sequence[Asked]) -> ranking_scores.RankingScores:
 def measure_refused_share(asked: Sequence[Asked], *, answerable: bool) -> float:
     """The refused share of the questions that the set answers, or of those that it does not; NaN without any."""
     return ranking_scores.mean([float(one.is_refused) for one in asked if bool(one.scores) == answerable])
+
+
+def measure_context(asked: Sequence[Asked]) -> float:
+    """The share of answerable questions of which a model would read a page or passage that answers them."""
+    return ranking_scores.mean([one.context.hit_10 for one in asked if one.context])
 
 
 def score_citations(asked: Sequence[Asked]) -> tuple[float, float]:
@@ -123,6 +133,9 @@ def list_figures(
         refused = measure_refused_share(found.arms["hybrid"], answerable=False)
         least = goals.refused_unanswerable.get(found.languages[0]) if len(found.languages) == 1 else None
         rows.append(reach("unanswerable questions refused", refused, least))
+    rows.append(
+        figure("questions whose page or passage the model reads", measure_context(found.arms["hybrid"]), 1.0, None)
+    )
     precision, recall = score_citations(found.arms["hybrid"])
     rows.append(figure("citation precision", precision, 1.0, None))
     rows.append(figure("citation recall", recall, 1.0, None))

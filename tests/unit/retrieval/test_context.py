@@ -18,8 +18,15 @@ REPORT = (
 def test_one_source_has_a_limited_number_of_passages() -> None:
     """RET-4"""
     hits = [make_hit(f"text {n}", document=f"d{n // 4}", index=n, page=n + 1) for n in range(12)]
-    chosen = choose_context(hits, Settings(passages_per_source=2, context_passages=5))
+    chosen = choose_context(hits, Settings(passages_per_source=2, context_passages=5), 100)
     assert [(h.source_id, h.chunk_index) for h in chosen] == [("d0", 0), ("d0", 1), ("d1", 4), ("d1", 5), ("d2", 8)]
+
+
+@pytest.mark.parametrize(("source_count", "of_the_best"), [(0, 8), (1, 8), (2, 7), (4, 5), (5, 4), (1000, 4)])
+def test_among_few_sources_one_may_have_more_passages(source_count: int, of_the_best: int) -> None:
+    """RET-4: one place is left for each of the others."""
+    hits = [make_hit(f"text {n}", document="best", index=n, page=n + 1) for n in range(20)]
+    assert len(choose_context(hits, Settings(passages_per_source=4, context_passages=8), source_count)) == of_the_best
 
 
 def test_a_passage_mostly_inside_a_better_one_is_dropped() -> None:
@@ -29,7 +36,7 @@ def test_a_passage_mostly_inside_a_better_one_is_dropped() -> None:
         make_hit("c" * 60, index=1), start_offset=whole.start_offset + 30, end_offset=whole.start_offset + 90
     )
     beside = replace(make_hit("b" * 60, index=2), start_offset=whole.end_offset - 20, end_offset=whole.end_offset + 40)
-    assert choose_context([whole, inside, beside], Settings()) == (whole, beside)
+    assert choose_context([whole, inside, beside], Settings(), 100) == (whole, beside)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +52,7 @@ def test_a_passage_mostly_inside_a_better_one_is_dropped() -> None:
 def test_near_duplicates_of_two_documents_are_included_once(text: str) -> None:
     """RET-4"""
     one, other = make_hit(REPORT, document="d1"), make_hit(text, document="d2")
-    assert choose_context([one, other], Settings()) == (one,)
+    assert choose_context([one, other], Settings(), 100) == (one,)
 
 
 @pytest.mark.parametrize(
@@ -61,21 +68,21 @@ def test_near_duplicates_of_two_documents_are_included_once(text: str) -> None:
 def test_passages_that_differ_in_a_number_or_in_many_words_are_both_included(text: str) -> None:
     """RET-4"""
     one, other = make_hit(REPORT, document="d1"), make_hit(text, document="d2")
-    assert choose_context([one, other], Settings()) == (one, other)
+    assert choose_context([one, other], Settings(), 100) == (one, other)
 
 
 def test_texts_without_spaces_are_compared_by_their_characters() -> None:
     """RET-4"""
     text = "東京は日本の首都であり、人口は約一千四百万人である。" * 3
     one, other = make_hit(text, document="d1"), make_hit(text.replace("、", ""), document="d2")
-    assert choose_context([one, other], Settings()) == (one,)
+    assert choose_context([one, other], Settings(), 100) == (one,)
     short = make_hit("大阪は西日本の中心である。", document="d3")
-    assert choose_context([one, short], Settings()) == (one, short)
+    assert choose_context([one, short], Settings(), 100) == (one, short)
 
 
 def test_passages_of_one_or_two_words_are_duplicates_only_when_equal() -> None:
     hits = [make_hit(text, document=text) for text in ("Oslo", "oslo.", "Oslo Bergen", "Bergen", "...")]
-    assert [hit.text for hit in choose_context(hits, Settings())] == ["Oslo", "Oslo Bergen", "Bergen", "..."]
+    assert [hit.text for hit in choose_context(hits, Settings(), 100)] == ["Oslo", "Oslo Bergen", "Bergen", "..."]
 
 
 def test_consecutive_passages_are_placed_side_by_side_in_order() -> None:
