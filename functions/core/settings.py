@@ -46,7 +46,8 @@ class Settings:
         0.24,
         "Evidence (similarity, and the share of the question's words, in one passage) below which no model is asked,"
         " where 400 passages are searched; the bar is up to half lower among fewer, up to a third higher among more."
-        " It is a tenth lower for a language that the embedding model does not speak.",
+        " It is a tenth lower for a language that the embedding model does not speak, and 0.6 of itself with a language"
+        " model, which can say itself that the passages do not contain the answer.",
         minimum=0.1,
         maximum=0.9,
     )

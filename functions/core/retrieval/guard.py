@@ -34,6 +34,8 @@ FOREIGN = 0.9
 """For an embedding model that does not speak the question's language and therefore finds less similarity."""
 WORDS_ALONE = 0.45
 """For a search without any embedding server, which lacks half of the evidence."""
+READ_BY_MODEL = 0.6
+"""With a language model, which reads the passages and says itself that they do not contain the answer."""
 
 _MESSAGES = {
     "en": "I found nothing in your documents that answers this question.",
@@ -96,16 +98,23 @@ def _list_words(hit: models.SearchHit) -> frozenset[str]:
 
 
 def find_threshold(
-    lang: str, servers: Sequence[models.EmbeddingServer], settings: Settings, passage_count: int
+    lang: str,
+    servers: Sequence[models.EmbeddingServer],
+    settings: Settings,
+    passage_count: int,
+    *,
+    has_model: bool = False,
 ) -> float:
     """The evidence required to answer a question in `lang` from so many passages, given the servers that answered.
 
-    With several servers the lowest requirement counts, because a passage may come from any of them.
+    With several servers the lowest requirement counts, because a passage may come from any of them. `has_model` says
+    that a language model is to write the answer.
     """
     default = settings.similarity_threshold
     factors = [1.0 if not server.languages or lang in server.languages else FOREIGN for server in servers]
     thresholds = [f * (server.guard_threshold or default) for f, server in zip(factors, servers, strict=True)]
-    return min(thresholds, default=WORDS_ALONE * default) * _find_scope_factor(passage_count)
+    threshold = min(thresholds, default=WORDS_ALONE * default) * _find_scope_factor(passage_count)
+    return READ_BY_MODEL * threshold if has_model else threshold
 
 
 def _find_scope_factor(passage_count: int) -> float:

@@ -2,7 +2,8 @@
 
 Each of the groups asks questions that its library answers, and questions that it does not: off-topic ones of the
 `unanswerable_` sets, whose articles were left out of the library, and near misses, which sound as if their document
-answered them. The curve shows both refused shares at fractions and multiples of the default threshold.
+answered them. The curve shows both refused shares at fractions and multiples of the default threshold; the least
+fraction is the guard's where a language model reads the passages.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from typing import Any, Final
 
 from functions.adapters.postgres.connection import Database
 from functions.core import ports
+from functions.core.retrieval import guard
 from functions.core.settings import Settings
 from functions.local.evaluation import asking, question_sets, ranking_scores
 from functions.local.evaluation.library import Library
 from functions.local.evaluation.scores import FALSE_REFUSALS, Goals, limit, reach
 
 NAME: Final = "refusals"
-FACTORS: Final = (0.5, 0.75, 1.0, 1.25, 1.5)
+FACTORS: Final = (guard.READ_BY_MODEL, 0.8, 1.0, 1.25, 1.5)
 MOST_ANSWERABLE: Final = 300
 """So many answerable questions are asked of a library, spread evenly over its sets."""
 REPORTS: Final = "reports_eu"

@@ -43,6 +43,12 @@ def test_more_evidence_is_needed_where_more_passages_are_searched(passages: int,
     assert guard.find_threshold("en", [ENGLISH], SETTINGS, passages) == pytest.approx(threshold, abs=0.001)
 
 
+def test_less_evidence_is_needed_where_a_model_reads_the_passages() -> None:
+    """RET-8: it says itself that they do not contain the answer."""
+    required = guard.find_threshold("en", [ENGLISH], SETTINGS, guard.MEDIUM_SCOPE, has_model=True)
+    assert required == pytest.approx(0.24)
+
+
 def test_the_evidence_of_a_search_is_that_of_its_best_passage() -> None:
     """RET-8"""
     hits = [replace(make_hit("x"), similarity=s, coverage=c) for s, c in ((0.8, 0.0), (0.5, 0.7), (-0.2, 1.0))]
