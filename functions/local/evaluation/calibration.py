@@ -19,6 +19,7 @@ from functions.runtime import policy
 
 HALVES = (0, 1)
 ALL_SETS = "all sets"
+LEAST_THRESHOLD, MOST_THRESHOLD = 0.05, 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +103,15 @@ def split_documents(questions: Sequence[question_sets.Question]) -> dict[str, in
 def choose_threshold(answerable: Sequence[float], most_refused: float) -> float:
     """The highest threshold that refuses at most the share `most_refused`; the guard refuses evidence below it.
 
+    It is within the bounds of the column `guard_threshold`: in a small set, evidence may exceed 1.
     Raises ConflictError without any questions.
     """
     if not answerable:
         raise errors.ConflictError(
             "One half of the documents answers no question of this sample. Use a larger --limit."
         )
-    return sorted(answerable)[math.floor(most_refused * len(answerable))]
+    threshold = sorted(answerable)[math.floor(most_refused * len(answerable))]
+    return min(max(threshold, LEAST_THRESHOLD), MOST_THRESHOLD)
 
 
 def cross_validate(evidence: Evidence, most_refused: float = scores.FALSE_REFUSALS) -> Refusals:
