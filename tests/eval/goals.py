@@ -1,4 +1,4 @@
-"""The values that `make eval` requires on the public question sets."""
+"""The values that `make eval` requires on the public question sets, and `tests.eval.manuals` on its own."""
 
 from __future__ import annotations
 
@@ -29,3 +29,5 @@ GOALS: Final = Goals(
     near_misses_refused=0.60,
     gold_in_context=0.95,
 )
+
+MANUALS: Final = Goals(answerable_refused=0.08, gold_in_context=0.85)

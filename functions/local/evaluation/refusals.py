@@ -21,7 +21,7 @@ from functions.core.retrieval import guard
 from functions.core.settings import Settings
 from functions.local.evaluation import asking, question_sets, ranking_scores
 from functions.local.evaluation.library import Library
-from functions.local.evaluation.scores import FALSE_REFUSALS, Goals, limit, reach
+from functions.local.evaluation.scores import Goals, limit, reach
 
 NAME: Final = "refusals"
 FACTORS: Final = (guard.READ_BY_MODEL, 0.8, 1.0, 1.25, 1.5)
@@ -75,7 +75,7 @@ def read_cases(root: Path, max_questions: int | None = None) -> list[Case]:
         case for lang in ("en", "fr") if f"{question_sets.UNANSWERABLE}{lang}" in names for case in _cross(root, lang)
     ]
     if REPORTS in names:
-        cases += _list_report_cases(root)
+        cases += list_near_miss_cases(root / REPORTS, "reports")
     return [
         replace(
             case,
@@ -121,16 +121,16 @@ def _read_passages(root: Path, lang: str) -> question_sets.QuestionSet | None:
     )
 
 
-def _list_report_cases(root: Path) -> Iterator[Case]:
-    """Questions about reports and near misses beside them, each in its own document and in the whole library."""
-    reports = question_sets.read_set(REPORTS, root=root)
-    near = question_sets.read_near_misses(root / REPORTS)
-    documents = replace(reports, questions=())
+def list_near_miss_cases(folder: Path, name: str) -> Iterator[Case]:
+    """The questions of a set about files and its near misses, each in its own document and in the whole library."""
+    asked = question_sets.read_set(str(folder))
+    near = question_sets.read_near_misses(folder)
+    documents = replace(asked, questions=())
     for lang in ("en", "fr"):
-        asked = tuple(question for question in reports.questions if question.gold and question.lang == lang)
+        answerable = tuple(question for question in asked.questions if question.gold and question.lang == lang)
         missed = tuple(question for question in near if question.lang == lang)
         for in_document in (True, False):
-            yield Case("reports", lang, documents, in_document, asked, missed, are_near_misses=True)
+            yield Case(name, lang, documents, in_document, answerable, missed, are_near_misses=True)
 
 
 def join(name: str, *sets: question_sets.QuestionSet) -> question_sets.QuestionSet:
@@ -167,7 +167,7 @@ def _list_rows(found: Refusals, goals: Goals) -> list[dict[str, Any]]:
     case = found.case
     label = f"{case.name}, {case.lang}, {'in its document' if case.in_document else f'{found.passage_count} passages'}"
     answerable, unanswerable = found.refused_shares(1.0)
-    rows = [limit(f"{label}: answerable refused", answerable, FALSE_REFUSALS)]
+    rows = [limit(f"{label}: answerable refused", answerable, goals.answerable_refused)]
     if found.unanswerable:
         kind = "near misses" if case.are_near_misses else "off-topic"
         rows.append(reach(f"{label}: {kind} refused", unanswerable, _find_goal(case, goals)))

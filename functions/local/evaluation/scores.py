@@ -22,7 +22,8 @@ class Goals:
     `hybrid` is by set and score, as in ("piaf", "ndcg"), and `hybrid_ndcg` by set and language. `reference` is the
     least ratio of the lexical nDCG@10 to that of another full text search; only the sets that it names are measured
     with one. `gold_answers` and `cited_evidence` are shares of the answers without a model. `refused_unanswerable` is a
-    share by language. `english_fusion` is the least mean ratio of the hybrid nDCG@10 to that of the better arm.
+    share by language, and `answerable_refused` the largest share of answerable questions. `english_fusion` is the least
+    mean ratio of the hybrid nDCG@10 to that of the better arm.
 
     The other goals are those of questions about documents in another language: `across_refused` is the largest share
     of the answerable ones that may be refused, and `across_off_topic` the least share of the others, by language of
@@ -41,6 +42,7 @@ class Goals:
     across_hit_8: float | None = None
     across_refused: float | None = None
     across_off_topic: Mapping[str, float] = field(default_factory=dict)
+    answerable_refused: float = FALSE_REFUSALS
     refused_off_topic: Mapping[str, float] = field(default_factory=dict)
     near_misses_refused: float | None = None
     gold_in_context: float | None = None
@@ -126,7 +128,9 @@ def list_figures(
     rows.append(limit("questions with words of the set and an empty lexical arm", len(found.missed_by_words), 0))
     rows.append(
         limit(
-            "answerable questions refused", measure_refused_share(found.arms["hybrid"], answerable=True), FALSE_REFUSALS
+            "answerable questions refused",
+            measure_refused_share(found.arms["hybrid"], answerable=True),
+            goals.answerable_refused,
         )
     )
     if any(asked.scores is None for asked in found.arms["hybrid"]):

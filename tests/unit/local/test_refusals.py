@@ -106,3 +106,9 @@ def test_each_scope_has_its_goals(found: Refusals, expected: Mapping[str, tuple[
     """RET-8: values and what they are compared with; 1.0 where there is no goal."""
     rows = {row["figure"].rpartition(": ")[2]: (row["value"], row["baseline"]) for row in list_figures([found], GOALS)}
     assert rows == expected
+
+
+def test_a_set_may_allow_more_false_refusals_than_the_default() -> None:
+    """RET-8"""
+    rows = [list_figures([refusals()], Goals(answerable_refused=most))[0] for most in (0.25, 0.2)]
+    assert [(row["baseline"], row["ok"]) for row in rows] == [(0.25, True), (0.2, False)]
