@@ -71,7 +71,7 @@ class Settings:
     fts_weight: float = _setting(1.0, "Weight of the full text ranking in the fusion.", minimum=0, maximum=10)
     vector_weight: float = _setting(1.0, "Weight of the vector ranking in the fusion.", minimum=0, maximum=10)
     blend_weight: float = _setting(10.0, "Weight of the blended score ranking in the fusion.", minimum=0, maximum=10)
-    blend_alpha: float = _setting(0.55, "Share of the vector score in the blended score.", minimum=0, maximum=1)
+    blend_alpha: float = _setting(0.6, "Share of the vector score in the blended score.", minimum=0, maximum=1)
     foreign_vector_weight: float = _setting(
         0.6,
         "Factor on every contribution of vectors when the embedding model does not speak the question's language.",
