@@ -17,6 +17,8 @@ from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models, ports
+from functions.core.extraction.pdf.reader import PdfPages
+from functions.core.ingestion.chunking import chunker
 from functions.core.ingestion.jobs import Outcome
 from functions.core.ingestion.worker import Worker
 from functions.core.settings import Settings
@@ -161,6 +163,83 @@ def test_a_rate_limited_model_costs_a_retry_and_not_the_document(db: Database, d
     first = replace(worker, embedder=limited).ingest_next()
     assert first == Outcome(1, document_id, "queued", code="model_rate_limited")
     assert work_until_done(worker) == "done"
+
+
+def break_pages(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, *numbers: int) -> None:
+    """Makes the function `where.name`, which takes a page or its number, raise an IndexError on these pages."""
+    works = getattr(where, name)
+
+    def breaks(*args: Any, **kwargs: Any) -> Any:
+        if getattr(args[-1], "number", args[-1]) in numbers:
+            raise IndexError("list index out of range")
+        return works(*args, **kwargs)
+
+    monkeypatch.setattr(where, name, breaks)
+
+
+def test_pages_that_raise_an_exception_are_skipped_and_named(
+    db: Database, database: str, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ING-11, LIB-10: on page 2 when it is read, on page 11 when it is chunked."""
+    break_pages(monkeypatch, PdfPages, "_read", 2)
+    break_pages(monkeypatch, chunker, "chunk_page", 11)
+    document_id = add_document(db, database)
+    assert worker.ingest_next() == Outcome(1, document_id, "done")
+    assert {c["page_start"] for c in read_chunks(db, document_id)} == {*range(1, PAGES + 1)} - {2, 11}
+    with db.as_user(ADA) as connection:
+        warnings = documents.find(connection, document_id)["health"]["warnings"]
+    assert warnings == {"reading_failed": [2], "chunking_failed": [11]}
+
+
+@pytest.mark.parametrize(("where", "name"), [(PdfPages, "_read"), (chunker, "chunk_page")], ids=["read", "chunked"])
+def test_a_document_fails_when_no_page_can_be_read_or_chunked(
+    db: Database, database: str, worker: Worker, monkeypatch: pytest.MonkeyPatch, where: Any, name: str
+) -> None:
+    """ING-11"""
+    break_pages(monkeypatch, where, name, *range(1, PAGES + 1))
+    document_id = add_document(db, database)
+    assert work_until_given_up(db, worker) == ["queued", "dead"]
+    with db.as_user(ADA) as connection:
+        found = documents.find(connection, document_id)
+    assert (found["status"], found["error_code"], found["error"]) == (
+        "failed",
+        "processing_failed",
+        errors.ProcessingFailedError().message,
+    )
+
+
+def work_until_given_up(db: Database, worker: Worker) -> list[str]:
+    """The outcomes of all attempts, without the waits between them."""
+    statuses: list[str] = []
+    while (outcome := worker.ingest_next()) is not None:
+        statuses.append(outcome.status)
+        with db.as_worker() as connection:
+            connection.execute("update rag.ingest_jobs set run_after = now()")
+    return statuses
+
+
+@pytest.mark.parametrize(
+    ("error", "calls", "attempts"),
+    [
+        (IndexError("list index out of range"), 0, 2),
+        (IndexError("list index out of range"), 1, 2),
+        (errors.ModelUnavailableError(), 0, 5),
+        (OSError("No space left on device"), 0, 5),
+    ],
+    ids=["a fault", "a fault after progress", "the model server", "the disk"],
+)
+def test_a_fault_of_ours_is_tried_again_only_once(
+    db: Database, database: str, worker: Worker, error: Exception, calls: int, attempts: int
+) -> None:
+    """ING-11"""
+    add_document(db, database)
+    failing = [CrashingEmbedder(worker.embedder, calls, error), CrashingEmbedder(worker.embedder, 0, error)]
+    first = replace(worker, embedder=failing[0]).ingest_next()
+    assert first is not None
+    with db.as_worker() as connection:
+        connection.execute("update rag.ingest_jobs set run_after = now()")
+    statuses = [first.status, *work_until_given_up(db, replace(worker, embedder=failing[1]))]
+    assert statuses == ["queued"] * (attempts - 1) + ["dead"]
 
 
 def test_a_measurement_that_fails_leaves_the_document_indexed(db: Database, database: str, worker: Worker) -> None:

@@ -35,7 +35,7 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
         "settings": {"errors", "text"},
         "citations": {"models", "retrieval", "text"},
         "extraction": {"errors", "models", "ports", "text"},
-        "retrieval": {"background", "errors", "models", "ports", "settings"},
+        "retrieval": {"background", "errors", "models", "ports", "settings", "text"},
         "answering": {"citations", "errors", "models", "ports", "retrieval", "text"},
         "ingestion": {"errors", "extraction", "models", "ports", "retrieval", "settings", "text"},
     },
@@ -44,6 +44,7 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
         "docx": {"file_types", "plain_text"},
         "pdf": {"ocr", "plain_text"},
         "documents": {"docx", "pdf", "plain_text"},
+        "page_faults": {"documents"},
     },
     "core/extraction/pdf": {
         "line_pieces": {"geometry"},
@@ -60,10 +61,12 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
     "core/ingestion": {
         "chunking": set(),
         "outline": {"chunking"},
-        "report": {"jobs"},
+        "batch_chunks": {"chunking", "jobs"},
+        "report": {"batch_chunks", "jobs"},
         "calibration": {"embedding", "self_retrieval"},
         "jobs": {"calibration", "chunking", "outline", "self_retrieval"},
         "worker": {
+            "batch_chunks",
             "calibration",
             "chunking",
             "embedding",

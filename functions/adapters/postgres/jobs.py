@@ -229,6 +229,7 @@ def _read_job(row: dict[str, Any]) -> jobs.Job:
         file_type=row["file_type"],
         object_path=row["object_path"],
         content=row["content"],
+        error_code=row["error_code"],
     )
 
 

@@ -43,7 +43,10 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A leased job: for a note with its `content`, for a document with the path of its stored file."""
+    """A leased job: for a note with its `content`, for a document with the path of its stored file.
+
+    `error_code` is that of the failure after which the job was queued again.
+    """
 
     id: int
     kind: Literal["ingest", "reindex", "note"]
@@ -57,6 +60,7 @@ class Job:
     file_type: models.FileType
     object_path: str | None = None
     content: str | None = None
+    error_code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

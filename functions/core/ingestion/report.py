@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from functions.core import errors, models
+from functions.core.extraction.page_faults import READING_FAILED
+from functions.core.ingestion.batch_chunks import CHUNKING_FAILED
 from functions.core.ingestion.jobs import Checkpoint
 
 
@@ -49,8 +51,10 @@ def describe_result(
     }
 
 
-def explain_no_text(generation: Mapping[str, Any]) -> errors.NoTextError:
+def explain_no_text(generation: Mapping[str, Any]) -> errors.IbidError:
     """The error that says why there was nothing to index, and what the user can do about it."""
+    if READING_FAILED in generation["warnings"] or CHUNKING_FAILED in generation["warnings"]:
+        return errors.ProcessingFailedError()
     if "ocr_unavailable" in generation["warnings"]:
         return errors.NoTextError(
             "The pages are images, and no OCR is installed here that could read them."

@@ -255,6 +255,8 @@ export const en = {
   "strategy.fixed": "each embedded on its own",
   "strategy.late": "each embedded with its context",
   "warning.page_unreadable": "Could not be read.",
+  "warning.reading_failed": "An error in Ibid kept this from being read, so no search finds it.",
+  "warning.chunking_failed": "An error in Ibid kept this from being indexed, so no search finds it.",
   "warning.ocr_unavailable": "OCR is not installed, so text in images could not be read.",
   "warning.ocr_failed": "OCR failed.",
   "warning.ocr_low_confidence": "OCR confidence is low.",
