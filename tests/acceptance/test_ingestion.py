@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import shutil
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,12 +20,15 @@ from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models, ports
 from functions.core.extraction.pdf.reader import PdfPages
+from functions.core.ingestion import text_figures
 from functions.core.ingestion.chunking import chunker
 from functions.core.ingestion.jobs import Outcome
 from functions.core.ingestion.worker import Worker
+from functions.core.retrieval.retriever import Ranking
 from functions.core.settings import Settings
 from functions.runtime.policy import LOCAL_SERVER
 from tests.support import library
+from tests.support.damaged_documents import DAMAGES, PROSE, make_lines_pdf
 from tests.support.documents import make_pdf
 from tests.support.library import ADA
 
@@ -295,8 +300,62 @@ def test_a_page_without_text_is_named_in_the_health_report(
         "chunks_not_embedded": 0,
         "running_lines": [],
         "chunking_strategy": "fixed",
+        "text": {
+            "words": 10,
+            "unlikely_words": None,
+            "broken_sentences": None,
+            "split_words": None,
+            "garbled_pages": [],
+        },
         "self_retrieval": None,
+        "quality": {"rating": "check", "reasons": {"pages_without_text": "check"}},
     }
+
+
+def read_quality(db: Database, document_id: str) -> dict[str, Any]:
+    with db.as_user(ADA) as connection:
+        quality: dict[str, Any] = documents.find(connection, document_id)["health"]["quality"]
+    return quality
+
+
+@pytest.mark.parametrize(
+    ("damage", "quality"),
+    [
+        (None, {"rating": "good", "reasons": {}}),
+        (
+            "glyphs in any order",
+            {"rating": "bad", "reasons": {"unlikely_words": "bad", "garbled_pages": "bad"}},
+        ),
+    ],
+    ids=["clean", "damaged"],
+)
+def test_the_health_report_rates_how_well_the_text_was_read(
+    db: Database, database: str, worker: Worker, tmp_path: Path, damage: str | None, quality: dict[str, Any]
+) -> None:
+    """LIB-10"""
+    lines = textwrap.wrap(" ".join(PROSE["en"].split()), 72)
+    file = make_lines_pdf(tmp_path / "a.pdf", DAMAGES[damage](lines, random.Random(1)) if damage else lines)
+    document_id = add_document(db, database)
+    assert replace(worker, objects=Folder.of(file)).ingest_next() == Outcome(1, document_id, "done")
+    assert read_quality(db, document_id) == quality
+
+
+def test_sentences_that_no_search_finds_change_the_quality(db: Database, database: str, worker: Worker) -> None:
+    """LIB-10"""
+    document_id = add_document(db, database)
+    blind = replace(worker, search_as=lambda _: lambda _: Ranking(()))
+    assert blind.ingest_next() == Outcome(1, document_id, "done")
+    assert read_quality(db, document_id) == {"rating": "check", "reasons": {"self_retrieval": "check"}}
+
+
+def test_a_text_that_cannot_be_measured_is_indexed_without_figures(
+    db: Database, database: str, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LIB-10"""
+    monkeypatch.setattr(text_figures, "measure", Mock(side_effect=IndexError))
+    document_id = add_document(db, database)
+    assert worker.ingest_next() == Outcome(1, document_id, "done")
+    assert read_quality(db, document_id) == {"rating": "good", "reasons": {}}
 
 
 def test_a_document_records_its_embedding_model(db: Database, database: str, worker: Worker) -> None:

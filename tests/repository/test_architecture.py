@@ -62,9 +62,11 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
         "chunking": set(),
         "outline": {"chunking"},
         "batch_chunks": {"chunking", "jobs"},
-        "report": {"batch_chunks", "jobs"},
+        "quality": set(),
+        "text_figures": {"spelling"},
+        "report": {"batch_chunks", "jobs", "quality", "text_figures"},
         "calibration": {"embedding", "self_retrieval"},
-        "jobs": {"calibration", "chunking", "outline", "self_retrieval"},
+        "jobs": {"calibration", "chunking", "outline", "self_retrieval", "text_figures"},
         "worker": {
             "batch_chunks",
             "calibration",
@@ -75,6 +77,7 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
             "outline",
             "report",
             "self_retrieval",
+            "text_figures",
         },
     },
     "core/citations": {

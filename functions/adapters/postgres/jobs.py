@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import psycopg
@@ -12,7 +12,7 @@ import psycopg
 from functions.adapters.postgres import batches
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
-from functions.core.ingestion import calibration, jobs, self_retrieval
+from functions.core.ingestion import calibration, jobs, self_retrieval, text_figures
 
 # Reads what stands at ids spread evenly over the table, so that a large library costs no more than a small one.
 _SAMPLE_PASSAGES = """
@@ -159,12 +159,22 @@ class JobStore:
             ).fetchall()
         return [self_retrieval.Sample(**row) for row in rows]
 
-    def save_self_retrieval(self, job: jobs.Job, score: self_retrieval.Score) -> None:
+    def sample_prose(self, job: jobs.Job, count: int) -> list[text_figures.Prose]:
+        with self._database.as_worker() as connection:
+            rows = connection.execute(
+                "select page_start as page, text from ("
+                " select c.*, count(*) over () as total from rag.chunks c"
+                " where c.generation = %s and c.markdown is null) c"
+                " where chunk_index %% greatest(1, total / %s) = 0 order by chunk_index",
+                (job.generation, count),
+            ).fetchall()
+        return [text_figures.Prose(**row) for row in rows]
+
+    def save_health(self, job: jobs.Job, health: Mapping[str, Any]) -> None:
         with self._database.as_worker() as connection:
             connection.execute(
-                "update rag.documents set health = health || jsonb_build_object('self_retrieval', %s::jsonb)"
-                " where id = %s and generation = %s",
-                (json.dumps(asdict(score)), job.source_id, job.generation),
+                "update rag.documents set health = %s where id = %s and generation = %s",
+                (json.dumps(health), job.source_id, job.generation),
             )
 
     def count_passages(self, server: models.EmbeddingServer) -> int | None:

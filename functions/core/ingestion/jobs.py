@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from functions.core import errors, models
-from functions.core.ingestion import calibration, self_retrieval
+from functions.core.ingestion import calibration, self_retrieval, text_figures
 from functions.core.ingestion.chunking import page_layout
 from functions.core.ingestion.outline import Outline
 
@@ -120,4 +120,10 @@ class JobStore(calibration.Library, Protocol):
         """Up to `count` chunks of a finished job, evenly spread over its document."""
         ...
 
-    def save_self_retrieval(self, job: Job, score: self_retrieval.Score) -> None: ...
+    def sample_prose(self, job: Job, count: int) -> list[text_figures.Prose]:
+        """About `count` chunks of a job that are no rows of a table, evenly spread over its document, in order."""
+        ...
+
+    def save_health(self, job: Job, health: Mapping[str, Any]) -> None:
+        """Replaces the health report of a finished job, unless its document was indexed again meanwhile."""
+        ...

@@ -11,17 +11,17 @@ import hashlib
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from functions.core import errors, models, ports
 from functions.core.extraction import file_types, plain_text, scratch
 from functions.core.extraction.documents import ExtractedDocument, open_document
 from functions.core.extraction.page_faults import FaultTolerantReader
-from functions.core.ingestion import calibration, embedding, late_chunking, report, self_retrieval
+from functions.core.ingestion import calibration, embedding, late_chunking, report, self_retrieval, text_figures
 from functions.core.ingestion.batch_chunks import ChunkedBatch, chunk_batch
 from functions.core.ingestion.chunking import passages
 from functions.core.ingestion.jobs import Batch, Checkpoint, Job, JobStore, Outcome
@@ -108,17 +108,21 @@ class Worker:
                     return "duplicate"
             with self._open(job, path) as document:
                 checkpoint = self._ingest_pages(job, document)
-                self._finish(job, checkpoint, document.page_count)
-        self._measure(job, checkpoint)
+                page_count = document.page_count
+            health = self._finish(job, checkpoint, page_count)
+        self._measure(job, checkpoint, health, page_count)
         return "done"
 
-    def _measure(self, job: Job, checkpoint: Checkpoint) -> None:
+    def _measure(self, job: Job, checkpoint: Checkpoint, health: Mapping[str, Any], page_count: int) -> None:
         """Measures the scale of similarities and the self-retrieval; the job is done, and stays so if this fails."""
         try:
             if self.calibrates and self.has_time():
                 calibration.calibrate(self.store, self.server, self.embedder)
             if self.search_as is not None and job.kind != "note" and self.has_time():
-                self._measure_self_retrieval(job, checkpoint, self.search_as(job.owner_id))
+                score = self._measure_self_retrieval(job, checkpoint, self.search_as(job.owner_id))
+                if score is not None:
+                    measured = {**health, "self_retrieval": asdict(score)}
+                    self.store.save_health(job, report.with_quality(measured, page_count))
         except Exception:
             _log.exception("an internal error ended a measurement", extra={"source_id": job.source_id})
 
@@ -244,16 +248,34 @@ class Worker:
                 )
         return vectors
 
-    def _finish(self, job: Job, checkpoint: Checkpoint, page_count: int) -> None:
+    def _finish(self, job: Job, checkpoint: Checkpoint, page_count: int) -> dict[str, Any]:
+        """Makes the new generation visible, and returns the health report."""
         generation = self.store.describe_generation(job)
         if checkpoint.chunk_count == 0:
             raise report.explain_no_text(generation)
         if checkpoint.failed_chunks == checkpoint.chunk_count:  # probably a wrong key: all texts failing is unlikely
             raise errors.ModelRejectedError
-        self.store.finish_ingest_job(job, report.describe_result(checkpoint, page_count, generation, self.server))
+        text = self._measure_text(job)
+        facts = report.describe_result(checkpoint, page_count, generation, self.server, text)
+        self.store.finish_ingest_job(job, facts)
+        health: dict[str, Any] = facts["health"]
+        return health
 
-    def _measure_self_retrieval(self, job: Job, checkpoint: Checkpoint, search: retriever.Search) -> None:
-        """Adds the self-retrieval score to the health report. The document stays indexed if this fails."""
+    def _measure_text(self, job: Job) -> text_figures.TextFigures | None:
+        """How well the text was read; None for a note, which nobody has to read, and if measuring it fails."""
+        if job.kind == "note":
+            return None
+        prose = self.store.sample_prose(job, text_figures.PASSAGES)
+        try:
+            return text_figures.measure(prose)
+        except Exception:
+            _log.exception("an internal error ended a measurement", extra={"source_id": job.source_id})
+            return None
+
+    def _measure_self_retrieval(
+        self, job: Job, checkpoint: Checkpoint, search: retriever.Search
+    ) -> self_retrieval.Score | None:
+        """The share of its own sentences that a search finds; None if there are none or a service fails."""
         assert checkpoint.outline is not None
         sentences = self_retrieval.choose_sentences(self.store.sample_chunks(job, self_retrieval.SENTENCES))
         texts = [sentence.text for sentence in sentences]
@@ -267,11 +289,10 @@ class Worker:
                 search=search,
                 settings=self.settings,
             )
-            score = self_retrieval.measure(job.source_id, sentences, lambda text: find(text, vectors[text]).hits)
-            if score is not None:
-                self.store.save_self_retrieval(job, score)
+            return self_retrieval.measure(job.source_id, sentences, lambda text: find(text, vectors[text]).hits)
         except errors.IbidError as exc:
             _log.warning("the self-retrieval of a document could not be measured: %s", exc.message)
+            return None
 
 
 def explain_exception(exc: Exception) -> errors.IbidError:
