@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 
 from functions.adapters.postgres import batches
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
-from functions.core.ingestion import calibration, jobs, self_retrieval, text_figures
+from functions.core.ingestion import calibration, jobs, self_retrieval
+
+if TYPE_CHECKING:
+    from functions.core.ingestion import text_figures
 
 # Reads what stands at ids spread evenly over the table, so that a large library costs no more than a small one.
 _SAMPLE_PASSAGES = """
@@ -160,6 +163,8 @@ class JobStore:
         return [self_retrieval.Sample(**row) for row in rows]
 
     def sample_prose(self, job: jobs.Job, count: int) -> list[text_figures.Prose]:
+        from functions.core.ingestion import text_figures  # compiles its patterns, which only workers need
+
         with self._database.as_worker() as connection:
             rows = connection.execute(
                 "select page_start as page, text from ("

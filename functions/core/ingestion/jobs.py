@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from functions.core import errors, models
-from functions.core.ingestion import calibration, self_retrieval, text_figures
+from functions.core.ingestion import calibration, self_retrieval
 from functions.core.ingestion.chunking import page_layout
 from functions.core.ingestion.outline import Outline
 
 if TYPE_CHECKING:
+    from functions.core.ingestion import text_figures
     from functions.core.ports import Matrix
 
 
