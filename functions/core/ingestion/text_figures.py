@@ -23,7 +23,7 @@ GARBLED_SHARE = 0.25
 """Of the words on a page: from here on, it is garbled."""
 
 PASSAGES = 2000
-"""Of a longer document only as many passages are measured, which takes about a second."""
+"""Of a longer document only as many passages are measured, evenly spread, which takes two to four seconds."""
 
 _KNOWN_LANGS: Final = ("en", "fr")
 _SHORTEST = 3
