@@ -27,6 +27,7 @@ IbidError
     │   └── ModelRateLimitedError
     ├── ModelRejectedError      (not retryable: the same request fails again)
     ├── RecognitionError        (not retryable: OCR cannot read this image)
+    ├── ProcessingFailedError   (a fault of Ibid: tried again only once)
     ├── LeaseLostError          (not retryable: another worker continues)
     └── TimeBudgetExceededError
 
@@ -210,6 +211,12 @@ class RecognitionError(UnavailableError):
 
     code = "recognition_failed"
     retryable = False
+
+
+class ProcessingFailedError(UnavailableError):
+    """An error in Ibid itself keeps this document from being processed. An administrator finds the cause in the log."""
+
+    code = "processing_failed"
 
 
 class LeaseLostError(UnavailableError):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import shutil
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +19,16 @@ from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models, ports
+from functions.core.extraction.pdf.reader import PdfPages
+from functions.core.ingestion import text_figures
+from functions.core.ingestion.chunking import chunker
 from functions.core.ingestion.jobs import Outcome
 from functions.core.ingestion.worker import Worker
+from functions.core.retrieval.retriever import Ranking
 from functions.core.settings import Settings
 from functions.runtime.policy import LOCAL_SERVER
 from tests.support import library
+from tests.support.damaged_documents import DAMAGES, PROSE, make_lines_pdf
 from tests.support.documents import make_pdf
 from tests.support.library import ADA
 
@@ -163,6 +170,83 @@ def test_a_rate_limited_model_costs_a_retry_and_not_the_document(db: Database, d
     assert work_until_done(worker) == "done"
 
 
+def break_pages(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, *numbers: int) -> None:
+    """Makes the function `where.name`, which takes a page or its number, raise an IndexError on these pages."""
+    works = getattr(where, name)
+
+    def breaks(*args: Any, **kwargs: Any) -> Any:
+        if getattr(args[-1], "number", args[-1]) in numbers:
+            raise IndexError("list index out of range")
+        return works(*args, **kwargs)
+
+    monkeypatch.setattr(where, name, breaks)
+
+
+def test_pages_that_raise_an_exception_are_skipped_and_named(
+    db: Database, database: str, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ING-11, LIB-10: on page 2 when it is read, on page 11 when it is chunked."""
+    break_pages(monkeypatch, PdfPages, "_read", 2)
+    break_pages(monkeypatch, chunker, "chunk_page", 11)
+    document_id = add_document(db, database)
+    assert worker.ingest_next() == Outcome(1, document_id, "done")
+    assert {c["page_start"] for c in read_chunks(db, document_id)} == {*range(1, PAGES + 1)} - {2, 11}
+    with db.as_user(ADA) as connection:
+        warnings = documents.find(connection, document_id)["health"]["warnings"]
+    assert warnings == {"reading_failed": [2], "chunking_failed": [11]}
+
+
+@pytest.mark.parametrize(("where", "name"), [(PdfPages, "_read"), (chunker, "chunk_page")], ids=["read", "chunked"])
+def test_a_document_fails_when_no_page_can_be_read_or_chunked(
+    db: Database, database: str, worker: Worker, monkeypatch: pytest.MonkeyPatch, where: Any, name: str
+) -> None:
+    """ING-11"""
+    break_pages(monkeypatch, where, name, *range(1, PAGES + 1))
+    document_id = add_document(db, database)
+    assert work_until_given_up(db, worker) == ["queued", "dead"]
+    with db.as_user(ADA) as connection:
+        found = documents.find(connection, document_id)
+    assert (found["status"], found["error_code"], found["error"]) == (
+        "failed",
+        "processing_failed",
+        errors.ProcessingFailedError().message,
+    )
+
+
+def work_until_given_up(db: Database, worker: Worker) -> list[str]:
+    """The outcomes of all attempts, without the waits between them."""
+    statuses: list[str] = []
+    while (outcome := worker.ingest_next()) is not None:
+        statuses.append(outcome.status)
+        with db.as_worker() as connection:
+            connection.execute("update rag.ingest_jobs set run_after = now()")
+    return statuses
+
+
+@pytest.mark.parametrize(
+    ("error", "calls", "attempts"),
+    [
+        (IndexError("list index out of range"), 0, 2),
+        (IndexError("list index out of range"), 1, 2),
+        (errors.ModelUnavailableError(), 0, 5),
+        (OSError("No space left on device"), 0, 5),
+    ],
+    ids=["a fault", "a fault after progress", "the model server", "the disk"],
+)
+def test_a_fault_of_ours_is_tried_again_only_once(
+    db: Database, database: str, worker: Worker, error: Exception, calls: int, attempts: int
+) -> None:
+    """ING-11"""
+    add_document(db, database)
+    failing = [CrashingEmbedder(worker.embedder, calls, error), CrashingEmbedder(worker.embedder, 0, error)]
+    first = replace(worker, embedder=failing[0]).ingest_next()
+    assert first is not None
+    with db.as_worker() as connection:
+        connection.execute("update rag.ingest_jobs set run_after = now()")
+    statuses = [first.status, *work_until_given_up(db, replace(worker, embedder=failing[1]))]
+    assert statuses == ["queued"] * (attempts - 1) + ["dead"]
+
+
 def test_a_measurement_that_fails_leaves_the_document_indexed(db: Database, database: str, worker: Worker) -> None:
     """ING-10"""
     document_id = add_document(db, database)
@@ -216,8 +300,62 @@ def test_a_page_without_text_is_named_in_the_health_report(
         "chunks_not_embedded": 0,
         "running_lines": [],
         "chunking_strategy": "fixed",
+        "text": {
+            "words": 10,
+            "unlikely_words": None,
+            "broken_sentences": None,
+            "split_words": None,
+            "garbled_pages": [],
+        },
         "self_retrieval": None,
+        "quality": {"rating": "check", "reasons": {"pages_without_text": "check"}},
     }
+
+
+def read_quality(db: Database, document_id: str) -> dict[str, Any]:
+    with db.as_user(ADA) as connection:
+        quality: dict[str, Any] = documents.find(connection, document_id)["health"]["quality"]
+    return quality
+
+
+@pytest.mark.parametrize(
+    ("damage", "quality"),
+    [
+        (None, {"rating": "good", "reasons": {}}),
+        (
+            "glyphs in any order",
+            {"rating": "bad", "reasons": {"unlikely_words": "bad", "garbled_pages": "bad"}},
+        ),
+    ],
+    ids=["clean", "damaged"],
+)
+def test_the_health_report_rates_how_well_the_text_was_read(
+    db: Database, database: str, worker: Worker, tmp_path: Path, damage: str | None, quality: dict[str, Any]
+) -> None:
+    """LIB-10"""
+    lines = textwrap.wrap(" ".join(PROSE["en"].split()), 72)
+    file = make_lines_pdf(tmp_path / "a.pdf", DAMAGES[damage](lines, random.Random(1)) if damage else lines)
+    document_id = add_document(db, database)
+    assert replace(worker, objects=Folder.of(file)).ingest_next() == Outcome(1, document_id, "done")
+    assert read_quality(db, document_id) == quality
+
+
+def test_sentences_that_no_search_finds_change_the_quality(db: Database, database: str, worker: Worker) -> None:
+    """LIB-10"""
+    document_id = add_document(db, database)
+    blind = replace(worker, search_as=lambda _: lambda _: Ranking(()))
+    assert blind.ingest_next() == Outcome(1, document_id, "done")
+    assert read_quality(db, document_id) == {"rating": "check", "reasons": {"self_retrieval": "check"}}
+
+
+def test_a_text_that_cannot_be_measured_is_indexed_without_figures(
+    db: Database, database: str, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LIB-10"""
+    monkeypatch.setattr(text_figures, "measure", Mock(side_effect=IndexError))
+    document_id = add_document(db, database)
+    assert worker.ingest_next() == Outcome(1, document_id, "done")
+    assert read_quality(db, document_id) == {"rating": "good", "reasons": {}}
 
 
 def test_a_document_records_its_embedding_model(db: Database, database: str, worker: Worker) -> None:

@@ -387,6 +387,7 @@ def test_a_document_shows_its_metadata_and_its_health_report(page: Page, tmp_pat
     report = page.get_by_test_id("document-health")
     expect(report.locator("[data-health=pages_without_text]")).to_have_text("All 2 pages have text.")
     expect(report.locator("[data-health=languages]")).to_have_text("Written in English.")
+    expect(report.locator("[data-health=quality]")).to_have_text("This document was read well.")
     found = re.compile(r"^Search finds (\d) of \1 sentences taken from this document\.$")
     expect(report.locator("[data-health=self_retrieval]")).to_have_text(found)
     expect(page.get_by_test_id("document-metadata")).to_contain_text("Ada Larsen")

@@ -246,6 +246,13 @@ HEALTH: dict[str, Any] = {
     "chunking_strategy": "fixed",
     "self_retrieval": None,
 }
+CLEAN: dict[str, Any] = {
+    "words": 900,
+    "unlikely_words": 0.03,
+    "broken_sentences": 0.0,
+    "split_words": 0.0,
+    "garbled_pages": [],
+}
 USUAL = ["All 12 pages have text.", "Written in English.", "4 chunks (each embedded on its own)."]
 
 
@@ -292,12 +299,54 @@ def describe_health(page: Page, **found: Any) -> list[str]:
             {"self_retrieval": {"sentences": 10, "found": 9, "score": 0.9}},
             ["Search finds 9 of 10 sentences taken from this document."],
         ),
+        ({"quality": {"rating": "good", "reasons": {}}, "text": CLEAN}, ["This document was read well."]),
+        (
+            {
+                "quality": {"rating": "check", "reasons": {"garbled_pages": "check"}},
+                "text": CLEAN | {"garbled_pages": [2, 3], "unlikely_words": 0.07},
+            },
+            [
+                "Look at this document before you rely on it: parts of it may be missing or wrong.",
+                "7% of the words look garbled. Export the file again, or upload a scan of it, which OCR can read."
+                " Pages 2–3.",
+            ],
+        ),
+        (
+            {
+                "quality": {"rating": "bad", "reasons": {"broken_sentences": "bad", "split_words": "check"}},
+                "text": CLEAN | {"broken_sentences": 9.5, "split_words": 4.2},
+            },
+            [
+                "This document was read badly: much of it is missing or wrong.",
+                "Sentences run into each other, as when the lines of two columns are mixed."
+                " Export the file again with its columns in order.",
+                "Words are cut at the ends of lines without a hyphen, so search does not find them."
+                " Export the file again without hyphenation.",
+            ],
+        ),
+        (
+            {"warnings": {"reading_failed": [7], "chunking_failed": [8]}},
+            [
+                "An error in Ibid kept this from being read, so no search finds it. Page 7.",
+                "An error in Ibid kept this from being indexed, so no search finds it. Page 8.",
+            ],
+        ),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )
 def test_the_health_report_is_written_in_sentences(page: Page, found: dict[str, Any], sentences: list[str]) -> None:
     """LIB-10, WEB-2"""
     assert describe_health(page, **found) == sentences
+
+
+@pytest.mark.parametrize(("rating", "tone"), [("good", "good"), ("check", "warn"), ("bad", "bad")])
+def test_a_figure_has_the_tone_of_its_rating(page: Page, rating: str, tone: str) -> None:
+    """LIB-10"""
+    reasons = {} if rating == "good" else {"self_retrieval": rating}
+    found = {"quality": {"rating": rating, "reasons": reasons}, "self_retrieval": {"sentences": 10, "found": 4}}
+    body = "return Object.fromEntries(m.describeHealth(a, {}).map(({ key, tone }) => [key, tone]));"
+    tones = call(page, "library/health.js", body, HEALTH | found)
+    assert (tones["quality"], tones["self_retrieval"]) == (tone, tone)
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,7 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
         "docx": {"file_types", "plain_text"},
         "pdf": {"ocr", "plain_text"},
         "documents": {"docx", "pdf", "plain_text"},
+        "page_faults": {"documents"},
     },
     "core/extraction/pdf": {
         "line_pieces": {"geometry"},
@@ -60,10 +61,14 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
     "core/ingestion": {
         "chunking": set(),
         "outline": {"chunking"},
-        "report": {"jobs"},
+        "batch_chunks": {"chunking", "jobs"},
+        "quality": set(),
+        "text_figures": {"spelling"},
+        "report": {"batch_chunks", "jobs", "quality", "text_figures"},
         "calibration": {"embedding", "self_retrieval"},
-        "jobs": {"calibration", "chunking", "outline", "self_retrieval"},
+        "jobs": {"calibration", "chunking", "outline", "self_retrieval", "text_figures"},
         "worker": {
+            "batch_chunks",
             "calibration",
             "chunking",
             "embedding",
@@ -72,6 +77,7 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
             "outline",
             "report",
             "self_retrieval",
+            "text_figures",
         },
     },
     "core/citations": {

@@ -12,6 +12,7 @@ from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models
 from functions.core.ingestion import jobs
+from functions.core.ingestion.text_figures import Prose
 from tests.support import library
 from tests.support.library import (
     ADA,
@@ -180,6 +181,19 @@ def test_a_job_waits_after_a_transient_failure_and_the_last_failure_is_final(
     assert store.fail_ingest_job(claim(store), errors.StorageUnavailableError(), 2) == "dead"
     assert run("select status, error_code from rag.documents") == [("failed", "storage_unavailable")]
     assert run("select count(*) from rag.generations") == [(0,)]
+
+
+def test_prose_is_sampled_evenly_and_without_rows_of_tables(
+    db: Database, database: str, store: JobStore, server: models.EmbeddingServer
+) -> None:
+    """LIB-10"""
+    store_object(database, ADA, add_document(db))
+    job = claim(store)
+    batch = make_batch([f"page {number}" for number in range(1, 9)], server)
+    row = replace(batch.chunks[2], markdown="| page | 3 |")
+    store.save_batch(job, replace(batch, chunks=[*batch.chunks[:2], row, *batch.chunks[3:]]), 60)
+    assert [prose.page for prose in store.sample_prose(job, 100)] == [1, 2, 4, 5, 6, 7, 8]
+    assert store.sample_prose(job, 3) == [Prose(page, f"page {page}") for page in (1, 5, 7)]
 
 
 @pytest.mark.parametrize(("asked", "shortest", "longest"), [(None, 0.9, 3.1), (30, 29, 37), (9999, 3590, 4330)])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 
@@ -13,6 +13,9 @@ from functions.adapters.postgres import batches
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
 from functions.core.ingestion import calibration, jobs, self_retrieval
+
+if TYPE_CHECKING:
+    from functions.core.ingestion import text_figures
 
 # Reads what stands at ids spread evenly over the table, so that a large library costs no more than a small one.
 _SAMPLE_PASSAGES = """
@@ -159,12 +162,24 @@ class JobStore:
             ).fetchall()
         return [self_retrieval.Sample(**row) for row in rows]
 
-    def save_self_retrieval(self, job: jobs.Job, score: self_retrieval.Score) -> None:
+    def sample_prose(self, job: jobs.Job, count: int) -> list[text_figures.Prose]:
+        from functions.core.ingestion import text_figures  # compiles its patterns, which only workers need
+
+        with self._database.as_worker() as connection:
+            rows = connection.execute(
+                "select page_start as page, text from ("
+                " select c.*, count(*) over () as total from rag.chunks c"
+                " where c.generation = %s and c.markdown is null) c"
+                " where chunk_index %% greatest(1, total / %s) = 0 order by chunk_index",
+                (job.generation, count),
+            ).fetchall()
+        return [text_figures.Prose(**row) for row in rows]
+
+    def save_health(self, job: jobs.Job, health: Mapping[str, Any]) -> None:
         with self._database.as_worker() as connection:
             connection.execute(
-                "update rag.documents set health = health || jsonb_build_object('self_retrieval', %s::jsonb)"
-                " where id = %s and generation = %s",
-                (json.dumps(asdict(score)), job.source_id, job.generation),
+                "update rag.documents set health = %s where id = %s and generation = %s",
+                (json.dumps(health), job.source_id, job.generation),
             )
 
     def count_passages(self, server: models.EmbeddingServer) -> int | None:
@@ -229,6 +244,7 @@ def _read_job(row: dict[str, Any]) -> jobs.Job:
         file_type=row["file_type"],
         object_path=row["object_path"],
         content=row["content"],
+        error_code=row["error_code"],
     )
 
 

@@ -12,6 +12,7 @@ from functions.core.ingestion.chunking import page_layout
 from functions.core.ingestion.outline import Outline
 
 if TYPE_CHECKING:
+    from functions.core.ingestion import text_figures
     from functions.core.ports import Matrix
 
 
@@ -43,7 +44,10 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A leased job: for a note with its `content`, for a document with the path of its stored file."""
+    """A leased job: for a note with its `content`, for a document with the path of its stored file.
+
+    `error_code` is that of the failure after which the job was queued again.
+    """
 
     id: int
     kind: Literal["ingest", "reindex", "note"]
@@ -57,6 +61,7 @@ class Job:
     file_type: models.FileType
     object_path: str | None = None
     content: str | None = None
+    error_code: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,4 +121,10 @@ class JobStore(calibration.Library, Protocol):
         """Up to `count` chunks of a finished job, evenly spread over its document."""
         ...
 
-    def save_self_retrieval(self, job: Job, score: self_retrieval.Score) -> None: ...
+    def sample_prose(self, job: Job, count: int) -> list[text_figures.Prose]:
+        """About `count` chunks of a job that are no rows of a table, evenly spread over its document, in order."""
+        ...
+
+    def save_health(self, job: Job, health: Mapping[str, Any]) -> None:
+        """Replaces the health report of a finished job, unless its document was indexed again meanwhile."""
+        ...

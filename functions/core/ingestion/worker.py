@@ -11,23 +11,23 @@ import hashlib
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from functions.core import errors, models, ports
 from functions.core.extraction import file_types, plain_text, scratch
 from functions.core.extraction.documents import ExtractedDocument, open_document
-from functions.core.ingestion import calibration, embedding, late_chunking, report, self_retrieval
-from functions.core.ingestion.chunking import chunker, page_layout, passages, running_lines
+from functions.core.extraction.page_faults import FaultTolerantReader
+from functions.core.ingestion import calibration, embedding, late_chunking, report, self_retrieval, text_figures
+from functions.core.ingestion.batch_chunks import ChunkedBatch, chunk_batch
+from functions.core.ingestion.chunking import passages
 from functions.core.ingestion.jobs import Batch, Checkpoint, Job, JobStore, Outcome
 from functions.core.ingestion.outline import OPENING_PAGES, describe_document
 from functions.core.retrieval import retriever
 from functions.core.settings import Settings
-from functions.core.text import languages
 
 if TYPE_CHECKING:
     from functions.core.ports import Matrix
@@ -81,19 +81,19 @@ class Worker:
             return Outcome(job.id, job.source_id, "superseded")
         except errors.IbidError as exc:
             return self._fail(job, exc)
-        except Exception:
-            # A bug of ours. The stack trace belongs in the log, never in the document's error.
+        except Exception as exc:
+            # The stack trace belongs in the log, never in the document's error.
             _log.exception(
                 "an internal error ended the ingestion",
                 extra={"job_id": job.id, "source_id": job.source_id},
             )
-            return self._fail(
-                job, errors.UnavailableError("The document could not be processed because of an internal error.")
-            )
+            return self._fail(job, explain_exception(exc))
         return Outcome(job.id, job.source_id, status)
 
     def _fail(self, job: Job, error: errors.IbidError) -> Outcome:
-        status = self.store.fail_ingest_job(job, error, self.settings.max_attempts)
+        # A fault of ours happens again at the same place, so it is tried again only once.
+        is_repeated = isinstance(error, errors.ProcessingFailedError) and job.error_code == error.code
+        status = self.store.fail_ingest_job(job, error, 0 if is_repeated else self.settings.max_attempts)
         return Outcome(job.id, job.source_id, status or "superseded", code=error.code)
 
     def _ingest(self, job: Job) -> str:
@@ -108,29 +108,30 @@ class Worker:
                     return "duplicate"
             with self._open(job, path) as document:
                 checkpoint = self._ingest_pages(job, document)
-                self._finish(job, checkpoint, document.page_count)
-        self._measure(job, checkpoint)
+                page_count = document.page_count
+            health = self._finish(job, checkpoint, page_count)
+        self._measure(job, checkpoint, health, page_count)
         return "done"
 
-    def _measure(self, job: Job, checkpoint: Checkpoint) -> None:
+    def _measure(self, job: Job, checkpoint: Checkpoint, health: Mapping[str, Any], page_count: int) -> None:
         """Measures the scale of similarities and the self-retrieval; the job is done, and stays so if this fails."""
         try:
             if self.calibrates and self.has_time():
                 calibration.calibrate(self.store, self.server, self.embedder)
             if self.search_as is not None and job.kind != "note" and self.has_time():
-                self._measure_self_retrieval(job, checkpoint, self.search_as(job.owner_id))
+                score = self._measure_self_retrieval(job, checkpoint, self.search_as(job.owner_id))
+                if score is not None:
+                    measured = {**health, "self_retrieval": asdict(score)}
+                    self.store.save_health(job, report.with_quality(measured, page_count))
         except Exception:
             _log.exception("an internal error ended a measurement", extra={"source_id": job.source_id})
 
-    @contextmanager
-    def _open(self, job: Job, path: Path) -> Iterator[ExtractedDocument]:
+    def _open(self, job: Job, path: Path) -> FaultTolerantReader:
         max_pages = self.settings.max_pages
         if job.content is not None:
-            yield plain_text.build_parts(job.content, max_pages=max_pages, title=job.name or None)
-            return
+            return FaultTolerantReader(plain_text.build_parts(job.content, max_pages=max_pages, title=job.name or None))
         file_types.check_content(path, job.file_type)
-        with open_document(path, job.file_type, max_pages=max_pages, recognizer=self.recognizer) as document:
-            yield document
+        return FaultTolerantReader(open_document(path, job.file_type, max_pages=max_pages, recognizer=self.recognizer))
 
     def _ingest_pages(self, job: Job, document: ExtractedDocument) -> Checkpoint:
         checkpoint = job.checkpoint
@@ -177,48 +178,30 @@ class Worker:
     def _save_batch(
         self, job: Job, pages: Sequence[models.Page], checkpoint: Checkpoint, page_count: int
     ) -> Checkpoint:
-        by_page, carry = self._chunk(pages, checkpoint)
-        chunks = [chunk for page_chunks in by_page for chunk in page_chunks]
-        strategy, vectors = self._embed(job, pages, by_page, checkpoint.strategy)
+        chunked = self._chunk(pages, checkpoint)
+        strategy, vectors = self._embed(job, chunked.pages, chunked.by_page, checkpoint.strategy)
         new_checkpoint = replace(
             checkpoint,
             pages_done=pages[-1].number,
-            chunk_count=checkpoint.chunk_count + len(chunks),
+            chunk_count=checkpoint.chunk_count + len(vectors),
             failed_chunks=checkpoint.failed_chunks + sum(v is None for v in vectors),
-            carry=carry,
+            carry=chunked.carry,
             strategy=strategy,
         )
         self.store.save_batch(
-            job, Batch(pages, chunks, vectors, self.server.id, new_checkpoint, page_count), self.lease_seconds
+            job,
+            Batch(chunked.pages, chunked.chunks, vectors, self.server.id, new_checkpoint, page_count),
+            self.lease_seconds,
         )
         return new_checkpoint
 
-    def _chunk(
-        self, pages: Sequence[models.Page], checkpoint: Checkpoint
-    ) -> tuple[list[list[models.Chunk]], page_layout.Carry]:
-        """The chunks of each page, and what the next page takes over."""
+    def _chunk(self, pages: Sequence[models.Page], checkpoint: Checkpoint) -> ChunkedBatch:
         sizes = passages.ChunkSettings(
             target_tokens=self.settings.chunk_tokens,
             overlap_tokens=self.settings.chunk_overlap,
             max_tokens=self.embedder.max_input_tokens - self.embedder.count_tokens(self.server.passage_prefix),
         )
-        outline, carry, index = checkpoint.outline, checkpoint.carry, checkpoint.chunk_count
-        assert outline is not None
-        by_page: list[list[models.Chunk]] = []
-        for page in pages:
-            chunks, carry = chunker.chunk_page(
-                page,
-                settings=sizes,
-                count_tokens=self.embedder.count_tokens,
-                title=outline.name,
-                carry=carry,
-                first_index=index,
-                lang=languages.detect_language(page.text, default=outline.lang),
-                skip=running_lines.locate_running_lines(page.text, outline.running_lines),
-            )
-            index += len(chunks)
-            by_page.append(chunks)
-        return by_page, carry
+        return chunk_batch(pages, checkpoint, sizes, self.embedder.count_tokens)
 
     def _embed(
         self,
@@ -265,16 +248,34 @@ class Worker:
                 )
         return vectors
 
-    def _finish(self, job: Job, checkpoint: Checkpoint, page_count: int) -> None:
+    def _finish(self, job: Job, checkpoint: Checkpoint, page_count: int) -> dict[str, Any]:
+        """Makes the new generation visible, and returns the health report."""
+        generation = self.store.describe_generation(job)
         if checkpoint.chunk_count == 0:
-            raise report.explain_no_text(self.store.describe_generation(job))
+            raise report.explain_no_text(generation)
         if checkpoint.failed_chunks == checkpoint.chunk_count:  # probably a wrong key: all texts failing is unlikely
             raise errors.ModelRejectedError
-        generation = self.store.describe_generation(job)
-        self.store.finish_ingest_job(job, report.describe_result(checkpoint, page_count, generation, self.server))
+        text = self._measure_text(job)
+        facts = report.describe_result(checkpoint, page_count, generation, self.server, text)
+        self.store.finish_ingest_job(job, facts)
+        health: dict[str, Any] = facts["health"]
+        return health
 
-    def _measure_self_retrieval(self, job: Job, checkpoint: Checkpoint, search: retriever.Search) -> None:
-        """Adds the self-retrieval score to the health report. The document stays indexed if this fails."""
+    def _measure_text(self, job: Job) -> text_figures.TextFigures | None:
+        """How well the text was read; None for a note, which nobody has to read, and if measuring it fails."""
+        if job.kind == "note":
+            return None
+        prose = self.store.sample_prose(job, text_figures.PASSAGES)
+        try:
+            return text_figures.measure(prose)
+        except Exception:
+            _log.exception("an internal error ended a measurement", extra={"source_id": job.source_id})
+            return None
+
+    def _measure_self_retrieval(
+        self, job: Job, checkpoint: Checkpoint, search: retriever.Search
+    ) -> self_retrieval.Score | None:
+        """The share of its own sentences that a search finds; None if there are none or a service fails."""
         assert checkpoint.outline is not None
         sentences = self_retrieval.choose_sentences(self.store.sample_chunks(job, self_retrieval.SENTENCES))
         texts = [sentence.text for sentence in sentences]
@@ -288,11 +289,19 @@ class Worker:
                 search=search,
                 settings=self.settings,
             )
-            score = self_retrieval.measure(job.source_id, sentences, lambda text: find(text, vectors[text]).hits)
-            if score is not None:
-                self.store.save_self_retrieval(job, score)
+            return self_retrieval.measure(job.source_id, sentences, lambda text: find(text, vectors[text]).hits)
         except errors.IbidError as exc:
             _log.warning("the self-retrieval of a document could not be measured: %s", exc.message)
+            return None
+
+
+def explain_exception(exc: Exception) -> errors.IbidError:
+    """The error of a document whose ingestion raised `exc`: a fault of ours, unless memory, disk or network failed."""
+    if isinstance(exc, MemoryError | OSError):
+        return errors.UnavailableError(
+            "The document could not be processed because memory, disk space or the network failed."
+        )
+    return errors.ProcessingFailedError()
 
 
 def blank_hidden(page: models.Page) -> str:

@@ -13,7 +13,7 @@ import { metaOf } from "./document_row.js";
 import { titleOf } from "./documents.js";
 import { describeHealth, describeMetadata } from "./health.js";
 
-const TONES = { good: "check", warn: "alert", plain: "document" };
+const TONES = { good: "check", warn: "alert", bad: "alert", plain: "document" };
 
 export function openDocumentDialog(options) {
   new DocumentDialog(options);

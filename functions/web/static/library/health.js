@@ -2,25 +2,28 @@
 
 import { formatDate, formatNumber, formatPercent, textOrNull, t } from "../language/i18n.js";
 
-const GOOD_SHARE = 0.8;
 const MOST_RANGES = 12;
 const REPORTED_SEPARATELY = ["no_text", "hidden_text"];
+const TONE_OF = { good: "good", check: "warn", bad: "bad" };
 const STARTS_WITH_DATE = /^\d{4}-\d\d-\d\d/;
 const METADATA = ["title", "authors", "journal", "published_at", "doi"];
 
-/** One sentence for each fact, as `[{key, text, tone}]`; `tone` is `good`, `warn` or `plain`. */
+/** One sentence for each fact, as `[{key, text, tone}]`; `tone` is `good`, `warn`, `bad` or `plain`. The quality comes first. */
 export function describeHealth(health, { file_type: type, page_count: pages }) {
   const kind = type === "pdf" ? "pages" : "parts";
+  const toneOf = (figure) => (health.quality ? TONE_OF[health.quality.reasons[figure]] ?? "good" : "plain");
   return [
+    quality(health.quality),
+    ...damagedText(health.text, kind, toneOf),
     pages ? textCoverage(health.pages_without_text ?? [], pages, kind) : null,
-    recognizedText(health.ocr),
+    recognizedText(health.ocr, toneOf("ocr_confidence")),
     ...warnings(health.warnings ?? {}, kind),
     hiddenText(health.hidden_text ?? [], kind),
     health.tables ? row("tables", t("health.tables", { n: health.tables })) : null,
     health.running_lines?.length ? row("running_lines", t("health.runningLines", { lines: health.running_lines.map(quotedLine).join(", ") })) : null,
     languages(health.languages ?? {}),
     chunks(health),
-    selfRetrieval(health.self_retrieval),
+    selfRetrieval(health.self_retrieval, toneOf("self_retrieval")),
   ].filter(Boolean);
 }
 
@@ -42,7 +45,24 @@ export function pageRanges(numbers) {
 }
 
 const onPages = (pages, kind) => t(`health.on.${kind}`, { n: pages.length, which: pageRanges(pages) });
+const worst = (...tones) => ["bad", "warn"].find((tone) => tones.includes(tone)) ?? "good";
 const row = (key, text, tone = "plain") => ({ key, text, tone });
+
+/** Whether the document was read well, as the server rates it; nothing for documents that were indexed before ratings. */
+function quality(found) {
+  return found ? row("quality", t(`health.quality.${found.rating}`), TONE_OF[found.rating]) : null;
+}
+
+/** The figures of the text that are not good. */
+function damagedText(text, kind, toneOf) {
+  if (!text) return [];
+  const where = text.garbled_pages.length ? ` ${onPages(text.garbled_pages, kind)}` : "";
+  return [
+    row("unlikely_words", t("health.unlikelyWords", { percent: formatPercent(text.unlikely_words) }) + where, worst(toneOf("unlikely_words"), toneOf("garbled_pages"))),
+    row("broken_sentences", t("health.brokenSentences"), toneOf("broken_sentences")),
+    row("split_words", t("health.splitWords"), toneOf("split_words")),
+  ].filter(({ tone }) => tone !== "good");
+}
 
 function textCoverage(without, pages, kind) {
   if (!without.length) return row("pages_without_text", t(`health.allText.${kind}`, { n: pages }), "good");
@@ -50,10 +70,10 @@ function textCoverage(without, pages, kind) {
 }
 
 /** The server gives confidence as 0 to 100. */
-function recognizedText(ocr) {
+function recognizedText(ocr, tone) {
   if (!ocr?.pages) return null;
   const lowest = ocr.pages > 1 && ocr.lowest ? ` ${t("health.ocrLowest", { percent: formatPercent(ocr.lowest.confidence / 100), page: ocr.lowest.page })}` : "";
-  return row("ocr", t("health.ocr", { n: ocr.pages, percent: formatPercent(ocr.confidence / 100) }) + lowest);
+  return row("ocr", t("health.ocr", { n: ocr.pages, percent: formatPercent(ocr.confidence / 100) }) + lowest, tone === "good" ? "plain" : tone);
 }
 
 function warnings(byCode, kind) {
@@ -87,10 +107,9 @@ function chunks({ chunks: count, chunks_not_embedded: without, chunking_strategy
   return row("chunks", `${text}. ${t("health.notEmbedded", { n: without })}`, "warn");
 }
 
-function selfRetrieval(score) {
+function selfRetrieval(score, tone) {
   if (!score?.sentences) return null;
-  const good = score.found >= GOOD_SHARE * score.sentences;
-  return row("self_retrieval", t("health.selfRetrieval", { found: score.found, n: score.sentences }), good ? "good" : "warn");
+  return row("self_retrieval", t("health.selfRetrieval", { found: score.found, n: score.sentences }), tone);
 }
 
 function metadataText(value) {
