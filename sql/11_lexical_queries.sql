@@ -25,17 +25,7 @@ begin
         group by l.lang
     ) l
     cross join lateral rag.lexemes(l.lang, l.words) t;
-    -- Two statements, because each has one right plan: one index lookup for each generation and term, or, with many generations,
-    -- the owner's index by term. `+ 0` prevents the first plan in the second statement.
-    if cardinality(generations) <= 20 then
-        select jsonb_object_agg(f.term, f.df) into frequencies from (
-            select g.term, sum(g.chunk_frequency) as df from rag.generation_terms g
-            where g.generation = any (generations) and g.term = any (terms_of_langs) group by 1) f;
-    else
-        select jsonb_object_agg(f.term, f.df) into frequencies from (
-            select g.term, sum(g.chunk_frequency) as df from rag.generation_terms g
-            where g.term = any (terms_of_langs) and g.generation + 0 in (select unnest(generations)) group by 1) f;
-    end if;
+    frequencies := rag.chunk_frequencies(array(select distinct unnest(terms_of_langs)), generations);
     return query
     with weighted as (
         select t.lang, t.term, coalesce(f.df, 0) as df,

@@ -29,7 +29,9 @@ begin
     from rag.lexical_matches(queries, generations, 1000) m
     join rag.chunks c on c.id = m.chunk_id
     cross join lateral (
-        select ' ' || regexp_replace(lower(rag.fold(c.search_text)), '[^[:alnum:]]+', ' ', 'g') || ' ' as words offset 0) said
+        select ' ' || regexp_replace(
+            lower(rag.fold(coalesce(c.search_text, c.search_prefix || c.text))), '[^[:alnum:]]+', ' ', 'g') || ' ' as words
+        offset 0) said
     where not exists (select from unnest(phrases) as p where strpos(said.words, p) = 0)
     order by m.distance, m.chunk_id
     limit match_count;

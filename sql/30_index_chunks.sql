@@ -1,5 +1,5 @@
--- Writes the lexical index of freshly saved chunks: BM25 term weights for each chunk, chunk frequencies for the generation. The
--- worker calls it in the transaction that saves the chunks.
+-- Writes the lexical index of freshly saved chunks, a batch of each generation: BM25 term weights for each chunk, chunk
+-- frequencies for the batch. The worker calls it in the transaction that saves the chunks.
 -- The weight of a term is tf (k1 + 1) / (tf + k1 (1 - b + b dl / 100)), with k1 0.9 and b 0.6. The length dl is compared with a
 -- fixed 100 terms, about one default chunk, so that the vector of a chunk depends on that chunk alone.
 create or replace function rag.index_chunks(chunk_ids bigint[]) returns int
@@ -11,14 +11,24 @@ as $$
         from rag.chunks c
         cross join lateral (
             select array_agg(x.term) as terms, array_agg(x.frequency) as frequencies, sum(x.frequency) as length
-            from rag.lexemes(c.lang, c.search_text) x
+            from rag.lexemes(c.lang, coalesce(c.search_text, c.search_prefix || c.text)) x
         ) l
         where c.id = any (chunk_ids)
+    ), batches as (
+        select l.generation, l.owner_id, min(l.id) as first_chunk_id, count(*) as chunk_count from lexemes l group by 1, 2
     ), counted as (
-        insert into rag.generation_terms as g (generation, owner_id, term, chunk_frequency)
-        select l.generation, l.owner_id, t.term, count(*) from lexemes l, unnest(l.terms) as t (term) group by 1, 2, 3
-        order by 1, 3 -- one lock order for all writers
-        on conflict (generation, term) do update set chunk_frequency = g.chunk_frequency + excluded.chunk_frequency
+        select l.generation, t.term, count(*) as frequency, count(*) over (partition by l.generation) as term_count
+        from lexemes l cross join unnest(l.terms) as t (term) group by 1, 2
+    ), counts as (
+        insert into rag.generation_terms (generation, bucket, first_chunk_id, owner_id, terms)
+        select b.generation, k.bucket, b.first_chunk_id, b.owner_id,
+            ('{' || string_agg(c.term || ':' || c.frequency, ',') || '}/268435456')::sparsevec
+        from batches b
+        join counted c on c.generation = b.generation
+        -- A row of bucket 0 counts at most 7 chunks (see rag.chunk_frequencies), and fits into a page of the table.
+        cross join lateral (
+            select case when b.chunk_count <= 7 and c.term_count <= 900 then 0 else rag.term_bucket(c.term) end as bucket) k
+        group by 1, 2, 3, 4
     ), indexed as (
         insert into rag.chunk_terms (chunk_id, generation, owner_id, lang, terms)
         select l.id, l.generation, l.owner_id, l.lang, (coalesce(weights.list, '{}') || '/268435456')::sparsevec

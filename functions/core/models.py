@@ -129,6 +129,12 @@ class Chunk:
     token_count: int
     markdown: str | None = None
 
+    @property
+    def search_prefix(self) -> str | None:
+        """What `search_text` has above `text`; None where `search_text` is not `text` below a prefix."""
+        above = self.search_text.removesuffix(self.text)
+        return above if above + self.text == self.search_text else None
+
 
 Version = tuple[str, str]
 """A question, or its translation, and its language."""

@@ -102,7 +102,7 @@ def read_chunks(db: Database, document_id: str) -> list[dict[str, Any]]:
     with db.as_user(ADA) as connection:
         generation = documents.find(connection, document_id)["generation"]
         return connection.execute(
-            "select chunk_index, page_start, start_offset, end_offset, text, search_text, lang, v.embedding::text"
+            "select chunk_index, page_start, start_offset, end_offset, text, search_prefix, lang, v.embedding::text"
             " from rag.chunks c join rag.chunk_vectors v on v.chunk_id = c.id where c.generation = %s order by 1",
             (generation,),
         ).fetchall()

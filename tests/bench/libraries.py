@@ -55,18 +55,18 @@ with sources as materialized (
     select generation, %(owner)s, id from sources
 ), copied_chunks as (
     insert into rag.chunks (id, generation, owner_id, chunk_index, page_start, page_end, start_offset, end_offset, text,
-        search_text, lang, token_count)
+        search_prefix, search_text, lang, token_count)
     select n.id, n.generation, %(owner)s, c.chunk_index, c.page_start, c.page_end, c.start_offset, c.end_offset, c.text,
-        c.search_text, c.lang, c.token_count
+        c.search_prefix, c.search_text, c.lang, c.token_count
     from chunks n join rag.chunks c on c.id = n.source_id order by 1
 ), copied_terms as (
     insert into rag.chunk_terms (chunk_id, generation, owner_id, lang, terms)
     select n.id, n.generation, %(owner)s, t.lang, t.terms
     from chunks n join rag.chunk_terms t on t.chunk_id = n.source_id order by 1
 ), copied_frequencies as (
-    insert into rag.generation_terms (generation, owner_id, term, chunk_frequency)
-    select s.generation, %(owner)s, t.term, t.chunk_frequency
-    from sources s join rag.generation_terms t on t.generation = s.source_generation order by 1, 3
+    insert into rag.generation_terms (generation, bucket, first_chunk_id, owner_id, terms)
+    select s.generation, t.bucket, t.first_chunk_id, %(owner)s, t.terms
+    from sources s join rag.generation_terms t on t.generation = s.source_generation order by 1, 2
 )
 select id, generation from chunks order by id
 """

@@ -7,15 +7,15 @@ import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, LiteralString
 
 import psycopg
 import pytest
 
 from functions.adapters.postgres import search
-from functions.adapters.postgres.connection import Database
-from functions.core import models
 from functions.local.database import embedded_postgres, migrate, stamp
 from functions.local.server import serve
 from functions.runtime.config import Config
@@ -77,32 +77,76 @@ def test_make_run_updates_an_existing_database_and_keeps_its_documents(
     assert ([hit.text for hit in found.hits], limit) == (["The zeppelin crossed the sea."], 60_000)
 
 
+def migrate_before(cluster: database_servers.TestCluster, folders: stamp.Folders, version: str) -> str:
+    """The DSN of a database that has only the migrations before this version."""
+    for path in folders.migrations.glob("*.sql"):
+        if path.name >= version:
+            path.unlink()
+    dsn = cluster.create()
+    migrate.migrate(dsn, migrations_dir=folders.migrations)
+    return dsn
+
+
+def index_note(connection: psycopg.Connection, texts: Sequence[str], prefix: str = "") -> int:
+    """Writes the rows of an indexed note as earlier versions wrote them; returns its generation."""
+    add_server = """
+        insert into rag.embedding_servers (name, kind, model, dimensions, max_input_tokens)
+        values ('m', 'local', 'm', 2, 99) on conflict (name) do update set model = 'm' returning id
+    """
+    add_note = "insert into rag.notes (owner_id, title) values (%s, 'Note') returning id"
+    add_generation = "insert into rag.generations (owner_id, note_id) values (%s, %s) returning id"
+    add_chunk = """
+        insert into rag.chunks (generation, owner_id, chunk_index, page_start, page_end, start_offset, end_offset, text,
+            search_text, lang, token_count)
+        values (%s, %s, %s, 1, 1, 0, 1, %s, %s, 'en', 1) returning id
+    """
+    add_vector = "insert into rag.chunk_vectors values (%s, %s, %s, %s, '[1, 0]')"
+
+    def add(statement: LiteralString, *values: object) -> Any:
+        return connection.execute(statement, values).fetchall()[0][0]
+
+    owner, server_id = library.ADA.id, add(add_server)
+    generation = int(add(add_generation, owner, add(add_note, owner)))
+    rows = enumerate(texts)
+    chunk_ids = [add(add_chunk, generation, owner, index, text, prefix + text) for index, text in rows]
+    for chunk_id in chunk_ids:
+        connection.execute(add_vector, (chunk_id, generation, owner, server_id))
+    connection.execute("select rag.index_chunks(%s)", (chunk_ids,))
+    connection.execute("update rag.notes set generation = %s where generation is null", (generation,))
+    return generation
+
+
 def test_a_note_that_was_indexed_before_has_the_embedding_server_of_its_vectors(
     cluster: database_servers.TestCluster, folders: stamp.Folders
 ) -> None:
     """SET-6"""
-    for path in folders.migrations.glob("202611230[3-9]*"):
-        path.unlink()
-    dsn = cluster.create()
-    migrate.migrate(dsn, migrations_dir=folders.migrations)
+    dsn = migrate_before(cluster, folders, "20261123030000")
     with psycopg.connect(dsn) as connection:
-        add = "insert into rag.embedding_servers (name, kind, model, dimensions, max_input_tokens, is_default)"
-        row = connection.execute(
-            f"{add} values ('m', 'local', 'm', 4, 99, true) returning id::text".encode()
-        ).fetchone()
-    assert row is not None
-    opened = Database(dsn)
-    note = library.add_note(opened)
-    with opened.as_user(library.ADA) as user:
-        user.execute("update rag.notes set content = 'alpha' where id = %s", (note,))
-    library.finish_next_job(
-        opened, library.make_batch(["alpha"], models.EmbeddingServer(row[0], "", "local", "", 4, 99, ()))
-    )
+        index_note(connection, ["alpha"])
     migrate.migrate(dsn)
-    with opened.as_worker() as worker:
-        found = worker.execute("select embedding_server_id::text as id from rag.notes").fetchall()
-    opened.close()
-    assert found == [{"id": row[0]}]
+    with psycopg.connect(dsn) as connection:
+        found = connection.execute("select embedding_server_id from rag.notes").fetchall()
+        assert found == connection.execute("select id from rag.embedding_servers").fetchall()
+
+
+@pytest.mark.parametrize("passages", [1, 7, 8, 40])
+def test_what_was_indexed_before_keeps_its_term_counts_and_its_indexed_text(
+    cluster: database_servers.TestCluster, folders: stamp.Folders, passages: int
+) -> None:
+    """RET-2"""
+    texts = [f"alpha beta word{n // 3} number{n}" for n in range(passages)]
+    dsn = migrate_before(cluster, folders, "20261123100000")
+    with psycopg.connect(dsn) as connection:
+        generation = index_note(connection, texts, prefix="The title\n")
+        before = connection.execute("select term, chunk_frequency from rag.generation_terms").fetchall()
+    migrate.migrate(dsn)
+    with psycopg.connect(dsn) as connection:
+        counted = connection.execute(
+            "select rag.chunk_frequencies(%s::int[], %s)", ([term for term, _ in before], [generation])
+        ).fetchall()
+        stored = connection.execute("select search_prefix, search_text from rag.chunks").fetchall()
+    assert counted == [({str(term): count for term, count in before},)]
+    assert stored == [("The title\n", None)] * passages
 
 
 def read_dsn(services: Services) -> str:

@@ -63,10 +63,10 @@ def _copy_chunks(
 ) -> None:
     columns = (
         "id, generation, owner_id, chunk_index, page_start, page_end, start_offset, end_offset, section_title, text,"
-        " search_text, lang, markdown, token_count"
+        " search_prefix, search_text, lang, markdown, token_count"
     )
     owner_id = UUID(job.owner_id)
-    types = ["int8", "int8", "uuid", *["int4"] * 5, *["text"] * 5, "int4"]
+    types = ["int8", "int8", "uuid", *["int4"] * 5, *["text"] * 6, "int4"]
     with (
         connection.cursor() as cursor,
         cursor.copy(f"copy rag.chunks ({columns}) from stdin with (format binary)") as copy,
@@ -74,7 +74,8 @@ def _copy_chunks(
         copy.set_types(types)
         for chunk_id, c in zip(chunk_ids, chunks, strict=True):
             place = (c.index, c.page_start, c.page_end, c.start_offset, c.end_offset)
-            content = (c.section_title, c.text, c.search_text, c.lang, c.markdown, c.token_count)
+            search_text = c.search_text if c.search_prefix is None else None
+            content = (c.section_title, c.text, c.search_prefix, search_text, c.lang, c.markdown, c.token_count)
             copy.write_row((chunk_id, job.generation, owner_id, *place, *content))
 
 

@@ -31,7 +31,7 @@ with question as (
     select regexp_replace(rag.content_words(rag.fold(%s), %s), '\m\w\M', ' ', 'g') as words
 )
 select from question q join rag.chunks c
-    on to_tsvector('simple', rag.fold(c.search_text))
+    on to_tsvector('simple', rag.fold(coalesce(c.search_text, c.search_prefix || c.text)))
         @@ replace(plainto_tsquery('simple', q.words)::text, '&', '|')::tsquery
 limit 1
 """

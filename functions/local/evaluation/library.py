@@ -275,7 +275,7 @@ def _copy_chunks(
     _copy(
         cursor,
         "chunks (id, generation, owner_id, chunk_index, page_start, page_end, start_offset, end_offset,"
-        " section_title, text, search_text, lang, markdown, token_count)",
+        " section_title, text, search_prefix, search_text, lang, markdown, token_count)",
         (
             (
                 chunk_id,
@@ -288,7 +288,8 @@ def _copy_chunks(
                 chunk.end_offset,
                 chunk.section_title,
                 chunk.text,
-                chunk.search_text,
+                chunk.search_prefix,
+                chunk.search_text if chunk.search_prefix is None else None,
                 chunk.lang,
                 chunk.markdown,
                 chunk.token_count,

@@ -25,12 +25,18 @@ _CONTENTS = {
     """,
     "chunks": """
         select c.chunk_index, c.page_start, c.page_end, c.start_offset, c.end_offset, c.section_title, c.text,
-            c.search_text, c.lang, c.markdown, c.token_count, v.embedding::text, t.terms::text, t.lang
+            c.search_prefix, c.search_text, c.lang, c.markdown, c.token_count, v.embedding::text, t.terms::text, t.lang
         from rag.chunks c
         left join rag.chunk_vectors v on v.chunk_id = c.id left join rag.chunk_terms t on t.chunk_id = c.id
         where c.generation = %s order by 1
     """,
-    "terms": "select term, chunk_frequency from rag.generation_terms where generation = %s order by 1",
+    # Batches depend on when a run was interrupted; their sum does not.
+    "terms": """
+        select split_part(e.element, ':', 1)::int, sum(split_part(e.element, ':', 2)::float8)
+        from rag.generation_terms t
+        cross join unnest(string_to_array(btrim(split_part(t.terms::text, '/', 1), '{}'), ',')) as e (element)
+        where t.generation = %s group by 1 order by 1
+    """,
 }
 _OWNED = (
     "documents",

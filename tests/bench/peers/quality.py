@@ -22,7 +22,7 @@ PASSAGES, CHUNKS = "whole passages", "Ibid's chunks"
 # Enough rows for ten distinct passages; a passage has one row, or several chunks.
 DEPTHS = {PASSAGES: 10, CHUNKS: 30}
 _CHUNKS = """
-select c.search_text, g.document_id::text as document_id
+select coalesce(c.search_text, c.search_prefix || c.text) as search_text, g.document_id::text as document_id
 from rag.chunks c join rag.generations g on g.id = c.generation
 where c.owner_id = %s order by c.id
 """

@@ -220,6 +220,15 @@ def test_search_text_starts_with_title_and_section_once() -> None:
 
 
 @pytest.mark.parametrize(
+    ("search_text", "prefix"),
+    [("Title\nex-\nample", "Title\n"), ("ex-\nample", ""), ("Title\nexample", None), ("", None)],
+)
+def test_the_search_prefix_is_what_stands_above_the_text(search_text: str, prefix: str | None) -> None:
+    found = models.Chunk(0, 1, 1, 0, 9, "ex-\nample", search_text, None, "en", 3)
+    assert found.search_prefix == prefix
+
+
+@pytest.mark.parametrize(
     ("text", "searched"),
     [
         ("The con\u00adtinued work.", "The continued work."),
