@@ -81,7 +81,7 @@ def name_of_file(stem: str) -> str:
     """The words of a file name without its extension, with its years and periods; empty if they say nothing."""
     pieces = [piece for piece in _BORDER.split(stem) if piece]
     kept = [piece for piece in pieces if _says_something(piece)]
-    return " ".join(kept) if any(len(piece) > 2 for piece in kept) else ""
+    return " ".join(kept) if any(len(piece) > 3 for piece in kept) else ""
 
 
 def _says_something(piece: str) -> bool:

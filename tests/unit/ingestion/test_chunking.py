@@ -161,6 +161,10 @@ def test_a_small_remainder_joins_the_previous_chunk() -> None:
         ("Acknowledgments", "Acknowledgments"),
         ("Chapter 3: The voyage", "Chapter 3: The voyage"),
         ("Annexe B", "Annexe B"),
+        ("Article 5", "Article 5"),
+        ("Item 7A. Disclosures about Market Risk.", "Item 7A. Disclosures about Market Risk."),
+        ("PART II – OTHER INFORMATION", "PART II – OTHER INFORMATION"),
+        ("Note 12. Income taxes (Continued)", "Note 12. Income taxes"),
     ],
 )
 def test_a_heading_is_found(line: str, title: str) -> None:
@@ -183,6 +187,8 @@ def test_a_heading_is_found(line: str, title: str) -> None:
         "It ends here.\nHe said: 2.5 Million people came, and went.",
         "```\n# a comment in code\n```",
         "漢字漢字漢字\n漢字",
+        "It ends here. The plan in\nNote 12. Income taxes, is kept",
+        "Contents\n1. Rivers 4\n2. Lakes ..... 9\nANNEXES 9\nNotes 31\nIndex 40",
         "#hashtag",
     ],
 )
@@ -199,6 +205,19 @@ def test_a_chunk_starts_at_a_heading_and_carries_its_section() -> None:
         ("2.1 Methods used", "2.1 Methods used"),
         ("Résultats", "Résultats"),
     ]
+
+
+@pytest.mark.parametrize("line", ["PART II", "Table of Contents", "Partie 3", "SOMMAIRE"])
+def test_a_part_or_a_list_of_contents_is_not_the_section_of_what_follows(line: str) -> None:
+    """ING-5"""
+    found = chunk(f"It ends here.\n{line}\n{SENTENCE}", section="Item 7. Results")
+    assert {part.section_title for part in found} == {"Item 7. Results"}
+
+
+def test_a_section_begins_below_the_link_to_the_contents() -> None:
+    """ING-5"""
+    (found,) = chunk(f"Table of Contents\nItem 8. Financial statements\n{SENTENCE}", section="Item 7. Results")
+    assert found.section_title == "Item 8. Financial statements"
 
 
 def test_consecutive_headings_start_one_chunk() -> None:

@@ -69,6 +69,7 @@ def test_what_stands_in_the_place_of_a_title_is_none(text: str) -> None:
         ("d4f6a8b2c1e9", ""),
         ("IMG_20200101", ""),
         ("scan0012", ""),
+        ("eu-dev-01", ""),
     ],
 )
 def test_a_file_name_says_its_words_and_years(stem: str, words: str) -> None:

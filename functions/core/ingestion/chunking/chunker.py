@@ -83,7 +83,7 @@ def _split_sections(layout: PageLayout, carried: str | None) -> Iterator[_Sectio
         if layout.visible[body : heading.start].strip():
             yield _Section(start, heading.start, title)
             start = heading.start
-        title, body = heading.title, heading.end
+        title, body = heading.title or title, heading.end
     if layout.visible[start:].strip():
         yield _Section(start, len(layout.text), title)
 
