@@ -199,6 +199,16 @@ def test_how_rare_a_word_is_depends_on_the_scope_of_the_search(
     assert scores[0] - scores[1] == pytest.approx(math.log(2) / math.log(1.2) * scores[1], rel=1e-2)
 
 
+def test_the_words_that_name_a_document_find_it_and_do_not_outweigh_the_rest_inside(
+    db: Database, database: str, server: models.EmbeddingServer
+) -> None:
+    """RET-2"""
+    bodies = ["Acme calls Acme the Acme of Acme", "Revenue grew", "Staff left", "Rents rose"]
+    for year in (2018, 2019):
+        index_document(db, database, [f"Acme {year} Report\n{body}" for body in bodies], server=server)
+    assert find_texts(db, "What was Acme's revenue in 2019?")[0] == "Acme 2019 Report\nRevenue grew"
+
+
 def test_the_vector_ranking_is_exact(db: Database, database: str, server: models.EmbeddingServer) -> None:
     """RET-3"""
     rng = np.random.default_rng(3)

@@ -34,7 +34,10 @@ class Outline:
 
     @property
     def name(self) -> str:
-        return titles.join_names(self.title, self.header, self.file_words)
+        says_more = not self.file_words or titles.adds_words(self.title, self.file_words)
+        names = titles.join_names(self.title if says_more else self.file_words, self.header)
+        # The file name goes first, because a long name is cut at its end.
+        return titles.join_names(self.file_words, names) if titles.adds_words(self.file_words, names) else names
 
     @classmethod
     def load(cls, stored: Mapping[str, Any]) -> Outline:

@@ -78,9 +78,9 @@ def is_title(text: str) -> bool:
 
 
 def name_of_file(stem: str) -> str:
-    """The words of a file name without its extension, with its years and periods; empty if they say nothing."""
+    """The words, years and periods of a file name without its extension; empty if they say nothing."""
     pieces = [piece for piece in _BORDER.split(stem) if piece]
-    kept = [piece for piece in pieces if _says_something(piece)]
+    kept = [_capitalize(piece) for piece in pieces if _says_something(piece)]
     return " ".join(kept) if any(len(piece) > 3 for piece in kept) else ""
 
 
@@ -91,10 +91,20 @@ def _says_something(piece: str) -> bool:
     return word is not None and (word[1] or piece).casefold() not in _EMPTY_WORDS
 
 
+def _capitalize(piece: str) -> str:
+    """A word as a name is written, which embedding models know better than ACME or acme; short ones may be initials."""
+    return piece.capitalize() if len(piece) > 3 and (piece.isupper() or piece.islower()) else piece
+
+
+def adds_words(name: str, known: str) -> bool:
+    """Whether a name has a content word that the known text lacks."""
+    return not words.keys(name) <= words.keys(known)
+
+
 def join_names(*names: str) -> str:
-    """The names in one line, each only if it has a word that those before it lack."""
+    """The names in one line, each only if it adds a word to those before it."""
     joined = ""
     for name in filter(None, names):
-        if not joined or not words.keys(name) <= words.keys(joined):
+        if not joined or adds_words(name, joined):
             joined = f"{joined} – {name}" if joined else name
     return joined

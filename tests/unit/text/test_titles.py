@@ -60,11 +60,11 @@ def test_what_stands_in_the_place_of_a_title_is_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("stem", "words"),
     [
-        ("acme_2019_annual_report", "acme 2019 annual report"),
+        ("acme_2019_annual_report", "Acme 2019 Annual Report"),
         ("3M_2018_10K", "3M 2018 10K"),
-        ("BESTBUY_2024Q2_10Q", "BESTBUY 2024 Q2 10Q"),
+        ("BESTBUY_2024Q2_10Q", "Bestbuy 2024 Q2 10Q"),
         ("AcmeRapport2021", "Acme Rapport 2021"),
-        ("bail_commercial_v2", "bail commercial"),
+        ("bail_commercial_v2", "Bail Commercial"),
         ("0001193125-18-000123", ""),
         ("d4f6a8b2c1e9", ""),
         ("IMG_20200101", ""),
