@@ -35,7 +35,7 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
         "settings": {"errors", "text"},
         "citations": {"models", "retrieval", "text"},
         "extraction": {"errors", "models", "ports", "text"},
-        "retrieval": {"background", "errors", "models", "ports", "settings"},
+        "retrieval": {"background", "errors", "models", "ports", "settings", "text"},
         "answering": {"citations", "errors", "models", "ports", "retrieval", "text"},
         "ingestion": {"errors", "extraction", "models", "ports", "retrieval", "settings", "text"},
     },
@@ -47,7 +47,7 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
     },
     "core/extraction/pdf": {
         "line_pieces": {"geometry"},
-        "metadata": {"text_layer"},
+        "metadata": {"filings", "text_layer"},
         "page_objects": {"geometry"},
         "drawing": {"geometry", "page_objects"},
         "page_images": {"geometry", "reader"},
