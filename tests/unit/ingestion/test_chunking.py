@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 
 import pytest
 
@@ -342,6 +344,27 @@ def test_the_section_continues_on_the_next_page() -> None:
 
     assert carry_after(f"# One\n{SENTENCE}\n# Two\n{SENTENCE}") == Carry("Two")
     assert carry_after("") == Carry("Before")
+
+
+def test_a_passage_is_found_by_either_form_of_an_abbreviation() -> None:
+    """RET-2"""
+    carry, found = Carry(), []
+    for text in ("The European Central Bank (ECB) met.", "The ECB met.", "European\nCentral Bank"):
+        chunks, carry = chunker.chunk_page(
+            models.Page(1, text),
+            settings=ChunkSettings(max_tokens=14),
+            count_tokens=count_tokens,
+            title=None,
+            carry=Carry.load(json.loads(json.dumps(asdict(carry)))),
+            first_index=0,
+            lang="en",
+        )
+        found += [chunk.search_text for chunk in chunks]
+    assert found == [
+        "The European Central Bank (ECB) met.",
+        "The ECB met.\nEuropean Central Bank",
+        "European\nCentral Bank\nECB",
+    ]
 
 
 # Properties of all texts
