@@ -10,7 +10,7 @@ from functions.core.text import dates, words
 _DIVISION: Final = r"part|partie|chapter|chapitre|section|article|appendix|annexe?|exhibit|schedule|volume|item|page"
 _NOT_TITLES: Final = (
     # what programs write when nobody wrote a title
-    r"\(?(untitled|no title|sans titre|title|titre|document title|word document|documente?|pdf document"
+    r"\(?(untitled|no title|sans titre|title|titre|document title|documente?|pdf document"
     r"|doc|layout|slide|print"
     r"|printmgr file|blank page|cover|scan\w*|image|logo|présentation|presentation)\W*\d*",
     r"untitled.*|microsoft \w+ - .*|(adobe )?(photoshop|indesign|illustrator|acrobat)\b.*|.* - none - [\d.]+ ?s",

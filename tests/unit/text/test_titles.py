@@ -37,7 +37,6 @@ def test_a_text_that_names_a_document_is_a_title(text: str) -> None:
         "cost-20200830",
         "tm2028925-1_10k - none - 15.796875s",
         "untitled",
-        "Word Document",
         "Table of Contents",
         "Table des matières",
         "PART II",

@@ -23,7 +23,7 @@ from functions.core.extraction.docx.notes import REFERENCES, Notes
 from functions.core.extraction.docx.numbering import BULLET, Numbering
 from functions.core.extraction.docx.styles import RunFormat, Style, Styles, is_light, is_shaded, read_styles
 from functions.core.extraction.docx.xml import attribute, find, is_on, number_of, parse_part, tag_of, value_of
-from functions.core.text import dates, titles
+from functions.core.text import dates
 from functions.core.text.storable import clean_text
 from functions.core.text.visible import has_word, is_blank
 
@@ -277,7 +277,7 @@ def _read_properties(root: Element | None) -> dict[str, str | None]:
     )
     title, author = values.get("title", ""), values.get("creator") or None
     return {
-        "title": title if titles.is_title(title) else None,
+        "title": None if title.lower() in ("", "word document") else title,
         "author": None if author == "python-docx" else author,
         "published_at": dates.parse_date(values.get("created", "")[:10]),
     }
