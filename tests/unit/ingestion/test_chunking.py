@@ -190,7 +190,7 @@ def test_a_heading_is_found(line: str, title: str) -> None:
         "```\n# a comment in code\n```",
         "漢字漢字漢字\n漢字",
         "It ends here. The plan in\nNote 12. Income taxes, is kept",
-        "Contents\n1. Rivers 4\n2. Lakes ..... 9\nANNEXES 9\nNotes 31\nIndex 40",
+        "Contents\n1. Rivers 4\n2. Lakes ..... 9\nANNEXES TO ALL 9\nOf other waters 31\nList of figures 40",
         "#hashtag",
     ],
 )
@@ -214,6 +214,13 @@ def test_a_part_or_a_list_of_contents_is_not_the_section_of_what_follows(line: s
     """ING-5"""
     found = chunk(f"It ends here.\n{line}\n{SENTENCE}", section="Item 7. Results")
     assert {part.section_title for part in found} == {"Item 7. Results"}
+
+
+def test_short_numbered_sections_are_no_list_of_contents() -> None:
+    """ING-5"""
+    for mark in ("# Boiler", "Article"):
+        text = "\n".join(f"{mark} {number}\nIt burns." for number in range(9))
+        assert len(headings.find_headings(text)) == 9
 
 
 def test_a_section_begins_below_the_link_to_the_contents() -> None:

@@ -36,9 +36,10 @@ _NAMES_NOTHING = re.compile(
     re.I,
 )
 _CONTINUED = re.compile(r"\s*(?:\((?:continued|cont[’']?d\.?|suite)\)|[–—-]\s*(?:continued|suite))$", re.I)
+_BARE_PART = re.compile(r"[^\W\d_]+ \d+")
 _ENTRY = re.compile(r"(?=.{0,40}[^\W\d_]{2}).{2,200}[\s.·…_](?P<page>\d{1,4})")
-_MIN_ENTRIES, _ENTRY_SHARE = 5, 0.5
-"""A list of contents has at least so many lines that end in growing page numbers, and they are this share of it."""
+_MIN_ENTRIES, _ENTRY_SHARE = 5, 0.6
+"""A list of contents has so many lines that end in growing page numbers, as "Article 5" does not, and this share."""
 _ENDS_SENTENCE = re.compile(r"""[.!?:;…][”"'»)\]]*$""")
 _FENCE = re.compile(r"(?:```|~~~)")
 
@@ -77,7 +78,8 @@ def find_headings(text: str) -> list[Heading]:
 
 def _lists_contents(text: str) -> bool:
     lines = [line.strip() for line in text.split("\n") if line.strip()]
-    pages = [int(entry["page"]) for entry in map(_ENTRY.fullmatch, lines) if entry]
+    entries = [_ENTRY.fullmatch(line) for line in lines if not _MARKED.match(line) and not _BARE_PART.fullmatch(line)]
+    pages = [int(entry["page"]) for entry in entries if entry]
     grow = sum(before <= after for before, after in itertools.pairwise(pages))
     return len(pages) >= max(_MIN_ENTRIES, _ENTRY_SHARE * len(lines)) and grow >= 0.9 * (len(pages) - 1)
 
