@@ -17,7 +17,7 @@ begin
                 or query_lang = 'fr' and lower(p.token) = any (
                     '{quel,quelle,quels,quelles,lequel,laquelle,lesquels,lesquelles,quoi,comment,où,quand,combien,pourquoi,les,ils,'
                     'elles,cet,cette,plus,apres,etre,etait,etaient,ete,meme}'::text[]) as is_stop_word
-            from ts_parse('default', left(normalize(query_text, NFKC), 2000)) as p
+            from ts_parse('default', rag.spell_years(left(normalize(query_text, NFKC), 2000))) as p
             where p.tokid not between 9 and 14
         )
         select coalesce(string_agg(token, ' ') filter (where not is_stop_word), string_agg(token, ' '), '') from words);

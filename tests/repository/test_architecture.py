@@ -48,7 +48,7 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
     },
     "core/extraction/pdf": {
         "line_pieces": {"geometry"},
-        "metadata": {"text_layer"},
+        "metadata": {"filings", "text_layer"},
         "page_objects": {"geometry"},
         "drawing": {"geometry", "page_objects"},
         "page_images": {"geometry", "reader"},

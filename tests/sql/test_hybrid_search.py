@@ -99,6 +99,36 @@ def test_french_question_words_find_nothing(
 
 
 @pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("FY2022", "Sales of fiscal year 2022"),
+        ("fiscal 2022", "Sales of FY22"),
+        ("FY 22 sales", "In 2022 they fell"),
+        ("2023", "The season 2022/23"),
+        ("2022-23", "In the year 2023"),
+        ("2019/20", "In the year 2020"),
+        ("2022", "From 2021-2022 on"),
+        ("2022", "On 12/31/2022"),
+        ("Q3 '21", "Results of 3Q 2021"),
+        ("Q4 2023", "2023Q4 results"),
+        ("in '93", "It was 1993"),
+    ],
+)
+def test_a_year_is_found_however_it_is_written(
+    db: Database, database: str, server: models.EmbeddingServer, question: str, text: str
+) -> None:
+    """RET-2"""
+    index_document(db, database, [text, "Nothing of the kind, 11-15 times, page 22, l'23 and 2022-11"], server=server)
+    assert find_texts(db, question)[0] == text
+
+
+def test_only_years_are_spelled_as_years(database: str) -> None:
+    kept = "22% of Q1 10 people, 5'11 tall, l’11 novembre, 24/7, 2022-11-30, fiscal 22.5 and 10.1038/12-34"
+    with psycopg.connect(database) as connection:
+        assert connection.execute("select rag.spell_years(%s)", (kept,)).fetchone() == (kept,)
+
+
+@pytest.mark.parametrize(
     ("question", "first"),
     [
         ('Who wrote "the long war"?', "A treaty ended the long war of the north"),
@@ -167,6 +197,16 @@ def test_how_rare_a_word_is_depends_on_the_scope_of_the_search(
     assert (beta.text, alpha.text) == ("alpha beta", "alpha gamma")
     scores = [beta.fts_score or 0, alpha.fts_score or 0]
     assert scores[0] - scores[1] == pytest.approx(math.log(2) / math.log(1.2) * scores[1], rel=1e-2)
+
+
+def test_the_words_that_name_a_document_find_it_and_do_not_outweigh_the_rest_inside(
+    db: Database, database: str, server: models.EmbeddingServer
+) -> None:
+    """RET-2"""
+    bodies = ["Acme calls Acme the Acme of Acme", "Revenue grew", "Staff left", "Rents rose"]
+    for year in (2018, 2019):
+        index_document(db, database, [f"Acme {year} Report\n{body}" for body in bodies], server=server)
+    assert find_texts(db, "What was Acme's revenue in 2019?")[0] == "Acme 2019 Report\nRevenue grew"
 
 
 def test_the_vector_ranking_is_exact(db: Database, database: str, server: models.EmbeddingServer) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from functions.core import models
 from functions.core.extraction.documents import ExtractedDocument
 from functions.core.ingestion.chunking import running_lines
-from functions.core.text import languages
+from functions.core.text import languages, titles
 
 OPENING_PAGES = 3
 SAMPLED_PAGES = 12
@@ -21,7 +21,8 @@ _MAX_TITLE = 255
 class Outline:
     """Title, main language, the file's own metadata, and the headers and footers that most of its pages repeat.
 
-    `name` stands above each passage: the title, and the header that the pages repeat, which often is the better name.
+    `name` stands above each passage: the title, the header that the pages repeat, and the words of the file name. Each
+    of them often is the best name, and the only one with the company and the year.
     """
 
     title: str
@@ -29,23 +30,28 @@ class Outline:
     metadata: models.DocumentMetadata = field(default_factory=models.DocumentMetadata)
     running_lines: tuple[str, ...] = ()
     header: str = ""
+    file_words: str = ""
 
     @property
     def name(self) -> str:
-        is_known = self.header.casefold() in self.title.casefold()
-        return self.title if is_known else f"{self.title} – {self.header}"
+        says_more = not self.file_words or titles.adds_words(self.title, self.file_words)
+        names = titles.join_names(self.title if says_more else self.file_words, self.header)
+        # The file name goes first, because a long name is cut at its end.
+        return titles.join_names(self.file_words, names) if titles.adds_words(self.file_words, names) else names
 
     @classmethod
     def load(cls, stored: Mapping[str, Any]) -> Outline:
         """Reads what `dataclasses.asdict` returned, after a round trip through JSON."""
         metadata = models.DocumentMetadata(**stored["metadata"])
-        return cls(stored["title"], stored["lang"], metadata, tuple(stored["running_lines"]), stored.get("header", ""))
+        later = {name: stored[name] for name in ("header", "file_words") if name in stored}
+        return cls(stored["title"], stored["lang"], metadata, tuple(stored["running_lines"]), **later)
 
 
 def describe_document(document: ExtractedDocument, opening: Sequence[models.Page], file_name: str) -> Outline:
     """The outline of a document from `opening`, its first pages fully read, and the text layer of a sample of pages."""
     metadata = document.metadata
-    title = (metadata.title or "").strip() or Path(file_name).stem
+    stem = Path(file_name).stem
+    title = (metadata.title or "").strip() or stem
     sampled = [document.read_text_layer(number) for number in choose_pages(document.page_count)]
     return Outline(
         title=title[:_MAX_TITLE],
@@ -53,6 +59,7 @@ def describe_document(document: ExtractedDocument, opening: Sequence[models.Page
         metadata=metadata,
         running_lines=running_lines.find_running_lines(sampled),
         header=running_lines.find_document_name(sampled) or "",
+        file_words=titles.name_of_file(stem),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from functions.core import models
-from functions.core.extraction.pdf import metadata
+from functions.core.extraction.pdf import filings, metadata
 from functions.core.extraction.pdf.reader import PdfPages
 from functions.core.text import dates
 from tests.support import documents, requirements
@@ -25,10 +25,10 @@ def make_packet(properties: str, description: str = "") -> str:
     )
 
 
-def write_pdf(path: Path, *lines: str, packets: tuple[str, ...] = (), **info: str) -> Path:
-    """A PDF with these lines, entries in its information dictionary (hexadecimal), and XMP packets."""
+def write_pdf(path: Path, *lines: str, before: str = "", packets: tuple[str, ...] = (), **info: str) -> Path:
+    """A PDF with these lines, `before` them other text, entries of its information dictionary, and XMP packets."""
     shown = " ".join(f"({line}) Tj T*" for line in lines)
-    content = f"BT /F1 12 Tf 14 TL 72 700 Td {shown} ET".encode("cp1252")
+    content = f"BT 72 700 Td {before} /F1 12 Tf 14 TL {shown} ET".encode("cp1252")
     entries = " ".join(f"/{key}<feff{value.encode('utf-16-be', 'surrogatepass').hex()}>" for key, value in info.items())
     streams = [content, *(packet.encode() for packet in packets)]
     objects = [
@@ -109,6 +109,39 @@ def test_a_bad_packet_is_skipped(tmp_path: Path, packet: str) -> None:
 def test_a_useless_title_is_none(tmp_path: Path, title: str) -> None:
     """ING-3"""
     assert read(write_pdf(tmp_path / "a.pdf", "All of", "one size", Title=title)).title is None
+
+
+def test_the_title_is_the_largest_text_that_names_the_document(tmp_path: Path) -> None:
+    """ING-3"""
+    sizes = {"FORM 7-B": 30, "Rivers of the": 20, "North": 20, "Chapter 1": 18}
+    large = " ".join(f"/F1 {size} Tf {2 * size} TL ({line}) Tj T*" for line, size in sizes.items())
+    path = write_pdf(tmp_path / "a.pdf", *["They flow."] * 9, before=large, Title="logo.eps")
+    assert read(path).title == "Rivers of the North"
+
+
+@pytest.mark.parametrize(
+    ("cover", "title"),
+    [
+        (
+            "FORM\n10-K\nFor the fiscal year ended December 31, 2018\nCommission file number 1-3285\nACME COMPANY\n"
+            "(Exact name of registrant as specified in its charter)",
+            "ACME COMPANY, Form 10-K, fiscal year ended December 31, 2018",
+        ),
+        (
+            "Form 8-K\nMay 5, 2023\nDate of Report (Date of earliest event reported)\nAcme, Inc.\n____\n"
+            "(Exact Name of Registrant as Specified in Its Charter)",
+            "Acme, Inc., Form 8-K, May 5, 2023",
+        ),
+        (
+            "FORM 8-K\nDate of Report (Date of earliest event reported): May 5, 2023\nAcme\n(Exact name of registrant)",
+            "Acme, Form 8-K, May 5, 2023",
+        ),
+        ("Form 10-K is what companies file. It begins with the exact name of the registrant.", None),
+    ],
+)
+def test_a_filing_is_named_by_company_form_and_period(cover: str, title: str | None) -> None:
+    """ING-3"""
+    assert filings.name_filing(cover) == title
 
 
 @pytest.mark.parametrize(

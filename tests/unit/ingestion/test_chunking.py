@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 
 import pytest
 
@@ -161,6 +163,10 @@ def test_a_small_remainder_joins_the_previous_chunk() -> None:
         ("Acknowledgments", "Acknowledgments"),
         ("Chapter 3: The voyage", "Chapter 3: The voyage"),
         ("Annexe B", "Annexe B"),
+        ("Article 5", "Article 5"),
+        ("Item 7A. Disclosures about Market Risk.", "Item 7A. Disclosures about Market Risk."),
+        ("PART II – OTHER INFORMATION", "PART II – OTHER INFORMATION"),
+        ("Note 12. Income taxes (Continued)", "Note 12. Income taxes"),
     ],
 )
 def test_a_heading_is_found(line: str, title: str) -> None:
@@ -183,6 +189,8 @@ def test_a_heading_is_found(line: str, title: str) -> None:
         "It ends here.\nHe said: 2.5 Million people came, and went.",
         "```\n# a comment in code\n```",
         "漢字漢字漢字\n漢字",
+        "It ends here. The plan in\nNote 12. Income taxes, is kept",
+        "Contents\n1. Rivers 4\n2. Lakes ..... 9\nANNEXES TO ALL 9\nOf other waters 31\nList of figures 40",
         "#hashtag",
     ],
 )
@@ -199,6 +207,26 @@ def test_a_chunk_starts_at_a_heading_and_carries_its_section() -> None:
         ("2.1 Methods used", "2.1 Methods used"),
         ("Résultats", "Résultats"),
     ]
+
+
+@pytest.mark.parametrize("line", ["PART II", "Table of Contents", "Partie 3", "SOMMAIRE"])
+def test_a_part_or_a_list_of_contents_is_not_the_section_of_what_follows(line: str) -> None:
+    """ING-5"""
+    found = chunk(f"It ends here.\n{line}\n{SENTENCE}", section="Item 7. Results")
+    assert {part.section_title for part in found} == {"Item 7. Results"}
+
+
+def test_short_numbered_sections_are_no_list_of_contents() -> None:
+    """ING-5"""
+    for mark in ("# Boiler", "Article"):
+        text = "\n".join(f"{mark} {number}\nIt burns." for number in range(9))
+        assert len(headings.find_headings(text)) == 9
+
+
+def test_a_section_begins_below_the_link_to_the_contents() -> None:
+    """ING-5"""
+    (found,) = chunk(f"Table of Contents\nItem 8. Financial statements\n{SENTENCE}", section="Item 7. Results")
+    assert found.section_title == "Item 8. Financial statements"
 
 
 def test_consecutive_headings_start_one_chunk() -> None:
@@ -332,6 +360,27 @@ def test_the_section_continues_on_the_next_page() -> None:
 
     assert carry_after(f"# One\n{SENTENCE}\n# Two\n{SENTENCE}") == Carry("Two")
     assert carry_after("") == Carry("Before")
+
+
+def test_a_passage_is_found_by_either_form_of_an_abbreviation() -> None:
+    """RET-2"""
+    carry, found = Carry(), []
+    for text in ("The European Central Bank (ECB) met.", "The ECB met.", "European\nCentral Bank"):
+        chunks, carry = chunker.chunk_page(
+            models.Page(1, text),
+            settings=ChunkSettings(max_tokens=14),
+            count_tokens=count_tokens,
+            title=None,
+            carry=Carry.load(json.loads(json.dumps(asdict(carry)))),
+            first_index=0,
+            lang="en",
+        )
+        found += [chunk.search_text for chunk in chunks]
+    assert found == [
+        "The European Central Bank (ECB) met.",
+        "The ECB met.\nEuropean Central Bank",
+        "European\nCentral Bank\nECB",
+    ]
 
 
 # Properties of all texts

@@ -165,6 +165,7 @@ def test_pages_with_only_their_number_keep_it() -> None:
         pytest.param(lambda n: "Healthy Lives" if n < 2 else f"{n}", None, id="on-one-page"),
         pytest.param(lambda n: f"Page {n} of 8", None, id="page-numbers"),
         pytest.param(lambda _: "Confidential", None, id="one-word"),
+        pytest.param(lambda _: "Table of Contents", None, id="no-name"),
     ],
 )
 def test_the_header_that_pages_repeat_names_the_document(header: Callable[[int], str], name: str | None) -> None:

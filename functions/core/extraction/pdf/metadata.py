@@ -17,8 +17,8 @@ from xml.etree import ElementTree
 
 from functions.core import errors, models
 from functions.core.extraction import plain_text
-from functions.core.extraction.pdf import text_layer
-from functions.core.text import dates
+from functions.core.extraction.pdf import filings, text_layer
+from functions.core.text import dates, titles
 
 if TYPE_CHECKING:
     import pypdfium2
@@ -28,14 +28,6 @@ _MAX_VALUE = 300
 _INFO_KEYS = ("Title", "Author", "Subject", "Keywords", "CreationDate", "doi", "DOI", "WPS-ARTICLEDOI")
 _PDF_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?")
 
-_NOT_A_TITLE = re.compile(
-    r"\(?(untitled|no title|sans titre|title|titre|documente?|doc|layout|slide|print|présentation|presentation)\W*\d*"
-    r"|untitled.*|microsoft \w+ - .*|(adobe )?(photoshop|indesign|illustrator|acrobat)\b.*"
-    r"|(présentation |microsoft )*power ?point( presentation)?"
-    r"|\S+ \d+\.\.\d+|(doi:)?10\.\d{4,9}/\S+|<[\da-f]+>"
-    r"|.*\.(docx?|od[tpsg]|rtf|txt|tex|dvi|indd|qxd|pdf|pptx?|xlsx?|csv|jpe?g|png|tiff?|ps|eps|html?)|[\W\d_]*",
-    re.I,
-)
 _NOT_AN_AUTHOR = re.compile(
     r"\W*(anonym\w*|unknown( author)?|inconnue?|none|n/?a|unspecified|author|auteur|owner|admin(istrat(or|eur))?|root"
     r"|((default|windows|microsoft|ms|office|valued) )*(user|utilisateur|customer)\w*|your name|scan(ner)?)\W*"
@@ -68,8 +60,8 @@ _JOURNAL_IN_SUBJECT = re.compile(
 _MARGIN_LINES = 8
 """How many lines at the top and at the bottom of the first page may name the journal."""
 
-_TITLE_LINES = 3
-"""The most lines of a title on the first page."""
+_TITLE_LINES, _MAX_PRINTED_TITLE = 3, 200
+"""The most lines and characters of a title on the first page."""
 _LARGER, _AS_LARGE = 1.15, 0.98
 """A title is set this much larger than the median line; lines nearly as large as its first belong to it."""
 
@@ -86,11 +78,14 @@ _PREFIXES = {
 
 
 def read_metadata(
-    path: Path, info: Mapping[str, str], first_pages: str, first_page: str, largest_line: str | None
+    path: Path, info: Mapping[str, str], first_pages: str, first_page: str, large_lines: Sequence[str]
 ) -> models.DocumentMetadata:
-    """A DOI is looked for in `first_pages`; `largest_line` is the title of a file that declares no useful one."""
+    """A DOI is looked for in `first_pages`; `large_lines` may be the title of a file that declares no useful one."""
     packet = read_xmp(path)
-    title = _first_useful([info["Title"], *packet.get("dc:title", [])[:1]], _NOT_A_TITLE) or largest_line
+    declared = [info["Title"], *packet.get("dc:title", [])[:1]]
+    title = filings.name_filing(first_pages) or next(
+        filter(titles.is_title, filter(None, map(_tidy, [*declared, *large_lines]))), None
+    )
     return models.DocumentMetadata(
         title=title,
         author=_find_authors(packet.get("dc:creator", []), info["Author"]),
@@ -114,8 +109,30 @@ def read_info(pdf: pypdfium2.PdfDocument) -> dict[str, str]:
     return info
 
 
-def find_largest_line(text_page: pypdfium2.PdfTextPage, limit: int = 40) -> str | None:
-    """The first line in the largest font of a page, with the lines that continue it; None where all sizes are alike."""
+def find_large_lines(text_page: pypdfium2.PdfTextPage, limit: int = 40) -> tuple[str, ...]:
+    """What a page has in larger letters than its median line, the largest first; () where all sizes are alike.
+
+    Consecutive lines of one size are one text, of which the first lines count.
+    """
+    lines = _measure_lines(text_page, limit)
+    if not lines:
+        return ()
+    usual = statistics.median(height for _, height in lines)
+    runs: list[tuple[float, list[str]]] = []
+    last = 0.0
+    for text, height in lines:
+        if _AS_LARGE * height <= last <= height / _AS_LARGE:
+            runs[-1][1].append(text)
+        else:
+            runs.append((height, [text]))
+        last = height
+    large = [(height, texts) for height, texts in runs if len(lines) == 1 or height >= _LARGER * usual]
+    texts = (" ".join(texts[:_TITLE_LINES]).strip() for _, texts in sorted(large, key=lambda run: -run[0]))
+    return tuple(text for text in texts if len(text) <= _MAX_PRINTED_TITLE and text[-1] not in ":,;")
+
+
+def _measure_lines(text_page: pypdfium2.PdfTextPage, limit: int) -> list[tuple[str, float]]:
+    """The first lines of a page with the heights of their letters in points."""
     from pypdfium2 import raw as pdfium
 
     layer = text_layer.read_layer(text_page)
@@ -126,14 +143,7 @@ def find_largest_line(text_page: pypdfium2.PdfTextPage, limit: int = 40) -> str 
         if index is not None and pdfium.FPDFText_GetFontSize(text_page.raw, index) > 0:
             _, bottom, _, top = text_page.get_charbox(index, loose=True)
             lines.append((match.group(), round(top - bottom, 1)))
-    largest = max((height for _, height in lines), default=0.0)
-    if not lines or (len(lines) > 1 and largest < _LARGER * statistics.median(height for _, height in lines)):
-        return None
-    first = next(number for number, (_, height) in enumerate(lines) if height == largest)
-    title = _tidy(
-        " ".join(text for text, height in lines[first : first + _TITLE_LINES] if height >= _AS_LARGE * largest)
-    )
-    return title if title and re.search(r"[^\W\d_]{2}", title) else None
+    return lines
 
 
 def _find_authors(creators: Sequence[str], author: str) -> str | None:

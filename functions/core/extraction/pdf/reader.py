@@ -65,16 +65,16 @@ class PdfPages:
 
     @functools.cached_property
     def metadata(self) -> models.DocumentMetadata:
-        from functions.core.extraction.pdf.metadata import find_largest_line, read_info, read_metadata
+        from functions.core.extraction.pdf.metadata import find_large_lines, read_info, read_metadata
 
         with PDFIUM_LOCK:
             info = read_info(self._pdf)
         try:
             with open_text_page(self._pdf, 1) as (_, text_page):
-                largest_line = find_largest_line(text_page)
+                large_lines = find_large_lines(text_page)
         except errors.CorruptDocumentError:
-            largest_line = None
-        return read_metadata(self._path, info, self._opening_text(), self.read_text_layer(1), largest_line)
+            large_lines = ()
+        return read_metadata(self._path, info, self._opening_text(), self.read_text_layer(1), large_lines)
 
     def pages(self, start: int = 1) -> Iterator[models.Page]:
         for number in range(start, self._page_count + 1):

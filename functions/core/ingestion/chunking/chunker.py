@@ -12,7 +12,7 @@ from functions.core import models
 from functions.core.ingestion.chunking import headings, page_layout, table_chunks
 from functions.core.ingestion.chunking.page_layout import Carry, PageLayout
 from functions.core.ingestion.chunking.passages import ChunkSettings, PassageBuilder
-from functions.core.text import token_spans
+from functions.core.text import abbreviations, token_spans
 from functions.core.text.token_spans import CountTokens, Span
 
 _FULL_ENOUGH = 0.6  # from this share of the target on, a passage may end with its paragraph
@@ -44,7 +44,8 @@ def chunk_page(
     same settings always gives the same chunks. `lang` is the language of passages that are too short to detect it.
     """
     layout = page_layout.lay_out(page, skip, carry)
-    builder = PassageBuilder(page, settings, count_tokens, title, lang)
+    known = abbreviations.learn(carry.abbreviations, layout.visible)
+    builder = PassageBuilder(page, settings, count_tokens, title, lang, known)
     chunks: list[models.Chunk] = []
     for section in _split_sections(layout, carry.section):
         chunks += _chunk_section(layout, section, builder)
@@ -52,8 +53,8 @@ def chunk_page(
     numbered = [replace(chunk, index=first_index + offset) for offset, chunk in enumerate(chunks)]
     table = layout.last_table()
     if table is None:
-        return numbered, Carry(last_title)
-    return numbered, Carry(last_title, table_chunks.shorten_header(table.header, builder), table.borders)
+        return numbered, Carry(last_title, abbreviations=known)
+    return numbered, Carry(last_title, table_chunks.shorten_header(table.header, builder), table.borders, known)
 
 
 def _chunk_section(layout: PageLayout, section: _Section, builder: PassageBuilder) -> Iterator[models.Chunk]:
@@ -83,7 +84,7 @@ def _split_sections(layout: PageLayout, carried: str | None) -> Iterator[_Sectio
         if layout.visible[body : heading.start].strip():
             yield _Section(start, heading.start, title)
             start = heading.start
-        title, body = heading.title, heading.end
+        title, body = heading.title or title, heading.end
     if layout.visible[start:].strip():
         yield _Section(start, len(layout.text), title)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,27 +14,39 @@ _MAX_WORDS = 14
 _NAMES: Final = frozenset(
     """abstract|summary|introduction|background|method|methods|methodology|materials and methods|methods and materials
     |result|results|discussion|results and discussion|conclusion|conclusions|discussion and conclusion|references
-    |bibliography|acknowledgment|acknowledgments|acknowledgement|acknowledgements|appendix|appendices|table of contents
-    |résumé|sommaire|contexte|méthode|méthodes|méthodologie|matériel et méthodes|matériels et méthodes
+    |bibliography|acknowledgment|acknowledgments|acknowledgement|acknowledgements|appendix|appendices
+    |résumé|contexte|méthode|méthodes|méthodologie|matériel et méthodes|matériels et méthodes
     |résultat|résultats|résultats et discussion|discussion et conclusion|référence|références|bibliographie
-    |références bibliographiques|remerciement|remerciements|annexe|annexes|table des matières""".replace("\n", "")
+    |références bibliographiques|remerciement|remerciements|annexe|annexes""".replace("\n", "")
     .replace("    ", "")
     .split("|")
 )
 _MARKED = re.compile(r"#{1,6} +(?=\S)")
 _NUMBER = re.compile(r"(?:(?P<deep>\d{1,2}(?:\.\d{1,2}){1,4}\.?)|(?P<flat>\d{1,2}\.?|(?:[IVX]{1,5}|[A-Z])\.)) +(?=\S)")
 _NAMED_PART = re.compile(
-    r"(?:chapter|chapitre|part|partie|section|annexe?|appendix|article) (?:\d{1,3}|[IVXLC]{1,7}|[A-Z])"
-    r"(?:\s*[-–—:.]\s*\S.*)?",
+    r"(?:chapter|chapitre|part|partie|section|annexe?|appendix|article|item|note)"
+    r" (?:\d{1,3}[A-Z]?|[IVXLC]{1,7}|[A-Z])(?P<subject>\s*[-–—:.]\s*\S.*)?",
     re.I,
 )
+_MAX_NAMED_WORDS = 20
+# The sections inside a part say more than its number, which may stand on top of all its pages.
+_NAMES_NOTHING = re.compile(
+    r"(?:part|partie|book|livre|volume|tome) (?:\d{1,3}|[IVXLC]{1,7}|[A-Z])|(?:table of )?contents|index|sommaire"
+    r"|table des matières",
+    re.I,
+)
+_CONTINUED = re.compile(r"\s*(?:\((?:continued|cont[’']?d\.?|suite)\)|[–—-]\s*(?:continued|suite))$", re.I)
+_BARE_PART = re.compile(r"[^\W\d_]+ \d+")
+_ENTRY = re.compile(r"(?=.{0,40}[^\W\d_]{2}).{2,200}[\s.·…_](?P<page>\d{1,4})")
+_MIN_ENTRIES, _ENTRY_SHARE = 5, 0.6
+"""A list of contents has so many lines that end in growing page numbers, as "Article 5" does not, and this share."""
 _ENDS_SENTENCE = re.compile(r"""[.!?:;…][”"'»)\]]*$""")
 _FENCE = re.compile(r"(?:```|~~~)")
 
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A heading line at text[start:end], without its line end."""
+    """A heading line at text[start:end], without its line end; the title is empty where the section goes on."""
 
     start: int
     end: int
@@ -49,7 +62,9 @@ class _Line:
 
 
 def find_headings(text: str) -> list[Heading]:
-    """All headings of a page in order."""
+    """All headings of a page in order; a page of a list of contents has none, because the text is elsewhere."""
+    if _lists_contents(text):
+        return []
     headings, is_fenced = [], False
     for line in _lines(text):
         stripped = line.text.strip()
@@ -59,6 +74,14 @@ def find_headings(text: str) -> list[Heading]:
             start = line.start + len(line.text) - len(line.text.lstrip())
             headings.append(Heading(start, start + len(stripped), _title(stripped)))
     return headings
+
+
+def _lists_contents(text: str) -> bool:
+    lines = [line.strip() for line in text.split("\n") if line.strip()]
+    entries = [_ENTRY.fullmatch(line) for line in lines if not _MARKED.match(line) and not _BARE_PART.fullmatch(line)]
+    pages = [int(entry["page"]) for entry in entries if entry]
+    grow = sum(before <= after for before, after in itertools.pairwise(pages))
+    return len(pages) >= max(_MIN_ENTRIES, _ENTRY_SHARE * len(lines)) and grow >= 0.9 * (len(pages) - 1)
 
 
 def _lines(text: str) -> Iterator[_Line]:
@@ -74,13 +97,25 @@ def _lines(text: str) -> Iterator[_Line]:
 def _is_heading(stripped: str, line: _Line) -> bool:
     if _MARKED.match(stripped):
         return True
-    if len(stripped) > MAX_HEADING_CHARACTERS or len(stripped.split()) > _MAX_WORDS:
+    if len(stripped) > MAX_HEADING_CHARACTERS:
+        return False
+    if _NAMES_NOTHING.fullmatch(stripped) or _is_named_part(stripped):
+        return _starts_block(line)
+    if len(stripped.split()) > _MAX_WORDS:
         return False
     if _NUMBER.sub("", stripped, count=1).rstrip(":. ").casefold() in _NAMES:
         return stripped[0].isupper() or stripped[0].isdigit()
     if stripped[-1] in ".,;:!?" or not _starts_block(line):
         return False
-    return _is_capitals(stripped) or _is_numbered(stripped, line) or bool(_NAMED_PART.fullmatch(stripped))
+    return _is_capitals(stripped) or _is_numbered(stripped, line)
+
+
+def _is_named_part(stripped: str) -> bool:
+    """ "Item 7. Results of operations" and the like; such a title may end in a full stop."""
+    match = _NAMED_PART.fullmatch(stripped.rstrip("."))
+    if not match or stripped[-1] in ",;:!?" or len(stripped.split()) > _MAX_NAMED_WORDS:
+        return False
+    return stripped[-1] != "." or (match["subject"] is not None and ". " not in match["subject"].lstrip(" .-–—:"))
 
 
 def _starts_block(line: _Line) -> bool:
@@ -92,7 +127,9 @@ def _starts_block(line: _Line) -> bool:
 
 
 def _looks_like_title(line: str) -> bool:
-    return len(line) <= 60 and (bool(_MARKED.match(line)) or bool(_NUMBER.match(line)) or _is_capitals(line))
+    if len(line) > 60:
+        return False
+    return any(pattern.match(line) for pattern in (_MARKED, _NUMBER, _NAMES_NOTHING)) or _is_capitals(line)
 
 
 def _is_capitals(stripped: str) -> bool:
@@ -117,7 +154,10 @@ def _is_numbered(stripped: str, line: _Line) -> bool:
 
 
 def _title(stripped: str) -> str:
+    if _NAMES_NOTHING.fullmatch(stripped):
+        return ""
     bare = _MARKED.sub("", stripped, count=1)
     if bare != stripped:
         bare = bare.rstrip("# ")
-    return " ".join(bare.replace("\u00ad", "").split())[:MAX_HEADING_CHARACTERS].rstrip(" :")
+    title = " ".join(bare.replace("\u00ad", "").split())
+    return _CONTINUED.sub("", title)[:MAX_HEADING_CHARACTERS].rstrip(" :")

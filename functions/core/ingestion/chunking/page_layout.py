@@ -28,7 +28,8 @@ _NOT_LINE_END: Final = re.compile(r"[^\n]")
 
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """What a page passes on to the next: its section, and the header and borders of the table at its end.
+    """What a page passes on to the next: its section, the header and borders of the table at its end, and the
+    abbreviations that the document has defined so far, by their short forms.
 
     `dataclasses.asdict(carry)` can be stored as JSON, and `Carry.load` reads it.
     """
@@ -36,11 +37,13 @@ class Carry:
     section: str | None = None
     header: Header = ()
     borders: tuple[float, ...] = ()
+    abbreviations: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def load(cls, values: Mapping[str, Any]) -> Self:
         header = tuple(tuple(map(str, row)) for row in values.get("header") or ())
-        return cls(values.get("section"), header, tuple(map(float, values.get("borders") or ())))
+        borders = tuple(map(float, values.get("borders") or ()))
+        return cls(values.get("section"), header, borders, dict(values.get("abbreviations") or {}))
 
 
 @dataclass(frozen=True, slots=True)

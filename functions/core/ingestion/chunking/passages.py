@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from functions.core import models
 from functions.core.ingestion.chunking import headings
-from functions.core.text import languages
+from functions.core.text import abbreviations, languages
 from functions.core.text.token_spans import CountTokens
 from functions.core.text.visible import has_word
 
@@ -39,6 +40,7 @@ class PassageBuilder:
     count_tokens: CountTokens
     title: str | None
     lang: models.Lang
+    abbreviations: Mapping[str, str] = field(default_factory=dict)
 
     def text_limit(self, section: str | None) -> int:
         """The tokens left for the text below the whole prefix."""
@@ -71,6 +73,7 @@ class PassageBuilder:
         self, start: int, end: int, section: str | None, search_text: str, tokens: int, markdown: str | None = None
     ) -> models.Chunk:
         text = self.page.text[start:end]
+        search_text, tokens = self._add_other_forms(search_text, tokens)
         return models.Chunk(
             index=0,
             page_start=self.page.number,
@@ -84,6 +87,16 @@ class PassageBuilder:
             token_count=tokens,
             markdown=markdown,
         )
+
+    def _add_other_forms(self, search_text: str, tokens: int) -> tuple[str, int]:
+        """Adds the other form of the document's abbreviations, so that a passage is found by either; and the tokens."""
+        for form in abbreviations.list_other_forms(search_text, self.abbreviations):
+            longer = f"{search_text}\n{form}"
+            count = self.count_tokens(longer)
+            if count > self.settings.max_tokens:
+                break
+            search_text, tokens = longer, count
+        return search_text, tokens
 
     def clean(self, text: str) -> str:
         """`text` as it is indexed: hyphenation undone, ligatures spelled out."""

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from functions.core import models
+from functions.core.text import titles
 
 EDGE_LINES = 3
 _MIN_PAGES = 4
@@ -21,7 +22,7 @@ _MIN_REPEATS = 3
 _MIN_SHARE = 0.4
 _MIN_NAME_PAGES = 2
 _MIN_NAME_SHARE = 1 / 3
-_MIN_NAME_WORDS = 2
+_MIN_NAME_WORDS, _MAX_NAME_WORDS = 2, 12
 _MAX_NAME_CHARACTERS = 100
 
 _LINE = re.compile(r"\S[^\n]*")
@@ -89,7 +90,7 @@ def find_document_name(pages: Sequence[str]) -> str | None:
     """
     counts = collections.Counter(itertools.chain.from_iterable(map(_list_names, pages)))
     least = max(_MIN_NAME_PAGES, _MIN_NAME_SHARE * sum(bool(page.strip()) for page in pages))
-    names = [name for name, count in counts.items() if count >= least]
+    names = [name for name, count in counts.items() if count >= least and titles.is_title(name)]
     return max(names, key=lambda name: (counts[name], len(name)), default=None)
 
 
@@ -101,7 +102,11 @@ def _list_names(page: str) -> set[str]:
         while name != shorter:
             name, shorter = shorter, _EDGE_NUMBER.sub("", shorter, count=1)
             names.add(name)
-    return {n for n in names if len(n) <= _MAX_NAME_CHARACTERS and len(_WORD.findall(n)) >= _MIN_NAME_WORDS}
+    return {
+        name
+        for name in names
+        if len(name) <= _MAX_NAME_CHARACTERS and _MIN_NAME_WORDS <= len(_WORD.findall(name)) <= _MAX_NAME_WORDS
+    }
 
 
 def locate_running_lines(text: str, lines: Sequence[str]) -> tuple[models.Offsets, ...]:
