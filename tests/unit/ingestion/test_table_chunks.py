@@ -236,6 +236,23 @@ def test_a_few_words_between_rows_are_kept_as_a_row() -> None:
 BORDERS = (72.0, 150.0, 300.0, 400.0)
 
 
+def test_rows_of_a_table_beside_it_are_not_rows_of_a_table() -> None:
+    """Tables side by side, whose rows alternate in the text."""
+    text = "Town Cars Year Rain\nLyon 98 1990 12\nNice 71 1991 15\n"
+    words = [(match.start(), match.end()) for match in re.finditer(r"\S+", text)]
+    sides = [
+        models.Table(
+            tuple(
+                models.TableRow(words[n][0], words[n + 1][1], (text[slice(*words[n])], text[slice(*words[n + 1])]))
+                for n in range(first, len(words), 4)
+            )
+        )
+        for first in (0, 2)
+    ]
+    found, _ = chunk(models.Page(1, text, tables=tuple(sides)))
+    assert [each.search_text for each in found] == ["Town Cars\nLyon 98\nNice 71", "Year Rain\n1990 12\n1991 15"]
+
+
 def carry_of(*blocks: str | models.Table) -> Carry:
     return chunk(make_page(*blocks))[1]
 

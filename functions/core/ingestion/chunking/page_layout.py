@@ -103,7 +103,13 @@ def lay_out(page: models.Page, skip: Sequence[models.Offsets], carry: Carry) -> 
             header, body, names = _continue_table(header, body, table.borders, carry)
         else:
             names = tuple(row.cells for row in header)
-        blocks += _blocks(page, header, body, names, table.borders)
+        elsewhere = [
+            (row.start, row.end)
+            for other in tables
+            if other is not table and other.start < table.end and table.start < other.end
+            for row in other.rows
+        ]
+        blocks += _blocks(page, header, body, names, table.borders, elsewhere)
     _mark(marks, [(block.start, block.end) for block in blocks], _PROSE)
     _mark(marks, _pure_tables(text, blocks), _TABLE)
     _mark(marks, page.hidden, _LEFT_OUT)
@@ -198,13 +204,17 @@ def _blocks(
     body: tuple[models.TableRow, ...],
     names: Header,
     borders: tuple[float, ...],
+    elsewhere: Sequence[models.Offsets],
 ) -> Iterator[TableBlock]:
-    """The table, cut where other text lies between its rows; a few words between two rows become a row."""
+    """The table, cut where other text lies between its rows; a few words between two rows become a row.
+
+    Text `elsewhere` is in rows of a table beside this one, with which its own rows alternate.
+    """
     rows = list(body)
     block: TableBlock | None = None
     for row in sorted(header + body, key=lambda row: (row.start, row.end)):
         if block is not None and row.start > block.end:
-            stray = page.text[block.end : row.start]
+            stray = _omit(page.text, block.end, row.start, elsewhere)
             if _overlaps(block.end, row.start, page.hidden) or not _is_short(stray):
                 yield _fill(block, header, rows)
                 block = None
@@ -217,6 +227,16 @@ def _blocks(
         block = replace(block, end=max(block.end, row.end))
     if block is not None:
         yield _fill(block, header, rows)
+
+
+def _omit(text: str, start: int, end: int, stretches: Sequence[models.Offsets]) -> str:
+    """The text [start, end) without these stretches."""
+    pieces = []
+    for left, right in sorted(stretches):
+        if start < right and left < end:
+            pieces.append(text[start:left])
+            start = right
+    return "".join([*pieces, text[start:end]])
 
 
 def _is_short(stray: str) -> bool:

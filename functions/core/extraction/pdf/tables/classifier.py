@@ -12,6 +12,7 @@ _NOTHING = frozenset({"", "-", "–", "—", "−", "*", "n/a", "N/A", "n.a.", "
 _ENUMERATOR = re.compile(
     r"[•◦▪■●○–—*·-]|[(\[]?(?:\d{1,3}|[a-zA-Z]|[ivxlIVXL]{1,5})[.)\]:]+(?:\d+\.?)*|§+\s?\d*\.?|\[[\w+.-]{1,12}\]"
 )
+_PAGE = re.compile(r"(?:pages?|pp?|pg|s|seiten?)\.?|[ivxlc]+", re.I)
 _SECTION = re.compile(r"(?:[A-Z]|\d+)(?:\.\d+)*\.?")
 _CODE = re.compile(r"[{};],?\s*$|^(?:[{}]|//|/\*|[#;] |#include|def |return\b|import )|[=!<>+]=|->|=>|\(\)|::")
 _STOP_IN_CELL = re.compile(r"[^\W\d_]{3}[.!?](?:\s+[^\W\d_]|$)")
@@ -73,6 +74,11 @@ def has_readable_cells(rows: Texts) -> bool:
     return sum(any(map(str.isalnum, cell)) for cell in cells) > _MIN_WORDY * len(cells)
 
 
+def has_number_columns(rows: Texts) -> bool:
+    """Whether most cells of each column but the first are numbers."""
+    return all(_number_share(column) >= _MIN_NUMBERS_OF_TWO for column in list(zip(*rows, strict=True))[1:])
+
+
 def _measure_fill(rows: Texts) -> float:
     cells = [cell for row in rows for cell in row]
     return sum(map(bool, cells)) / len(cells)
@@ -113,6 +119,8 @@ def _is_running_text(cells: Sequence[str]) -> bool:
 def _is_contents(rows: Texts) -> bool:
     """Whether the rows are titles with page numbers that never decrease; a column of a table has a name above it."""
     pages = [row[-1] for row in rows if row[-1]]
+    if all(rows[0]) and not any(map(is_number, rows[0])) and not _PAGE.fullmatch(rows[0][-1]):
+        return False
     numbers = [int(page) for page in pages if page.isdecimal()]
     if (
         len(numbers) < _FEWEST_PAGES

@@ -44,6 +44,8 @@ class UnruledTable:
     rows: list[Row]
     header_rows: int
     borders: tuple[float, ...]
+    has_numbers: bool
+    """Whether all columns but the first have little else than numbers below the header."""
 
 
 def find_unruled_tables(
@@ -91,7 +93,8 @@ def _build_table(run: Run, read: ReadRow) -> UnruledTable | None:
     inside = any(rows[0].first_base < rule.at < rows[-1].last_base for rule in run.rules)
     if not classifier.is_table(texts, header_rows, aligned=aligned, ruled=inside and len(run.rules) > 1):
         return None
-    return UnruledTable(rows, header_rows, find_borders(columns, places, run.rules))
+    has_numbers = classifier.has_number_columns(texts[header_rows:])
+    return UnruledTable(rows, header_rows, find_borders(columns, places, run.rules), has_numbers)
 
 
 def _drop_surroundings(run: Run, read: ReadRow) -> None:
