@@ -323,6 +323,33 @@ def test_lines_that_run_through_words_are_no_table(tmp_path: Path) -> None:
     assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == []
 
 
+@pytest.mark.parametrize("pitch", [14, 30])
+def test_names_far_above_a_table_without_rules_are_its_header(tmp_path: Path, pitch: int) -> None:
+    rows = [("Town", "Births", "Deaths"), *((name, f"{n * 7}.5", str(n * 9)) for n, name in enumerate("ABCDEFGH", 11))]
+
+    def draw(pdf: Any) -> None:
+        for x, name in zip((72, 200, 300), rows[0], strict=True):
+            pdf.drawString(x, 700 + pitch, name)
+        draw_rows(pdf, rows[1:], pitch=14)
+
+    assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [rows]
+
+
+def test_names_above_one_row_of_figures_are_a_table(tmp_path: Path) -> None:
+    rows = [("", "2005", "2006", "2007"), ("Cars sold", "1,204", "98", "15,000")]
+
+    def draw(pdf: Any) -> None:
+        draw_rows(pdf, rows, (72, 200, 300, 400))
+
+    assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [rows]
+
+
+def test_ruled_rows_with_addresses_are_a_table(tmp_path: Path) -> None:
+    rows = [("Name", "Office", "E-mail"), ("Ann Lee", "Lyon", "al@x.gov"), ("Bo Ray", "Nice", "br@x.gov")]
+    make_pdf(tmp_path / "a.pdf", PROSE, "", spec(*rows, style="booktabs"), "", PROSE)
+    assert read_tables(tmp_path / "a.pdf") == [rows]
+
+
 def test_figures_that_grow_are_no_page_numbers_where_they_have_a_name(tmp_path: Path) -> None:
     rows = [("Age", "Persons"), *((f"{n} to {n + 4} years", str(40 + n)) for n in range(5, 50, 5))]
     make_pdf(tmp_path / "a.pdf", PROSE, "", spec(*rows, style="plain", aligns=("LEFT", "RIGHT")), "", PROSE)

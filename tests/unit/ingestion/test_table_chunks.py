@@ -236,6 +236,20 @@ def test_a_few_words_between_rows_are_kept_as_a_row() -> None:
 BORDERS = (72.0, 150.0, 300.0, 400.0)
 
 
+def test_a_row_of_amounts_is_never_a_header() -> None:
+    """A table found without its header: each row is a row, and none is repeated above the others."""
+    rows = [("Net sales", "$ 1,204", "(98)"), ("Costs", "$ 1,102", "77.5 %"), ("Income", "$ 102", "12.0")]
+    (found,) = chunks_of(table(*rows))
+    assert found.markdown == markdown_tables.render_markdown((), rows)
+
+
+@pytest.mark.parametrize("names", [("Town", "2019", "2020"), ("Age", "18-24", "25-44"), ("Rank", "1", "2")])
+def test_years_ages_and_numbers_of_columns_are_a_header(names: tuple[str, ...]) -> None:
+    rows = [("Lyon", "1,204", "98.5"), ("Nice", "2,204", "97.5")]
+    (found,) = chunks_of(table(names, *rows))
+    assert found.markdown == markdown_tables.render_markdown((names,), rows)
+
+
 def test_rows_of_a_table_beside_it_are_not_rows_of_a_table() -> None:
     """Tables side by side, whose rows alternate in the text."""
     text = "Town Cars Year Rain\nLyon 98 1990 12\nNice 71 1991 15\n"

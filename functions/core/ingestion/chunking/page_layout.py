@@ -21,6 +21,10 @@ _STRAY_SHARE = 0.02
 _STRAY_CHARACTERS = 12
 _BORDER_TOLERANCE = 3.0  # points
 
+# A figure has no letters. An amount is no year, age or number of a column: it has decimals, thousands or a currency.
+_FIGURE: Final = re.compile(r"[\W\d]*\d[\W\d]*")
+_AMOUNT: Final = re.compile(r"\W*\d{1,3}(?:[,.'’\s]\d+)+\W*|[($€£¥+−-]+\s*\d[\W\d]*|\d+\s?%")
+
 _PROSE, _TABLE, _LEFT_OUT = 0, 1, 2
 _RUN_OF_PROSE: Final = re.compile(rb"\x00+")
 _NOT_LINE_END: Final = re.compile(r"[^\n]")
@@ -146,8 +150,17 @@ def _header_and_body(
 ) -> tuple[tuple[models.TableRow, ...], tuple[models.TableRow, ...]]:
     visible = [not _overlaps(row.start, row.end, hidden) for row in table.rows]
     rows = list(zip(table.rows, visible, strict=True))
-    header, body = rows[: table.header_rows], rows[table.header_rows :]
+    header_rows = 0 if table.header_rows == 1 and _is_data(table.rows[0].cells) else table.header_rows
+    header, body = rows[:header_rows], rows[header_rows:]
     return tuple(row for row, is_visible in header if is_visible), tuple(row for row, is_visible in body if is_visible)
+
+
+def _is_data(cells: Sequence[str]) -> bool:
+    """Whether a row has a label and otherwise only figures, most of them amounts, and so cannot name columns."""
+    figures = [cell for cell in cells[1:] if has_word(cell)]
+    amounts = sum(bool(_AMOUNT.fullmatch(cell)) for cell in figures)
+    is_labelled = sum(map(str.isalpha, cells[0])) > 1
+    return is_labelled and all(map(_FIGURE.fullmatch, figures)) and amounts > len(figures) / 2
 
 
 def _overlaps(start: int, end: int, stretches: Sequence[models.Offsets]) -> bool:

@@ -38,7 +38,7 @@ _MAX_ENUMERATORS, _MAX_CODE, _MAX_LABELS = 0.5, 0.2, 0.35
 _MAX_SMALL = 0.5
 """The share of cells that begin with a small letter: with more, and a sentence's end among them, they are prose."""
 _MOST_ADDRESS_ROWS = 6
-"""Up to so many rows with an e-mail address are the addresses of authors."""
+"""Up to so many rows with an e-mail address, and no rules, are the addresses of authors."""
 _FEWEST_PAGES = 3
 """The fewest page numbers of a table of contents."""
 
@@ -52,11 +52,13 @@ def is_table(rows: Texts, header_rows: int, *, aligned: int, ruled: bool) -> boo
     `aligned` is the number of columns whose cells begin, end or are centred at one place, `ruled` whether
     horizontal rules are drawn between rows.
     """
+    if len(rows) == 2 and not ruled:
+        return aligned >= _MIN_ALIGNED * len(rows[0]) and _are_names_and_numbers(rows)
     several = sum(sum(map(bool, row)) > 1 for row in rows)
     if len(rows) < (_MIN_RULED_ROWS if ruled else _MIN_ROWS) or several < max(2, _MIN_FULL_ROWS * len(rows)):
         return False
     columns = list(zip(*rows[header_rows:], strict=True))
-    if not columns or not has_readable_cells(rows) or _is_other_text(rows):
+    if not columns or not has_readable_cells(rows) or _is_other_text(rows, ruled=ruled):
         return False
     if len(columns) > 2:
         enough = aligned >= max(2, _MIN_ALIGNED * len(columns)) and _measure_fill(rows) >= _MIN_FILL
@@ -66,6 +68,12 @@ def is_table(rows: Texts, header_rows: int, *, aligned: int, ruled: bool) -> boo
     short = all(_median_words(column) <= _FEW_WORDS for column in columns) and _measure_fill(rows) >= _MIN_FILL_OF_TWO
     is_certain = short or _number_share(columns[1]) >= _MIN_NUMBERS_OF_TWO
     return len(rows) >= _MIN_ROWS_OF_TWO and aligned == 2 and is_certain
+
+
+def _are_names_and_numbers(rows: Texts) -> bool:
+    """Whether two rows are a short table: two or more columns, with names above and numbers below beside a label."""
+    (_, *names), (label, *numbers) = rows
+    return len(names) > 1 and all(names) and bool(label) and not is_number(label) and all(map(is_number, numbers))
 
 
 def has_readable_cells(rows: Texts) -> bool:
@@ -97,7 +105,7 @@ def _is_prose(columns: Texts) -> bool:
     return sum(_median_words(column) > _MANY_WORDS for column in columns) > len(columns) / 2
 
 
-def _is_other_text(rows: Texts) -> bool:
+def _is_other_text(rows: Texts, *, ruled: bool) -> bool:
     cells = [cell for row in rows for cell in row if cell]
     first = [row[0] for row in rows if row[0]]
     if len(rows[0]) == 2 and sum(bool(_ENUMERATOR.fullmatch(cell)) for cell in first) > _MAX_ENUMERATORS * len(first):
@@ -105,7 +113,7 @@ def _is_other_text(rows: Texts) -> bool:
     if sum(bool(_CODE.search(cell)) for cell in cells) > _MAX_CODE * len(cells):
         return True
     has_labels = sum(cell.endswith(":") for cell in cells) > _MAX_LABELS * len(cells)
-    has_addresses = len(rows) <= _MOST_ADDRESS_ROWS and any("@" in cell for cell in cells)
+    has_addresses = len(rows) <= _MOST_ADDRESS_ROWS and any("@" in cell for cell in cells) and not ruled
     return has_labels or has_addresses or _is_running_text(cells) or _is_contents(rows)
 
 

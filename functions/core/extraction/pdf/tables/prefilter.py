@@ -29,6 +29,8 @@ _SAME_LINE = 0.2
 """Heights: runs that share more than this, from top to bottom, are of one line."""
 _HIGHEST_NEXT_CELL = 8.0
 """Heights: how far above the line before it a run may begin as the next cell of a row rather than the next column."""
+_FULL_LINES = 2
+"""How many of eight successive lines with several wide gaps each are enough: names above a row of figures."""
 _SAME_MIDDLE = 0.5
 """Heights: runs whose middles are this near to each other are on one line of the page."""
 _SCATTERED_LINES = 4
@@ -41,13 +43,15 @@ _LINE = re.compile("[^\r\n\u00ad\ufffe]+")
 
 
 def has_columns(text_page: pypdfium2.PdfTextPage, text: str, frame: Frame, needed: int, runs: Sequence[Box]) -> bool:
-    """Whether `needed` of eight successive lines have wide gaps, between runs of text or within one.
+    """Whether `needed` of eight successive lines have wide gaps, or two have several: between runs or within one.
 
-    `runs` are the boxes of what the file draws at once. True for some pages without a
-    table. Costs about a quarter of what reading the text of the page does.
+    `runs` are the boxes of what the file draws at once. True for some pages without a table. Costs about a quarter of
+    what reading the text of the page does.
     """
     lines = _join_lines(runs)
-    if _count_densest([gapped for _, gapped in lines]) >= needed:
+    if _count_densest([gaps > 0 for _, gaps in lines]) >= needed:
+        return True
+    if _count_densest([gaps > 1 for _, gaps in lines]) >= _FULL_LINES:
         return True
     texts = [line for line in _LINE.findall(text) if not line.isspace()]
     if len(texts) != len(lines):  # the lines of the text cannot be matched with those on the page
@@ -98,25 +102,25 @@ def read_runs(text_page: pypdfium2.PdfTextPage) -> list[Rectangle]:
     return runs
 
 
-def _join_lines(runs: Sequence[Box]) -> list[tuple[Box, bool]]:
-    """The lines of a page in the order of the file, each with whether it has a wide gap."""
+def _join_lines(runs: Sequence[Box]) -> list[tuple[Box, int]]:
+    """The lines of a page in the order of the file, each with the number of its wide gaps."""
     boxes = iter(runs)
     first = next(boxes, None)
     if first is None:
         return []
-    lines: list[tuple[Box, bool]] = []
-    (west, north, east, south), gapped = first, False  # the last line so far
+    lines: list[tuple[Box, int]] = []
+    (west, north, east, south), gaps = first, 0  # the last line so far
     for left, top, right, bottom in boxes:
         height = min(max(south - north, bottom - top), _TALLEST_LINE)
         gap = left - east
         if gap > -height and top < south - _SAME_LINE * height and bottom > north + _SAME_LINE * height:
             west, north, east, south = min(west, left), min(north, top), max(east, right), max(south, bottom)
-            gapped = gapped or gap > height
+            gaps += gap > height
             continue
         is_next_cell = gap > height and north > bottom > north - _HIGHEST_NEXT_CELL * height
-        lines.append(((west, north, east, south), gapped or is_next_cell))
-        (west, north, east, south), gapped = (left, top, right, bottom), False
-    return [*lines, ((west, north, east, south), gapped)]
+        lines.append(((west, north, east, south), gaps + is_next_cell))
+        (west, north, east, south), gaps = (left, top, right, bottom), 0
+    return [*lines, ((west, north, east, south), gaps)]
 
 
 def _find_sparse(text_page: pypdfium2.PdfTextPage, frame: Frame) -> list[bool]:

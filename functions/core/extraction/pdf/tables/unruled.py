@@ -19,7 +19,7 @@ from functions.core.extraction.pdf.tables.columns import (
     spans_of,
 )
 from functions.core.extraction.pdf.tables.glyphs import WIDE_GAP, Band
-from functions.core.extraction.pdf.tables.row_runs import Run, find_rules, find_runs
+from functions.core.extraction.pdf.tables.row_runs import Run, find_rules, find_runs, names_most
 from functions.core.extraction.pdf.tables.rows import LINE_PITCH, ReadRow, Row, is_running_text, join_rows, merge_rows
 from functions.core.extraction.pdf.tables.ruling_lines import Rule
 
@@ -98,12 +98,13 @@ def _build_table(run: Run, read: ReadRow) -> UnruledTable | None:
 
 
 def _drop_surroundings(run: Run, read: ReadRow) -> None:
-    """Drops bands that are set off at either end of a run, and prose above it."""
+    """Drops bands that are set off at either end of a run, unless they name the columns, and prose above it."""
     count = len(run.pitches)
     if count >= _REGULAR_PITCHES:
         far = max(_SET_OFF * statistics.median(run.pitches), _SET_OFF_EM * run.size)
         apart = [n for n in range(count) if _is_apart(run, n, far)]
-        first = max((n + 1 for n in apart if n < _EDGE_ROWS), default=0)
+        names = next((n for n in range(min(_EDGE_ROWS, count)) if names_most(run.bands[n], run.spans)), _EDGE_ROWS)
+        first = max((n + 1 for n in apart if n < names), default=0)
         last = min((n + 1 for n in apart if n >= max(first, count - _LAST_ROWS)), default=count + 1)
         run.cut(first, last)
     while len(run.bands) > 2 and is_running_text(read(_place_alone(run.bands[0], run.size))):
