@@ -350,6 +350,21 @@ def test_ruled_rows_with_addresses_are_a_table(tmp_path: Path) -> None:
     assert read_tables(tmp_path / "a.pdf") == [rows]
 
 
+def test_signs_in_columns_of_their_own_stay_with_their_figures(tmp_path: Path) -> None:
+    rows = [("", "2008", "2007"), ("Sales", "$1,204", "98%"), ("Costs", "$(302", "77%"), ("Income", "$902", "21%")]
+
+    def draw(pdf: Any) -> None:
+        for number, (label, amount, share) in enumerate(rows):
+            y = 700 - 20 * number
+            pdf.drawString(72, y, label)
+            pdf.drawString(180, y, amount[: amount.startswith("$")])
+            pdf.drawRightString(290, y, amount.removeprefix("$"))
+            pdf.drawRightString(380, y, share.removesuffix("%"))
+            pdf.drawString(400, y, share[len(share.removesuffix("%")) :])
+
+    assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [rows]
+
+
 def test_figures_that_grow_are_no_page_numbers_where_they_have_a_name(tmp_path: Path) -> None:
     rows = [("Age", "Persons"), *((f"{n} to {n + 4} years", str(40 + n)) for n in range(5, 50, 5))]
     make_pdf(tmp_path / "a.pdf", PROSE, "", spec(*rows, style="plain", aligns=("LEFT", "RIGHT")), "", PROSE)

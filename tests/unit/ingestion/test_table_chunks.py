@@ -121,6 +121,24 @@ def test_a_separate_line_above_a_table_is_its_title(title: str) -> None:
     assert all(piece.search_text.startswith(f"{title}\nYear Venue Sum\n") for piece in pieces)
 
 
+@pytest.mark.parametrize(
+    "unit", ["(in millions, except per share data)", "In thousands of euros", "(%)", "(Amounts in USD million)"]
+)
+def test_a_unit_stands_with_the_title_above_each_piece(unit: str) -> None:
+    """ING-6"""
+    before, *pieces = chunks_of(SENTENCE, "Statement of income", unit, table(HEADER, *ROWS), maximum=60)
+    assert before.text == SENTENCE
+    assert all(part.search_text.startswith(f"Statement of income {unit}\nYear Venue Sum\n") for part in pieces)
+
+
+@pytest.mark.parametrize(
+    "line", ["in millions of homes", "(see the note in million", "Sales rose in millions of homes."]
+)
+def test_a_sentence_with_a_unit_is_not_a_caption(line: str) -> None:
+    _, found = chunks_of(f"{SENTENCE} It is\n{line}", table(HEADER, *ROWS[:2]))
+    assert found.text.startswith("Year")
+
+
 @pytest.mark.parametrize("line", ["as shown in\nTable 3 below the line", "The sums by year", "good. It is late."])
 def test_the_end_of_a_paragraph_is_not_a_caption(line: str) -> None:
     before, found = chunks_of(f"{SENTENCE} It is\n{line}", table(HEADER, *ROWS[:2]))
@@ -160,6 +178,17 @@ def test_each_piece_names_the_caption_and_the_section() -> None:
     pieces = [part for part in chunk(page, maximum=40, title="Report")[0] if part.markdown]
     assert len(pieces) > 1
     assert all(part.search_text.startswith("Report\nResults\nTable 1. Sums\nYear Venue Sum\n") for part in pieces)
+
+
+def test_a_piece_begins_with_the_title_of_its_first_rows() -> None:
+    """A row alone does not say of which group it is."""
+    groups = [("North", "", ""), *ROWS[:7], ("South", "", ""), *ROWS[7:]]
+    found = chunks_of(table(HEADER, *groups), maximum=40)
+    assert [part.markdown for part in found] == [
+        markdown_tables.render_markdown((HEADER,), groups[:7]),
+        markdown_tables.render_markdown((HEADER,), [("North", "", ""), *groups[7:]]),
+    ]
+    assert found[1].text.startswith("2006")
 
 
 def test_a_large_model_does_not_make_large_pieces() -> None:
@@ -285,6 +314,15 @@ def test_a_continued_table_gets_the_header_of_the_previous_page() -> None:
     assert [part.markdown for part in found] == [markdown_tables.render_markdown((HEADER,), ROWS[2:4])]
     assert found[0].search_text == "S\nYear Venue Sum\n2002 Town 2 200\n2003 Town 3 300"
     assert carry.header == (HEADER,)
+
+
+def test_a_continued_table_keeps_the_caption_of_the_previous_page() -> None:
+    """ING-6"""
+    carry = carry_of("Table 1. Sums (in millions)", table(HEADER, *ROWS[:2], borders=BORDERS))
+    for rest in (table(*ROWS[2:4], header_rows=0, borders=BORDERS), table(HEADER, *ROWS[2:4], borders=BORDERS)):
+        (found,), again = chunk(make_page(rest), carry=carry)
+        assert found.search_text.startswith("Table 1. Sums (in millions)\nYear Venue Sum\n")
+        assert again == carry
 
 
 def test_the_first_row_of_a_continued_table_is_a_row_and_no_header() -> None:

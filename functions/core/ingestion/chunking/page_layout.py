@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 
 from functions.core import models
 from functions.core.ingestion.chunking import running_lines
+from functions.core.text.data_rows import is_data
 from functions.core.text.visible import has_word
 
 Header = tuple[tuple[str, ...], ...]
@@ -21,10 +22,6 @@ _STRAY_SHARE = 0.02
 _STRAY_CHARACTERS = 12
 _BORDER_TOLERANCE = 3.0  # points
 
-# A figure has no letters. An amount is no year, age or number of a column: it has decimals, thousands or a currency.
-_FIGURE: Final = re.compile(r"[\W\d]*\d[\W\d]*")
-_AMOUNT: Final = re.compile(r"\W*\d{1,3}(?:[,.'’\s]\d+)+\W*|[($€£¥+−-]+\s*\d[\W\d]*|\d+\s?%")
-
 _PROSE, _TABLE, _LEFT_OUT = 0, 1, 2
 _RUN_OF_PROSE: Final = re.compile(rb"\x00+")
 _NOT_LINE_END: Final = re.compile(r"[^\n]")
@@ -32,7 +29,7 @@ _NOT_LINE_END: Final = re.compile(r"[^\n]")
 
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """What a page passes on to the next: its section, and the header and borders of the table at its end.
+    """What a page passes on to the next: its section, and the header, borders and caption of the table at its end.
 
     `dataclasses.asdict(carry)` can be stored as JSON, and `Carry.load` reads it.
     """
@@ -40,11 +37,13 @@ class Carry:
     section: str | None = None
     header: Header = ()
     borders: tuple[float, ...] = ()
+    caption: str = ""
 
     @classmethod
     def load(cls, values: Mapping[str, Any]) -> Self:
         header = tuple(tuple(map(str, row)) for row in values.get("header") or ())
-        return cls(values.get("section"), header, tuple(map(float, values.get("borders") or ())))
+        borders = tuple(map(float, values.get("borders") or ()))
+        return cls(values.get("section"), header, borders, str(values.get("caption") or ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +51,7 @@ class TableBlock:
     """Consecutive rows of a table in the page text [start, end).
 
     `header` names their columns, even if it is elsewhere; `header_rows` are those rows of it that are in this block.
+    `caption` is that of the table on the page before, which this one continues.
     """
 
     start: int
@@ -60,6 +60,7 @@ class TableBlock:
     header_rows: tuple[models.TableRow, ...]
     rows: tuple[models.TableRow, ...]
     borders: tuple[float, ...]
+    caption: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +114,9 @@ def lay_out(page: models.Page, skip: Sequence[models.Offsets], carry: Carry) -> 
             if other is not table and other.start < table.end and table.start < other.end
             for row in other.rows
         ]
-        blocks += _blocks(page, header, body, names, table.borders, elsewhere)
+        found = _blocks(page, header, body, names, table.borders, elsewhere)
+        caption = carry.caption if index == 0 and carry.header and _equal_names(names, carry.header) else ""
+        blocks += [replace(block, caption=caption) for block in found] if caption else found
     _mark(marks, [(block.start, block.end) for block in blocks], _PROSE)
     _mark(marks, _pure_tables(text, blocks), _TABLE)
     _mark(marks, page.hidden, _LEFT_OUT)
@@ -150,17 +153,9 @@ def _header_and_body(
 ) -> tuple[tuple[models.TableRow, ...], tuple[models.TableRow, ...]]:
     visible = [not _overlaps(row.start, row.end, hidden) for row in table.rows]
     rows = list(zip(table.rows, visible, strict=True))
-    header_rows = 0 if table.header_rows == 1 and _is_data(table.rows[0].cells) else table.header_rows
+    header_rows = 0 if table.header_rows == 1 and is_data(table.rows[0].cells) else table.header_rows
     header, body = rows[:header_rows], rows[header_rows:]
     return tuple(row for row, is_visible in header if is_visible), tuple(row for row, is_visible in body if is_visible)
-
-
-def _is_data(cells: Sequence[str]) -> bool:
-    """Whether a row has a label and otherwise only figures, most of them amounts, and so cannot name columns."""
-    figures = [cell for cell in cells[1:] if has_word(cell)]
-    amounts = sum(bool(_AMOUNT.fullmatch(cell)) for cell in figures)
-    is_labelled = sum(map(str.isalpha, cells[0])) > 1
-    return is_labelled and all(map(_FIGURE.fullmatch, figures)) and amounts > len(figures) / 2
 
 
 def _overlaps(start: int, end: int, stretches: Sequence[models.Offsets]) -> bool:
@@ -178,7 +173,7 @@ def _continue_table(
     if borders and carry.borders and not _equal_borders(borders, carry.borders):
         return header, body, own_names
     count = len(carry.header)
-    if all(map(_repeats, (row.cells for row in rows[:count]), carry.header)) and len(rows) >= count:
+    if len(rows) >= count and _equal_names(tuple(row.cells for row in rows[:count]), carry.header):
         return rows[:count], rows[count:], tuple(row.cells for row in rows[:count])
     if own_names and _names_columns(own_names, [row.cells for row in body]):
         return header, body, own_names
@@ -187,6 +182,10 @@ def _continue_table(
 
 def _equal_borders(one: Sequence[float], other: Sequence[float]) -> bool:
     return len(one) == len(other) and all(abs(a - b) <= _BORDER_TOLERANCE for a, b in zip(one, other, strict=True))
+
+
+def _equal_names(names: Header, carried: Header) -> bool:
+    return len(names) == len(carried) and all(map(_repeats, names, carried))
 
 
 def _repeats(row: Sequence[str], names: Sequence[str]) -> bool:

@@ -32,6 +32,8 @@ from functions.core.extraction.pdf.tables.glyphs import (
 from functions.core.extraction.pdf.tables.grids import Grid, GridRow
 from functions.core.extraction.pdf.tables.rows import Row, is_number
 from functions.core.extraction.pdf.tables.ruling_lines import Rule
+from functions.core.extraction.pdf.tables.symbols import join_symbols
+from functions.core.text.data_rows import is_data
 
 if TYPE_CHECKING:
     import pypdfium2
@@ -248,15 +250,17 @@ def _build_table(draft: _Draft, text: str, taken: set[int]) -> models.Table | No
     cells = [[read_cell(text, cell) for cell in row] for row in draft.rows]
     if not classifier.has_readable_cells(cells):
         return None
+    header_rows = 1 if draft.header_rows > 1 and is_data(cells[1]) else draft.header_rows
     for number, first, last in draft.spans:
-        if number < draft.header_rows:
+        if number < header_rows:
             cells[number][first:last] = [cells[number][first]] * (last - first)
     for number, column in sorted(draft.continued):
-        if number > draft.header_rows and _is_label(cells[number - 1], column) and not cells[number][column]:
+        if number > header_rows and _is_label(cells[number - 1], column) and not cells[number][column]:
             cells[number][column] = cells[number - 1][column]
+    cells, borders = join_symbols(cells, header_rows, draft.borders)
     stretches = _find_stretches(draft.rows)
     rows = tuple(models.TableRow(*stretch, tuple(row)) for stretch, row in zip(stretches, cells, strict=True))
-    return models.Table(rows, draft.header_rows, tuple(float(round(border)) for border in draft.borders))
+    return models.Table(rows, header_rows, tuple(float(round(border)) for border in borders))
 
 
 def _is_label(row: Sequence[str], column: int) -> bool:
