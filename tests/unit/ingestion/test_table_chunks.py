@@ -325,6 +325,14 @@ def test_a_continued_table_keeps_the_caption_of_the_previous_page() -> None:
         assert again == carry
 
 
+def test_a_table_with_a_title_or_borders_of_its_own_has_no_caption_of_the_previous_page() -> None:
+    carry = Carry(None, (HEADER,), BORDERS, "Table 1. Sums")
+    other = table(HEADER, *ROWS[2:4], borders=(*BORDERS[:-1], BORDERS[-1] + 50))
+    for page in (make_page(other), make_page("Sums by town", table(HEADER, *ROWS[2:4], borders=BORDERS))):
+        (found,), _ = chunk(page, carry=carry)
+        assert "Table 1" not in found.search_text
+
+
 def test_the_first_row_of_a_continued_table_is_a_row_and_no_header() -> None:
     """ING-6"""
     (found,), _ = chunk(make_page(table(*ROWS[2:5])), carry=Carry(None, (HEADER,)))

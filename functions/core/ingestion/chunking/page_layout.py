@@ -104,8 +104,11 @@ def lay_out(page: models.Page, skip: Sequence[models.Offsets], carry: Carry) -> 
     tables = sorted(page.tables, key=lambda table: table.start)
     for index, table in enumerate(tables):
         header, body = _header_and_body(table, page.hidden)
+        caption = ""
         if index == 0 and _is_margin(_blank(text[: table.start], marks, _LEFT_OUT)):
             header, body, names = _continue_table(header, body, table.borders, carry)
+            if _may_continue(table.borders, carry) and _equal_names(names, carry.header):
+                caption = carry.caption
         else:
             names = tuple(row.cells for row in header)
         elsewhere = [
@@ -115,7 +118,6 @@ def lay_out(page: models.Page, skip: Sequence[models.Offsets], carry: Carry) -> 
             for row in other.rows
         ]
         found = _blocks(page, header, body, names, table.borders, elsewhere)
-        caption = carry.caption if index == 0 and carry.header and _equal_names(names, carry.header) else ""
         blocks += [replace(block, caption=caption) for block in found] if caption else found
     _mark(marks, [(block.start, block.end) for block in blocks], _PROSE)
     _mark(marks, _pure_tables(text, blocks), _TABLE)
@@ -170,7 +172,7 @@ def _continue_table(
     rows = header + body
     if not rows or not carry.header or len(rows[0].cells) != len(carry.header[0]):
         return header, body, own_names
-    if borders and carry.borders and not _equal_borders(borders, carry.borders):
+    if not _may_continue(borders, carry):
         return header, body, own_names
     count = len(carry.header)
     if len(rows) >= count and _equal_names(tuple(row.cells for row in rows[:count]), carry.header):
@@ -182,6 +184,11 @@ def _continue_table(
 
 def _equal_borders(one: Sequence[float], other: Sequence[float]) -> bool:
     return len(one) == len(other) and all(abs(a - b) <= _BORDER_TOLERANCE for a, b in zip(one, other, strict=True))
+
+
+def _may_continue(borders: tuple[float, ...], carry: Carry) -> bool:
+    """Whether a table's borders, as far as both are known, are those of the last table of the page before."""
+    return not (borders and carry.borders) or _equal_borders(borders, carry.borders)
 
 
 def _equal_names(names: Header, carried: Header) -> bool:
