@@ -3,8 +3,9 @@
 A cell is correct when its text, its row and the name of its column are correct. Found rows are aligned with the known
 rows in order, each with at most one, so that as many cells as possible agree. Empty cells do not count. The baseline is
 pdfplumber's `extract_tables` on the same pages, with its line strategy for ruled tables and its text strategy for
-others; it is told the number of header rows. Prints a table and, as the last line, a JSON object. A goal applies to the
-value of a share, and to the ratio of a time.
+others; it is told the number of header rows. The tables of real PDFs, in the folder tables_eu of IBID_EVAL_DATA, are
+scored by adjacency relations, for each document and together. Prints a table and, as the last line, a JSON object. A
+goal applies to the value of a share, and to the ratio of a time.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ from functions.core.extraction.pdf import text_layer
 from functions.core.extraction.pdf.reader import open_pdf, open_text_page
 from functions.core.extraction.pdf.tables import finder
 from functions.local.evaluation import question_sets
+from tests.bench import real_tables
 from tests.bench.report import at_most, figure, print_figures
 from tests.support import prose_documents, random_tables, table_documents
+from tests.support.requirements import report_missing
 from tests.support.table_documents import KnownTable
 
 DOCUMENTS = 60
@@ -32,6 +35,7 @@ FIRST_SEED = 10_000  # the rules were written with documents of seeds below 1,00
 GOALS = {"ruled": 0.95, "unruled": 0.85}
 PROSE_SEEDS, PROSE_GOAL = 10, 0.02
 PREFILTER_GOAL, TABLE_GOAL = 0.5, 0.5
+REAL_GOAL = 0.96
 
 Cells = Counter[tuple[str, str]]
 """The cells of one row as pairs of column name and text, without empty cells."""
@@ -176,6 +180,53 @@ def measure_prose() -> tuple[float, float, int]:
     return ours / count, plumber / count, count
 
 
+def measure_real() -> Iterator[dict[str, Any]]:
+    """The adjacency F1 and the time a page on real PDFs with known tables, beside pdfplumber's line strategy."""
+    folder = question_sets.data_root() / "tables_eu"
+    paths = sorted(folder.glob("*.pdf"))
+    if not paths:
+        report_missing(f"IBID_EVAL_DATA: no tables_eu in {folder.parent}, so no real tables were measured")
+        return
+    ours, plumber = (list[real_tables.DocumentScore]() for _ in range(2))
+    our_seconds = plumber_seconds = pages = 0.0
+    for path in paths:
+        known = real_tables.read_known(path.with_name(f"{path.stem}-str.xml"))
+        start = time.perf_counter()
+        ours.append(real_tables.score_document(path.stem, known, dict(read_our_relations(path))))
+        middle = time.perf_counter()
+        plumber.append(real_tables.score_document(path.stem, known, dict(read_plumber_relations(path))))
+        our_seconds, plumber_seconds = our_seconds + middle - start, plumber_seconds + time.perf_counter() - middle
+        pages += count_pages(path)
+        print(f"{path.stem:10} recall {ours[-1].recall:.3f}  precision {ours[-1].precision:.3f}  of {ours[-1].known}")
+    f1, baseline = real_tables.mean_f1(ours), real_tables.mean_f1(plumber)
+    yield figure(f"adjacency F1, real, n = {len(paths)} documents", f1, baseline, REAL_GOAL, ok=f1 >= REAL_GOAL)
+    our_ms, plumber_ms = (1e3 * seconds / pages for seconds in (our_seconds, plumber_seconds))
+    yield at_most(f"ms a page, real, n = {pages:.0f}", our_ms, plumber_ms, TABLE_GOAL)
+
+
+def read_our_relations(path: Path) -> Iterator[tuple[int, real_tables.Relations]]:
+    with open_pdf(path) as pdf:
+        for number in range(1, len(pdf) + 1):
+            tables, *_ = find_tables(pdf, number)
+            grids = [real_tables.make_grid([row.cells for row in table.rows], table.header_rows) for table in tables]
+            yield number, sum(map(real_tables.find_relations, grids), real_tables.Relations())
+
+
+def read_plumber_relations(path: Path) -> Iterator[tuple[int, real_tables.Relations]]:
+    import pdfplumber
+
+    with pdfplumber.open(path) as pdf:
+        for page in pdf.pages:
+            grids = [real_tables.make_grid(rows, 0) for rows in page.extract_tables()]
+            yield page.page_number, sum(map(real_tables.find_relations, grids), real_tables.Relations())
+            page.close()
+
+
+def count_pages(path: Path) -> int:
+    with open_pdf(path) as pdf:
+        return len(pdf)
+
+
 def measure_prefilter() -> dict[str, float] | None:
     """Measures the search for tables on pages of the question sets without tables, and the reading of their text."""
     paths = sorted(question_sets.data_root().glob("pages_*/pdf/*.pdf"))
@@ -215,6 +266,7 @@ def measure_figures(documents: int) -> Iterator[dict[str, Any]]:
         yield figure(f"cell F1, {kind}, n = {tables} tables, {cells} cells", f1, plumber.score.f1, goal, ok=f1 >= goal)
         our_ms, plumber_ms = (1e3 * reader.seconds / pages for reader in (ours, plumber))
         yield at_most(f"ms a page with tables, {kind}, n = {pages}", our_ms, plumber_ms, TABLE_GOAL)
+    yield from measure_real()
     ours_share, plumber_share, count = measure_prose()
     name = f"share of pages of prose in columns with a table, n = {count}"
     yield figure(name, ours_share, plumber_share, PROSE_GOAL, ok=ours_share <= PROSE_GOAL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -172,6 +173,202 @@ def test_several_columns_between_two_rules_are_divided(tmp_path: Path) -> None:
         pdf.grid([66, 190, 360], [716, 694, 640])
 
     assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [list(CARS)]
+
+
+TOWNS = (("", "2019", "2020"), ("Lyon", "98", "120"), ("Nîmes", "7", "15"), ("Paris", "311", "298"))
+XS, YS = (66, 190, 290, 360), (716, 694, 674, 654, 634)
+
+
+def draw_rows(pdf: Any, rows: Sequence[Sequence[str]], xs: Sequence[float] = (72, 200, 300), pitch: float = 20) -> None:
+    for number, row in enumerate(rows):
+        for x, text in zip(xs, row, strict=True):
+            pdf.drawString(x, 700 - pitch * number, text)
+
+
+def test_the_open_corners_of_a_table_without_outer_lines_hold_cells(tmp_path: Path) -> None:
+    """ING-1"""
+
+    def draw(pdf: Any) -> None:
+        draw_rows(pdf, TOWNS)
+        pdf.line(XS[1], YS[0], XS[3], YS[0])
+        for n, y in enumerate(YS[1:]):
+            pdf.line(XS[0] - n % 2, y, XS[3] + n % 2, y)
+        for x in XS[1:3]:
+            pdf.line(x, YS[0], x, YS[-1])
+
+    assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [list(TOWNS)]
+
+
+def test_a_last_row_without_a_line_below_is_kept(tmp_path: Path) -> None:
+    """ING-1"""
+
+    def draw(pdf: Any) -> None:
+        draw_rows(pdf, TOWNS)
+        pdf.line(XS[1], YS[0], XS[1], YS[-1])
+        for y in YS[:-1]:
+            pdf.line(XS[0], y, XS[3], y)
+
+    assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [list(TOWNS)]
+
+
+def test_the_space_between_the_lines_of_a_double_rule_is_no_column(tmp_path: Path) -> None:
+    """The boxes of the first row end at the one line, those of the others at the other."""
+
+    def draw(pdf: Any) -> None:
+        draw_rows(pdf, CARS)
+        for n, (top, bottom) in enumerate(itertools.pairwise(YS)):
+            for left, right in itertools.pairwise(XS):
+                pdf.rect(
+                    left + 5 * (n > 0 and left > XS[0]),
+                    bottom,
+                    right - left - 5 * (n > 0 and left > XS[0]),
+                    top - bottom,
+                )
+
+    assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [list(CARS)]
+
+
+def test_boxes_over_several_columns_are_divided_at_wide_gaps(tmp_path: Path) -> None:
+    """Vertical lines stand in the first and the last row only."""
+
+    def draw(pdf: Any) -> None:
+        draw_rows(pdf, CARS)
+        pdf.grid([XS[0], XS[3]], YS)
+        for x in XS[1:3]:
+            pdf.line(x, YS[0], x, YS[1])
+            pdf.line(x, YS[3], x, YS[4])
+
+    assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [list(CARS)]
+
+
+def test_shading_of_the_lines_in_a_shaded_cell_is_no_border(tmp_path: Path) -> None:
+    def draw(pdf: Any) -> None:
+        pdf.setFillGray(0.8)
+        for box in ((66, 674, 124, 42), (72, 695, 112, 12), (72, 683, 112, 12)):
+            pdf.rect(*box, stroke=0, fill=1)
+        pdf.setFillGray(0)
+        pdf.grid([66, 190, 290], [716, 674, 654, 634])
+        for x, y, text in (
+            (72, 698, "Town and"),
+            (72, 686, "country"),
+            (200, 692, "Cars"),
+            (72, 660, "Lyon"),
+            (200, 660, "98"),
+        ):
+            pdf.drawString(x, y, text)
+        pdf.drawString(72, 640, "Nîmes")
+        pdf.drawString(200, 640, "7")
+
+    rows = [("Town and country", "Cars"), ("Lyon", "98"), ("Nîmes", "7")]
+    assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [rows]
+
+
+def test_a_label_over_several_rows_is_repeated_in_each(tmp_path: Path) -> None:
+    """The row that is cited says what it counts."""
+    rows = (("Year", "Sex", "Share"), ("1991", "Men", "48.4"), ("", "Women", "77.4"), ("1996", "All", "65.2"))
+
+    def draw(pdf: Any) -> None:
+        draw_rows(pdf, rows)
+        pdf.grid(XS[1:], YS)
+        for y in (*YS[:2], *YS[3:]):
+            pdf.line(XS[0], y, XS[1], y)
+        pdf.line(XS[0], YS[0], XS[0], YS[-1])
+
+    (page,) = read_pages(make_drawn_pdf(tmp_path / "a.pdf", draw))
+    (table,) = page.tables
+    assert [row.cells for row in table.rows] == [*rows[:2], ("1991", "Women", "77.4"), rows[3]]
+    assert page.text[table.rows[2].start : table.rows[2].end] == "Women 77.4"
+
+
+def test_tables_side_by_side_are_apart_although_their_rows_alternate_in_the_text(tmp_path: Path) -> None:
+    def draw(pdf: Any) -> None:
+        draw_rows(pdf, [row + row for row in CARS], (72, 160, 210, 320, 410, 460))
+        pdf.grid([66, 150, 200, 270], YS)
+        pdf.grid([314, 400, 450, 520], YS)
+
+    assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [list(CARS), list(CARS)]
+
+
+def test_a_table_in_a_frame_is_found(tmp_path: Path) -> None:
+    def draw(pdf: Any) -> None:
+        draw_rows(pdf, CARS)
+        pdf.grid(XS, YS)
+        pdf.grid([40, 560], [740, 720, 600])
+
+    assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [list(CARS)]
+
+
+def test_a_table_of_numbers_written_column_by_column_is_found_without_rules(tmp_path: Path) -> None:
+    """ING-1"""
+    rows = [
+        ("Town", "2019", "2020"),
+        *((name, str(7 * n), str(9 * n)) for n, name in enumerate("ABCDEFGHIJKLMNOP", 11)),
+    ]
+
+    def draw(pdf: Any) -> None:
+        for column, x in enumerate((72, 200, 300)):
+            for number, row in enumerate(rows):
+                pdf.drawString(x, 700 - 14 * number, row[column])
+
+    assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [rows]
+
+
+def test_lines_that_run_through_words_are_no_table(tmp_path: Path) -> None:
+    """The bars of a chart with figures on them, over the lines of its scale."""
+
+    def draw(pdf: Any) -> None:
+        draw_rows(pdf, [("30.5", "49.0", "20.4")] * 4, (110, 240, 370))
+        pdf.grid([66, 120, 250, 380, 430], YS)
+
+    assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == []
+
+
+@pytest.mark.parametrize("pitch", [14, 30])
+def test_names_far_above_a_table_without_rules_are_its_header(tmp_path: Path, pitch: int) -> None:
+    rows = [("Town", "Births", "Deaths"), *((name, f"{n * 7}.5", str(n * 9)) for n, name in enumerate("ABCDEFGH", 11))]
+
+    def draw(pdf: Any) -> None:
+        for x, name in zip((72, 200, 300), rows[0], strict=True):
+            pdf.drawString(x, 700 + pitch, name)
+        draw_rows(pdf, rows[1:], pitch=14)
+
+    assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [rows]
+
+
+def test_names_above_one_row_of_figures_are_a_table(tmp_path: Path) -> None:
+    rows = [("", "2005", "2006", "2007"), ("Cars sold", "1,204", "98", "15,000")]
+
+    def draw(pdf: Any) -> None:
+        draw_rows(pdf, rows, (72, 200, 300, 400))
+
+    assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [rows]
+
+
+def test_ruled_rows_with_addresses_are_a_table(tmp_path: Path) -> None:
+    rows = [("Name", "Office", "E-mail"), ("Ann Lee", "Lyon", "al@x.gov"), ("Bo Ray", "Nice", "br@x.gov")]
+    make_pdf(tmp_path / "a.pdf", PROSE, "", spec(*rows, style="booktabs"), "", PROSE)
+    assert read_tables(tmp_path / "a.pdf") == [rows]
+
+
+def test_signs_in_columns_of_their_own_stay_with_their_figures(tmp_path: Path) -> None:
+    rows = [("", "2008", "2007"), ("Sales", "$1,204", "98%"), ("Costs", "$(302", "77%"), ("Income", "$902", "21%")]
+
+    def draw(pdf: Any) -> None:
+        for number, (label, amount, share) in enumerate(rows):
+            y = 700 - 20 * number
+            pdf.drawString(72, y, label)
+            pdf.drawString(180, y, amount[: amount.startswith("$")])
+            pdf.drawRightString(290, y, amount.removeprefix("$"))
+            pdf.drawRightString(380, y, share.removesuffix("%"))
+            pdf.drawString(400, y, share[len(share.removesuffix("%")) :])
+
+    assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [rows]
+
+
+def test_figures_that_grow_are_no_page_numbers_where_they_have_a_name(tmp_path: Path) -> None:
+    rows = [("Age", "Persons"), *((f"{n} to {n + 4} years", str(40 + n)) for n in range(5, 50, 5))]
+    make_pdf(tmp_path / "a.pdf", PROSE, "", spec(*rows, style="plain", aligns=("LEFT", "RIGHT")), "", PROSE)
+    assert read_tables(tmp_path / "a.pdf") == [rows]
 
 
 def test_wide_gaps_inside_a_run_of_text_are_found(tmp_path: Path) -> None:

@@ -121,6 +121,24 @@ def test_a_separate_line_above_a_table_is_its_title(title: str) -> None:
     assert all(piece.search_text.startswith(f"{title}\nYear Venue Sum\n") for piece in pieces)
 
 
+@pytest.mark.parametrize(
+    "unit", ["(in millions, except per share data)", "In thousands of euros", "(%)", "(Amounts in USD million)"]
+)
+def test_a_unit_stands_with_the_title_above_each_piece(unit: str) -> None:
+    """ING-6"""
+    before, *pieces = chunks_of(SENTENCE, "Statement of income", unit, table(HEADER, *ROWS), maximum=60)
+    assert before.text == SENTENCE
+    assert all(part.search_text.startswith(f"Statement of income {unit}\nYear Venue Sum\n") for part in pieces)
+
+
+@pytest.mark.parametrize(
+    "line", ["in millions of homes", "(see the note in million", "Sales rose in millions of homes."]
+)
+def test_a_sentence_with_a_unit_is_not_a_caption(line: str) -> None:
+    _, found = chunks_of(f"{SENTENCE} It is\n{line}", table(HEADER, *ROWS[:2]))
+    assert found.text.startswith("Year")
+
+
 @pytest.mark.parametrize("line", ["as shown in\nTable 3 below the line", "The sums by year", "good. It is late."])
 def test_the_end_of_a_paragraph_is_not_a_caption(line: str) -> None:
     before, found = chunks_of(f"{SENTENCE} It is\n{line}", table(HEADER, *ROWS[:2]))
@@ -160,6 +178,17 @@ def test_each_piece_names_the_caption_and_the_section() -> None:
     pieces = [part for part in chunk(page, maximum=40, title="Report")[0] if part.markdown]
     assert len(pieces) > 1
     assert all(part.search_text.startswith("Report\nResults\nTable 1. Sums\nYear Venue Sum\n") for part in pieces)
+
+
+def test_a_piece_begins_with_the_title_of_its_first_rows() -> None:
+    """A row alone does not say of which group it is."""
+    groups = [("North", "", ""), *ROWS[:7], ("South", "", ""), *ROWS[7:]]
+    found = chunks_of(table(HEADER, *groups), maximum=40)
+    assert [part.markdown for part in found] == [
+        markdown_tables.render_markdown((HEADER,), groups[:7]),
+        markdown_tables.render_markdown((HEADER,), [("North", "", ""), *groups[7:]]),
+    ]
+    assert found[1].text.startswith("2006")
 
 
 def test_a_large_model_does_not_make_large_pieces() -> None:
@@ -236,6 +265,37 @@ def test_a_few_words_between_rows_are_kept_as_a_row() -> None:
 BORDERS = (72.0, 150.0, 300.0, 400.0)
 
 
+def test_a_row_of_amounts_is_never_a_header() -> None:
+    """A table found without its header: each row is a row, and none is repeated above the others."""
+    rows = [("Net sales", "$ 1,204", "(98)"), ("Costs", "$ 1,102", "77.5 %"), ("Income", "$ 102", "12.0")]
+    (found,) = chunks_of(table(*rows))
+    assert found.markdown == markdown_tables.render_markdown((), rows)
+
+
+@pytest.mark.parametrize("names", [("Town", "2019", "2020"), ("Age", "18-24", "25-44"), ("Rank", "1", "2")])
+def test_years_ages_and_numbers_of_columns_are_a_header(names: tuple[str, ...]) -> None:
+    rows = [("Lyon", "1,204", "98.5"), ("Nice", "2,204", "97.5")]
+    (found,) = chunks_of(table(names, *rows))
+    assert found.markdown == markdown_tables.render_markdown((names,), rows)
+
+
+def test_rows_of_a_table_beside_it_are_not_rows_of_a_table() -> None:
+    """Tables side by side, whose rows alternate in the text."""
+    text = "Town Cars Year Rain\nLyon 98 1990 12\nNice 71 1991 15\n"
+    words = [(match.start(), match.end()) for match in re.finditer(r"\S+", text)]
+    sides = [
+        models.Table(
+            tuple(
+                models.TableRow(words[n][0], words[n + 1][1], (text[slice(*words[n])], text[slice(*words[n + 1])]))
+                for n in range(first, len(words), 4)
+            )
+        )
+        for first in (0, 2)
+    ]
+    found, _ = chunk(models.Page(1, text, tables=tuple(sides)))
+    assert [each.search_text for each in found] == ["Town Cars\nLyon 98\nNice 71", "Year Rain\n1990 12\n1991 15"]
+
+
 def carry_of(*blocks: str | models.Table) -> Carry:
     return chunk(make_page(*blocks))[1]
 
@@ -254,6 +314,23 @@ def test_a_continued_table_gets_the_header_of_the_previous_page() -> None:
     assert [part.markdown for part in found] == [markdown_tables.render_markdown((HEADER,), ROWS[2:4])]
     assert found[0].search_text == "S\nYear Venue Sum\n2002 Town 2 200\n2003 Town 3 300"
     assert carry.header == (HEADER,)
+
+
+def test_a_continued_table_keeps_the_caption_of_the_previous_page() -> None:
+    """ING-6"""
+    carry = carry_of("Table 1. Sums (in millions)", table(HEADER, *ROWS[:2], borders=BORDERS))
+    for rest in (table(*ROWS[2:4], header_rows=0, borders=BORDERS), table(HEADER, *ROWS[2:4], borders=BORDERS)):
+        (found,), again = chunk(make_page(rest), carry=carry)
+        assert found.search_text.startswith("Table 1. Sums (in millions)\nYear Venue Sum\n")
+        assert again == carry
+
+
+def test_a_table_with_a_title_or_borders_of_its_own_has_no_caption_of_the_previous_page() -> None:
+    carry = Carry(None, (HEADER,), BORDERS, "Table 1. Sums")
+    other = table(HEADER, *ROWS[2:4], borders=(*BORDERS[:-1], BORDERS[-1] + 50))
+    for page in (make_page(other), make_page("Sums by town", table(HEADER, *ROWS[2:4], borders=BORDERS))):
+        (found,), _ = chunk(page, carry=carry)
+        assert "Table 1" not in found.search_text
 
 
 def test_the_first_row_of_a_continued_table_is_a_row_and_no_header() -> None:

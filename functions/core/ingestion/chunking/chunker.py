@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from functions.core import models
-from functions.core.ingestion.chunking import headings, page_layout, table_chunks
+from functions.core.ingestion.chunking import captions, headings, page_layout, table_chunks
 from functions.core.ingestion.chunking.page_layout import Carry, PageLayout
 from functions.core.ingestion.chunking.passages import ChunkSettings, PassageBuilder
 from functions.core.text import abbreviations, token_spans
@@ -54,12 +54,14 @@ def chunk_page(
     table = layout.last_table()
     if table is None:
         return numbered, Carry(last_title, abbreviations=known)
-    return numbered, Carry(last_title, table_chunks.shorten_header(table.header, builder), table.borders, known)
+    caption = captions.find_lead(layout, 0, table, builder).caption
+    header = table_chunks.shorten_header(table.header, builder)
+    return numbered, Carry(last_title, header, table.borders, caption, known)
 
 
 def _chunk_section(layout: PageLayout, section: _Section, builder: PassageBuilder) -> Iterator[models.Chunk]:
     blocks = [block for block in layout.blocks if section.start <= block.start < section.end]
-    leads = {block.start: table_chunks.find_lead(layout, section.start, block, builder) for block in blocks}
+    leads = {block.start: captions.find_lead(layout, section.start, block, builder) for block in blocks}
     prose = [
         (start, leads[end].start if end in leads else end)
         for start, end in layout.stretches(section.start, section.end)

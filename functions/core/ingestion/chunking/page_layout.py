@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 
 from functions.core import models
 from functions.core.ingestion.chunking import running_lines
+from functions.core.text.data_rows import is_data
 from functions.core.text.visible import has_word
 
 Header = tuple[tuple[str, ...], ...]
@@ -28,7 +29,7 @@ _NOT_LINE_END: Final = re.compile(r"[^\n]")
 
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """What a page passes on to the next: its section, the header and borders of the table at its end, and the
+    """What a page passes on to the next: its section, the header, borders and caption of the table at its end, and the
     abbreviations that the document has defined so far, by their short forms.
 
     `dataclasses.asdict(carry)` can be stored as JSON, and `Carry.load` reads it.
@@ -37,13 +38,15 @@ class Carry:
     section: str | None = None
     header: Header = ()
     borders: tuple[float, ...] = ()
+    caption: str = ""
     abbreviations: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def load(cls, values: Mapping[str, Any]) -> Self:
         header = tuple(tuple(map(str, row)) for row in values.get("header") or ())
         borders = tuple(map(float, values.get("borders") or ()))
-        return cls(values.get("section"), header, borders, dict(values.get("abbreviations") or {}))
+        known = dict(values.get("abbreviations") or {})
+        return cls(values.get("section"), header, borders, str(values.get("caption") or ""), known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class TableBlock:
     """Consecutive rows of a table in the page text [start, end).
 
     `header` names their columns, even if it is elsewhere; `header_rows` are those rows of it that are in this block.
+    `caption` is that of the table on the page before, which this one continues.
     """
 
     start: int
@@ -59,6 +63,7 @@ class TableBlock:
     header_rows: tuple[models.TableRow, ...]
     rows: tuple[models.TableRow, ...]
     borders: tuple[float, ...]
+    caption: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +107,21 @@ def lay_out(page: models.Page, skip: Sequence[models.Offsets], carry: Carry) -> 
     tables = sorted(page.tables, key=lambda table: table.start)
     for index, table in enumerate(tables):
         header, body = _header_and_body(table, page.hidden)
+        caption = ""
         if index == 0 and _is_margin(_blank(text[: table.start], marks, _LEFT_OUT)):
             header, body, names = _continue_table(header, body, table.borders, carry)
+            if _may_continue(table.borders, carry) and _equal_names(names, carry.header):
+                caption = carry.caption
         else:
             names = tuple(row.cells for row in header)
-        blocks += _blocks(page, header, body, names, table.borders)
+        elsewhere = [
+            (row.start, row.end)
+            for other in tables
+            if other is not table and other.start < table.end and table.start < other.end
+            for row in other.rows
+        ]
+        found = _blocks(page, header, body, names, table.borders, elsewhere)
+        blocks += [replace(block, caption=caption) for block in found] if caption else found
     _mark(marks, [(block.start, block.end) for block in blocks], _PROSE)
     _mark(marks, _pure_tables(text, blocks), _TABLE)
     _mark(marks, page.hidden, _LEFT_OUT)
@@ -143,7 +158,8 @@ def _header_and_body(
 ) -> tuple[tuple[models.TableRow, ...], tuple[models.TableRow, ...]]:
     visible = [not _overlaps(row.start, row.end, hidden) for row in table.rows]
     rows = list(zip(table.rows, visible, strict=True))
-    header, body = rows[: table.header_rows], rows[table.header_rows :]
+    header_rows = 0 if table.header_rows == 1 and is_data(table.rows[0].cells) else table.header_rows
+    header, body = rows[:header_rows], rows[header_rows:]
     return tuple(row for row, is_visible in header if is_visible), tuple(row for row, is_visible in body if is_visible)
 
 
@@ -159,10 +175,10 @@ def _continue_table(
     rows = header + body
     if not rows or not carry.header or len(rows[0].cells) != len(carry.header[0]):
         return header, body, own_names
-    if borders and carry.borders and not _equal_borders(borders, carry.borders):
+    if not _may_continue(borders, carry):
         return header, body, own_names
     count = len(carry.header)
-    if all(map(_repeats, (row.cells for row in rows[:count]), carry.header)) and len(rows) >= count:
+    if len(rows) >= count and _equal_names(tuple(row.cells for row in rows[:count]), carry.header):
         return rows[:count], rows[count:], tuple(row.cells for row in rows[:count])
     if own_names and _names_columns(own_names, [row.cells for row in body]):
         return header, body, own_names
@@ -171,6 +187,15 @@ def _continue_table(
 
 def _equal_borders(one: Sequence[float], other: Sequence[float]) -> bool:
     return len(one) == len(other) and all(abs(a - b) <= _BORDER_TOLERANCE for a, b in zip(one, other, strict=True))
+
+
+def _may_continue(borders: tuple[float, ...], carry: Carry) -> bool:
+    """Whether a table's borders, as far as both are known, are those of the last table of the page before."""
+    return not (borders and carry.borders) or _equal_borders(borders, carry.borders)
+
+
+def _equal_names(names: Header, carried: Header) -> bool:
+    return len(names) == len(carried) and all(map(_repeats, names, carried))
 
 
 def _repeats(row: Sequence[str], names: Sequence[str]) -> bool:
@@ -201,13 +226,17 @@ def _blocks(
     body: tuple[models.TableRow, ...],
     names: Header,
     borders: tuple[float, ...],
+    elsewhere: Sequence[models.Offsets],
 ) -> Iterator[TableBlock]:
-    """The table, cut where other text lies between its rows; a few words between two rows become a row."""
+    """The table, cut where other text lies between its rows; a few words between two rows become a row.
+
+    Text `elsewhere` is in rows of a table beside this one, with which its own rows alternate.
+    """
     rows = list(body)
     block: TableBlock | None = None
     for row in sorted(header + body, key=lambda row: (row.start, row.end)):
         if block is not None and row.start > block.end:
-            stray = page.text[block.end : row.start]
+            stray = _omit(page.text, block.end, row.start, elsewhere)
             if _overlaps(block.end, row.start, page.hidden) or not _is_short(stray):
                 yield _fill(block, header, rows)
                 block = None
@@ -220,6 +249,16 @@ def _blocks(
         block = replace(block, end=max(block.end, row.end))
     if block is not None:
         yield _fill(block, header, rows)
+
+
+def _omit(text: str, start: int, end: int, stretches: Sequence[models.Offsets]) -> str:
+    """The text [start, end) without these stretches."""
+    pieces = []
+    for left, right in sorted(stretches):
+        if start < right and left < end:
+            pieces.append(text[start:left])
+            start = right
+    return "".join([*pieces, text[start:end]])
 
 
 def _is_short(stray: str) -> bool:

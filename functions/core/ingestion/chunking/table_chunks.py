@@ -7,39 +7,18 @@ answers reads Markdown.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from functions.core import models
-from functions.core.ingestion.chunking import headings
-from functions.core.ingestion.chunking.page_layout import Header, PageLayout, TableBlock
+from functions.core.ingestion.chunking.captions import Lead
+from functions.core.ingestion.chunking.page_layout import Header, TableBlock
 from functions.core.ingestion.chunking.passages import PassageBuilder, find_middle, trim
 from functions.core.text import markdown_tables, token_spans
 from functions.core.text.visible import has_word
 
-_MAX_CAPTION_LINES = 3
-_MAX_TITLE_CHARACTERS = 120
+_MAX_SECTION_WORDS = 10
 _LABEL_SHARE = 4  # a first cell of at most a quarter of the room is repeated above each piece of its row
-
-_CAPTION = re.compile(
-    r"(?:table|tableau|tab\.|exhibit|schedule|annexe?|appendix|figure|fig\.)\s*"
-    r"(?:n[°o]\.?\s*)?(?:[A-Z]{0,3}\d+(?:[.\-–]\d+)*|[IVXLC]+|[A-Z])\b",
-    re.I,
-)
-# "Table 3.3: Substance abuse" begins a caption anywhere; "Table 3 shows that" may be the middle of a sentence.
-_NUMBERED_CAPTION = re.compile(rf"{_CAPTION.pattern}\s*[.:|–—-]\s*\W*[A-ZÀ-Þ\d]", re.I)
-_TITLE = re.compile(r"""[("'“«]?[^\W_a-zà-öø-ÿ](?:.*[^\s.,;!?])?""")
-_SPACE_BEFORE = re.compile(r"\s*$")
-_ENDS = re.compile(r"""[.!?:;…][”"'»)\]]*$""")
-
-
-@dataclass(frozen=True, slots=True)
-class Lead:
-    """The text right above a table that belongs to it, page text [start, table): headings, and its caption or title."""
-
-    start: int
-    caption: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,52 +31,6 @@ class _Line:
     tokens: int
 
 
-def find_lead(layout: PageLayout, floor: int, block: TableBlock, builder: PassageBuilder) -> Lead:
-    """The caption or title right above a table, and the headings above both if nothing else is between them."""
-    start = next((left for left, right in layout.stretches(floor, block.start) if right == block.start), block.start)
-    lines = list(re.finditer(r"\S[^\n]*", layout.text[start : block.start]))
-    caption = _caption_lines(lines)
-    top = start + caption[0].start() if caption else block.start
-    names = " ".join(line.group().strip() for line in caption)
-    if names and not builder.fits_in_prefix(names):
-        return Lead(block.start)
-    above = layout.prose[:top]
-    above_table = [heading for heading in headings.find_headings(above) if heading.start >= start]
-    ends = [start, *(heading.end for heading in above_table)]
-    starts = [*(heading.start for heading in above_table), top]
-    is_bare = not any(above[left:right].strip() for left, right in zip(ends, starts, strict=True))
-    if above_table and is_bare and builder.fits_in_prefix(layout.text[start : block.start]):
-        top = above_table[0].start
-    return Lead(top, names)
-
-
-def _caption_lines(lines: Sequence[re.Match[str]]) -> Sequence[re.Match[str]]:
-    """The last lines if they are a caption ("Table 3 …"), or the last one if it is a title or ends in a colon.
-
-    Captions right above it belong to it, because a figure's and a table's may follow each other.
-    """
-    for count in range(1, min(_MAX_CAPTION_LINES, len(lines)) + 1):
-        first = lines[-count]
-        before = lines[-count - 1].group().strip() if count < len(lines) else ""
-        line = first.group().strip()
-        is_title = count == 1 and _is_title(line)
-        is_near = "\n\n" not in first.string[first.end() : lines[-1].end()]
-        starts = count == len(lines) or _starts_block(first, before) or bool(_NUMBERED_CAPTION.match(line))
-        if is_near and (is_title or _CAPTION.match(line)) and starts:
-            above = [_NUMBERED_CAPTION.match(each.group()) for each in lines[-count - 1 : -_MAX_CAPTION_LINES - 1 : -1]]
-            return lines[-count - sum(1 for _ in itertools.takewhile(bool, above)) :]
-    return ()
-
-
-def _is_title(line: str) -> bool:
-    return len(line) <= _MAX_TITLE_CHARACTERS and bool(_TITLE.fullmatch(line)) and sum(map(str.isalpha, line)) > 2
-
-
-def _starts_block(line: re.Match[str], before: str) -> bool:
-    space = _SPACE_BEFORE.search(line.string, 0, line.start())
-    return bool(_ENDS.search(before)) or (space is not None and space.group().count("\n") > 1)
-
-
 def chunk_table(block: TableBlock, lead: Lead, section: str | None, builder: PassageBuilder) -> list[models.Chunk]:
     """The chunks of a table, which together cover all of its text."""
     header = shorten_header(block.header, builder)
@@ -108,7 +41,8 @@ def chunk_table(block: TableBlock, lead: Lead, section: str | None, builder: Pas
         header = header if block.rows else ()
     writer = _Writer(builder, lead.caption, header, section)
     room = writer.room()
-    groups = list(_balance([line for row in rows for line in _fit_row(row, room, builder)], room))
+    lines = [line for row in rows for line in _fit_row(row, room, builder)]
+    groups = list(_balance(lines, room))
     names = [(row.start, row.end) for row in block.header_rows]
     apart = [name for name in names if _stands_apart(name, groups[0], block)]
     pieces = [((), [name]) for name in apart] + [
@@ -119,8 +53,22 @@ def chunk_table(block: TableBlock, lead: Lead, section: str | None, builder: Pas
     for group, stretches in pieces:
         if stretches and lead.start < block.start == min(stretches)[0]:
             stretches.append((lead.start, block.start))
-        chunks += writer.write(group, stretches)
+        chunks += replace(writer, parent=_find_parent(lines, group)).write(group, stretches)
     return chunks
+
+
+def _find_parent(lines: Sequence[_Line], group: Sequence[_Line]) -> Header:
+    """The title, in a row of its own, of the rows with which a group begins, if it is in an earlier group."""
+    if not group or group[0] is lines[0] or _is_section(group[0]):
+        return ()
+    first = next(number for number, line in enumerate(lines) if line is group[0])
+    return next(((line.cells,) for line in reversed(lines[:first]) if _is_section(line)), ())
+
+
+def _is_section(line: _Line) -> bool:
+    """Whether a row is a short title of the rows below it: only its first cell has words."""
+    title, *others = map(has_word, line.cells)
+    return title and bool(others) and not any(others) and len(line.cells[0].split()) <= _MAX_SECTION_WORDS
 
 
 def _stands_apart(name: models.Offsets, lines: Sequence[_Line], block: TableBlock) -> bool:
@@ -232,6 +180,7 @@ class _Writer:
     caption: str
     header: Header
     section: str | None
+    parent: Header = ()
 
     def room(self) -> int:
         """Tokens left for the rows below prefix, caption and header, at most twice the target."""
@@ -251,15 +200,18 @@ class _Writer:
         text = builder.page.text[start:end]
         if not has_word(text):
             return []
-        body = (self._lines_above() + _join_rows([line.cells for line in lines], builder)).rstrip()
+        rows = [*self.parent, *(line.cells for line in lines)]
+        body = (self._lines_above() + _join_rows(rows, builder)).rstrip()
         prefix = builder.fit_prefix(builder.prefix(self.section, text), body)
         tokens = builder.count_tokens(prefix + body)
         if tokens > builder.settings.max_tokens:
             if halves := _halve(lines, builder):
                 return [chunk for half in halves for chunk in self.write(half, stretches)]
+            if self.parent:
+                return replace(self, parent=()).write(lines, stretches)
             if self.header:
                 return replace(self, header=()).write(lines, stretches)
-        markdown = markdown_tables.render_markdown(self.header, [line.cells for line in lines])
+        markdown = markdown_tables.render_markdown(self.header, rows)
         return [builder.assemble(start, end, self.section, prefix + body, tokens, markdown)]
 
     def _lines_above(self) -> str:

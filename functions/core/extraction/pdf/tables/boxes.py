@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from functions.core.extraction.pdf.geometry import Box
-from functions.core.extraction.pdf.tables.ruling_lines import SNAP, Rule
+from functions.core.extraction.pdf.tables.ruling_lines import SNAP, Rule, stack_equal
 
 _MAX_CROSSINGS = 6_000
 """pdfplumber's time grows with the square of the crossings of lines; with so many it takes a second."""
@@ -115,16 +115,19 @@ def _find_missing_ends(rules: Sequence[Rule]) -> list[Rule]:
     found: list[Rule] = []
     for _, group in itertools.groupby(sorted(vertical, key=_round_ends), _round_ends):
         sides = list(group)
-        if len(sides) < 2:
-            continue
         first, last, top, bottom = min(rule.at for rule in sides), max(rule.at for rule in sides), *sides[0][2:]
         between = [rule for rule in horizontal if rule.start < last and rule.end > first]
         ends = [[rule for rule in between if abs(rule.at - end) <= SNAP] for end in (top, bottom)]
         for near, others, end in ((ends[0], ends[1], bottom), (ends[1], ends[0], top)):
             wide = [rule for rule in near if rule.start < first - SNAP and rule.end > last + SNAP]
-            if wide and not others:
+            if wide and not others and (len(sides) > 1 or _crosses_several(sides[0], between)):
                 found.append(Rule(True, end, wide[0].start, wide[0].end))
     return found
+
+
+def _crosses_several(side: Rule, rungs: Sequence[Rule]) -> bool:
+    """Whether a line is crossed by several others between its ends, as the one vertical line of a table is."""
+    return sum(side.start + SNAP < rung.at < side.end - SNAP for rung in rungs) > 1
 
 
 def _round_ends(rule: Rule) -> tuple[int, int]:
@@ -138,9 +141,7 @@ def _find_missing_sides(rules: Sequence[Rule]) -> list[Rule]:
 
 
 def _connect_ends(sides: Sequence[Rule], rungs: Sequence[Rule]) -> Iterator[Rule]:
-    for one, two in itertools.pairwise(sorted(sides, key=lambda rule: (*_round_ends(rule), rule.at))):
-        if abs(one.start - two.start) > SNAP or abs(one.end - two.end) > SNAP:
-            continue
+    for one, two in itertools.chain.from_iterable(map(itertools.pairwise, stack_equal(sides))):
         low, high, first, last = one.start + SNAP, one.end - SNAP, one.at + SNAP, two.at - SNAP
         if any(low < at < high and start <= first and end >= last for _, at, start, end in rungs):
             for place in (one.start, one.end):

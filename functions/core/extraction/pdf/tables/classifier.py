@@ -12,6 +12,7 @@ _NOTHING = frozenset({"", "-", "–", "—", "−", "*", "n/a", "N/A", "n.a.", "
 _ENUMERATOR = re.compile(
     r"[•◦▪■●○–—*·-]|[(\[]?(?:\d{1,3}|[a-zA-Z]|[ivxlIVXL]{1,5})[.)\]:]+(?:\d+\.?)*|§+\s?\d*\.?|\[[\w+.-]{1,12}\]"
 )
+_PAGE = re.compile(r"(?:pages?|pp?|pg|s|seiten?)\.?|[ivxlc]+", re.I)
 _SECTION = re.compile(r"(?:[A-Z]|\d+)(?:\.\d+)*\.?")
 _CODE = re.compile(r"[{};],?\s*$|^(?:[{}]|//|/\*|[#;] |#include|def |return\b|import )|[=!<>+]=|->|=>|\(\)|::")
 _STOP_IN_CELL = re.compile(r"[^\W\d_]{3}[.!?](?:\s+[^\W\d_]|$)")
@@ -37,7 +38,7 @@ _MAX_ENUMERATORS, _MAX_CODE, _MAX_LABELS = 0.5, 0.2, 0.35
 _MAX_SMALL = 0.5
 """The share of cells that begin with a small letter: with more, and a sentence's end among them, they are prose."""
 _MOST_ADDRESS_ROWS = 6
-"""Up to so many rows with an e-mail address are the addresses of authors."""
+"""Up to so many rows with an e-mail address, and no rules, are the addresses of authors."""
 _FEWEST_PAGES = 3
 """The fewest page numbers of a table of contents."""
 
@@ -51,11 +52,13 @@ def is_table(rows: Texts, header_rows: int, *, aligned: int, ruled: bool) -> boo
     `aligned` is the number of columns whose cells begin, end or are centred at one place, `ruled` whether
     horizontal rules are drawn between rows.
     """
+    if len(rows) == 2 and not ruled:
+        return aligned >= _MIN_ALIGNED * len(rows[0]) and _are_names_and_numbers(rows)
     several = sum(sum(map(bool, row)) > 1 for row in rows)
     if len(rows) < (_MIN_RULED_ROWS if ruled else _MIN_ROWS) or several < max(2, _MIN_FULL_ROWS * len(rows)):
         return False
     columns = list(zip(*rows[header_rows:], strict=True))
-    if not columns or not has_readable_cells(rows) or _is_other_text(rows):
+    if not columns or not has_readable_cells(rows) or _is_other_text(rows, ruled=ruled):
         return False
     if len(columns) > 2:
         enough = aligned >= max(2, _MIN_ALIGNED * len(columns)) and _measure_fill(rows) >= _MIN_FILL
@@ -67,10 +70,21 @@ def is_table(rows: Texts, header_rows: int, *, aligned: int, ruled: bool) -> boo
     return len(rows) >= _MIN_ROWS_OF_TWO and aligned == 2 and is_certain
 
 
+def _are_names_and_numbers(rows: Texts) -> bool:
+    """Whether two rows are a short table: two or more columns, with names above and numbers below beside a label."""
+    (_, *names), (label, *numbers) = rows
+    return len(names) > 1 and all(names) and bool(label) and not is_number(label) and all(map(is_number, numbers))
+
+
 def has_readable_cells(rows: Texts) -> bool:
     """Whether enough cells have letters or digits, unlike those of drawings."""
     cells = [cell for row in rows for cell in row if cell]
     return sum(any(map(str.isalnum, cell)) for cell in cells) > _MIN_WORDY * len(cells)
+
+
+def has_number_columns(rows: Texts) -> bool:
+    """Whether most cells of each column but the first are numbers."""
+    return all(_number_share(column) >= _MIN_NUMBERS_OF_TWO for column in list(zip(*rows, strict=True))[1:])
 
 
 def _measure_fill(rows: Texts) -> float:
@@ -91,7 +105,7 @@ def _is_prose(columns: Texts) -> bool:
     return sum(_median_words(column) > _MANY_WORDS for column in columns) > len(columns) / 2
 
 
-def _is_other_text(rows: Texts) -> bool:
+def _is_other_text(rows: Texts, *, ruled: bool) -> bool:
     cells = [cell for row in rows for cell in row if cell]
     first = [row[0] for row in rows if row[0]]
     if len(rows[0]) == 2 and sum(bool(_ENUMERATOR.fullmatch(cell)) for cell in first) > _MAX_ENUMERATORS * len(first):
@@ -99,7 +113,7 @@ def _is_other_text(rows: Texts) -> bool:
     if sum(bool(_CODE.search(cell)) for cell in cells) > _MAX_CODE * len(cells):
         return True
     has_labels = sum(cell.endswith(":") for cell in cells) > _MAX_LABELS * len(cells)
-    has_addresses = len(rows) <= _MOST_ADDRESS_ROWS and any("@" in cell for cell in cells)
+    has_addresses = len(rows) <= _MOST_ADDRESS_ROWS and any("@" in cell for cell in cells) and not ruled
     return has_labels or has_addresses or _is_running_text(cells) or _is_contents(rows)
 
 
@@ -113,6 +127,8 @@ def _is_running_text(cells: Sequence[str]) -> bool:
 def _is_contents(rows: Texts) -> bool:
     """Whether the rows are titles with page numbers that never decrease; a column of a table has a name above it."""
     pages = [row[-1] for row in rows if row[-1]]
+    if all(rows[0]) and not any(map(is_number, rows[0])) and not _PAGE.fullmatch(rows[0][-1]):
+        return False
     numbers = [int(page) for page in pages if page.isdecimal()]
     if (
         len(numbers) < _FEWEST_PAGES

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import itertools
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from functions.core import models
 from functions.core.extraction.pdf.geometry import Frame, Rectangle
 from functions.core.extraction.pdf.page_objects import sample_angles
-from functions.core.extraction.pdf.tables import classifier, prefilter, ruled, ruling_lines, unruled
+from functions.core.extraction.pdf.tables import classifier, grids, prefilter, ruled, ruling_lines, unruled
 from functions.core.extraction.pdf.tables.glyphs import (
     Glyph,
     Piece,
@@ -27,10 +27,13 @@ from functions.core.extraction.pdf.tables.glyphs import (
     measure_font_size,
     read_cell,
     read_glyphs,
+    sort_by_place,
 )
-from functions.core.extraction.pdf.tables.rows import Row
-from functions.core.extraction.pdf.tables.ruled import Grid
+from functions.core.extraction.pdf.tables.grids import Grid, GridRow
+from functions.core.extraction.pdf.tables.rows import Row, is_number
 from functions.core.extraction.pdf.tables.ruling_lines import Rule
+from functions.core.extraction.pdf.tables.symbols import join_symbols
+from functions.core.text.data_rows import is_data
 
 if TYPE_CHECKING:
     import pypdfium2
@@ -44,6 +47,10 @@ _RULES_NEEDED, _NO_RULES_NEEDED = 2, 3
 """How many neighbouring lines need wide gaps for unruled tables to be sought, with and without stacked rules."""
 _MIN_FULL_ROWS, _MIN_FILL = 0.3, 0.3
 """The shares of a grid's rows with several cells (at least two rows), and of its cells that are not empty."""
+_MUCH_MORE = 1.1
+"""How many times as many characters a table found by place must have as those that it replaces."""
+_LONGEST_LABEL = 120
+"""Characters: a longer cell over several rows is a text beside them, and is not repeated in each."""
 _MIN_NAMED = 0.5
 """The share of columns that one of the first two rows of a grid must name."""
 
@@ -52,13 +59,21 @@ _MIN_NAMED = 0.5
 class _Draft:
     """A table whose cells are lists of offsets in the page text; `borders` are in points.
 
-    `spans` are cells over several columns: the row, the first column and the one after the last.
+    `spans` are cells over several columns: the row, the first column and the one after the last. `continued` are the
+    rows and columns of cells that began in a row above.
     """
 
     rows: list[list[list[int]]]
     borders: tuple[float, ...]
     header_rows: int = 1
     spans: list[tuple[int, int, int]] = field(default_factory=list)
+    continued: list[tuple[int, int]] = field(default_factory=list)
+    has_numbers: bool = False
+    """Whether all columns but the first have little else than numbers; only known of tables without a grid."""
+
+    @property
+    def places(self) -> Iterator[int]:
+        return (at for row in self.rows for cell in row for at in cell)
 
 
 def find_tables(
@@ -77,30 +92,35 @@ def find_tables(
     A row covers the text from its first to its last character; rows whose characters alternate in the text share one
     stretch. A table is left out if less than `MIN_OWN_SHARE` of the text that it covers is its own. In header rows the
     text of a cell over several columns is repeated in each, so that every column has its whole name; in other rows it
-    is in the first column only. Borders come from the ruling lines or else from the alignment of columns; the right one
-    is missing where nothing marks it.
+    is in the first column only. A first cell over several rows is repeated in each, so that each says what it counts.
+    Borders come from the ruling lines or else from the alignment of columns; the right one is missing where nothing
+    marks it.
     """
     if not text.strip():
         return ()
     frame = Frame.of_text(page, sample_angles(text_page))
     rules = ruling_lines.read_rules(page, frame)
-    grids = ruled.find_grids(rules)
+    enclosed = grids.find_grids(rules)
     stacks = ruling_lines.stack_rules(rules)
     needed = _RULES_NEEDED if stacks else _NO_RULES_NEEDED
-    has_columns = prefilter.has_columns(text_page, text, frame, needed, runs)
-    if not grids and not has_columns:
+    places = list(frame.place_all(prefilter.read_runs(text_page) if runs is None else runs))
+    has_columns = prefilter.has_columns(text_page, text, frame, needed, places)
+    has_scattered_rows = prefilter.has_scattered_rows(places)
+    if not enclosed and not has_columns and not has_scattered_rows:
         return ()
     found = _Page.read(text_page, text, indices(), frame)
-    drafts: list[_Draft] = []
-    for grid in grids:
-        draft = _draft_grid(grid, found)
-        if draft is not None:
-            drafts.append(draft)
-            rules = [rule for rule in rules if not grid.holds(rule)]
-    if has_columns:
-        taken = {at for draft in drafts for row in draft.rows for cell in row for at in cell}
-        drafts += _draft_unruled(found, ruling_lines.stack_rules(rules) if drafts else stacks, taken)
-    tables = [table for draft in drafts if (table := _build_table(draft, text)) is not None]
+    tabled, charts = _draft_grids(enclosed, found)
+    drafts = [draft for _, draft in tabled]
+    if drafts:
+        stacks = ruling_lines.stack_rules([rule for rule in rules if not any(grid.holds(rule) for grid, _ in tabled)])
+    taken = charts.union(*(draft.places for draft in drafts))
+    unruled_drafts = list(_draft_unruled(found, stacks, taken)) if has_columns else []
+    if has_scattered_rows:
+        by_place = _draft_unruled(found, stacks, taken, by_place=True)
+        unruled_drafts = list(_prefer_larger(unruled_drafts, by_place))
+    drafts += unruled_drafts
+    taken = {at for draft in drafts for at in draft.places}
+    tables = [table for draft in drafts if (table := _build_table(draft, text, taken)) is not None]
     return tuple(_drop_overlapping(sorted(tables, key=lambda table: table.start)))
 
 
@@ -134,9 +154,24 @@ class _Page:
         return [read_cell(self.text, self.places(cell)) for cell in row.cells]
 
 
-def _draft_grid(grid: Grid, page: _Page) -> _Draft | None:
+def _draft_grids(enclosed: Sequence[Grid], page: _Page) -> tuple[list[tuple[Grid, _Draft]], set[int]]:
+    """The outermost grids that are tables, each with its table, and the text of charts: lines run through its words."""
+    tabled: list[tuple[Grid, _Draft]] = []
+    charts: set[int] = set()
+    for grid in sorted(enclosed, key=lambda grid: grid.area, reverse=True):
+        if any(grid.is_inside(outer) for outer, _ in tabled):
+            continue
+        filled, rows = grids.fill_grid(grid, page.glyphs)
+        if ruled.cuts_words(rows, page.words):
+            charts |= {at for row in rows for cell in row.cells for at in cell}
+        elif draft := _draft_grid(filled, rows, page):
+            tabled.append((grid, draft))
+    return tabled, charts
+
+
+def _draft_grid(grid: Grid, filled: list[GridRow], page: _Page) -> _Draft | None:
     """The table in a grid, None if it is a drawing, a frame around text or a title."""
-    filled = ruled.fill_grid(grid, page.glyphs)
+    filled = [ruled.divide_boxes(row, grid.xs, page.words) if row.spans else row for row in filled]
     if sum(len(cell) for row in filled for cell in row.cells) < _MIN_GLYPHS:
         return None
     borders, rows = ruled.split_columns(grid, filled, page.words, page.glyphs)
@@ -153,6 +188,7 @@ def _draft_grid(grid: Grid, page: _Page) -> _Draft | None:
     spans = [(number, first, last) for number, first, last in spans if last - first > 1]
     draft = _Draft([[row.cells[n] for n in columns] for row in rows], (*(borders[n] for n in columns), borders[-1]))
     draft.spans = spans
+    draft.continued = [(number, kept[n]) for number, row in enumerate(rows) for n in row.continued if n in columns]
     draft.header_rows = 2 if any(number == 0 for number, *_ in spans) and len(rows) > 2 else 1
     return draft if _is_filled(draft) else None
 
@@ -167,33 +203,71 @@ def _is_filled(draft: _Draft) -> bool:
     return max(named) >= _MIN_NAMED * width
 
 
-def _draft_unruled(page: _Page, stacks: Sequence[Sequence[Rule]], taken: set[int]) -> Iterator[_Draft]:
-    """The tables without a grid among the words that are not in other tables already."""
+def _draft_unruled(
+    page: _Page, stacks: Sequence[Sequence[Rule]], taken: set[int], *, by_place: bool = False
+) -> Iterator[_Draft]:
+    """The tables without a grid among the words that are not in other tables already.
+
+    Their rows are sought in the order of the text or, because some files write tables column by column, `by_place`.
+    """
     words = [word for word in page.words if word.start not in taken]
-    blocks = find_blocks(join_words(words, page.size), page.size)
+    pieces = join_words(words, page.size)
+    blocks = find_blocks(sort_by_place(pieces, page.size) if by_place else pieces, page.size)
     for table in unruled.find_unruled_tables(blocks, stacks, page.size, page.read_row):
         rows = [[page.places(cell) for cell in row.cells] for row in table.rows]
         spans = [(number, *span) for number, row in enumerate(table.rows) for span in row.spans]
-        yield _Draft(rows, table.borders, table.header_rows, spans)
+        yield _Draft(rows, table.borders, table.header_rows, spans, has_numbers=table.has_numbers)
 
 
-def _build_table(draft: _Draft, text: str) -> models.Table | None:
-    """The table as it is stored; None if it has no words, or if too much of the text it covers is not its own."""
-    own = {at for row in draft.rows for cell in row for at in cell}
+def _prefer_larger(in_order: Sequence[_Draft], by_place: Iterable[_Draft]) -> Iterator[_Draft]:
+    """The tables found in the order of the text, but those found by place where they hold all of that and much more.
+
+    The text beside a table may be the next column of the page, so only tables of numbers are believed.
+    """
+    own = [set(draft.places) for draft in in_order]
+    replaced: set[int] = set()
+    for draft in by_place:
+        places = set(draft.places)
+        parts = [n for n, other in enumerate(own) if other & places]
+        covered = set().union(*(own[n] for n in parts))
+        if covered <= places and len(places) > _MUCH_MORE * len(covered) and draft.has_numbers:
+            replaced.update(parts)
+            yield draft
+    yield from (draft for n, draft in enumerate(in_order) if n not in replaced)
+
+
+def _build_table(draft: _Draft, text: str, taken: set[int]) -> models.Table | None:
+    """The table as it is stored; None if it has no words, or if too much of the text it covers is not its own.
+
+    Text of other tables, which is among those `taken`, does not count: rows of tables side by side may alternate.
+    """
+    own = set(draft.places)
     start, end = min(own), max(own) + 1
     leaders = find_leaders(text[start:end])
     visible = {at for at in range(start, end) if is_visible(text[at]) and at - start not in leaders}
-    if len(own & visible) < MIN_OWN_SHARE * len(visible):
+    if len(own & visible) < MIN_OWN_SHARE * len(visible - (taken - own)):
         return None
     cells = [[read_cell(text, cell) for cell in row] for row in draft.rows]
     if not classifier.has_readable_cells(cells):
         return None
+    header_rows = 1 if draft.header_rows > 1 and is_data(cells[1]) else draft.header_rows
     for number, first, last in draft.spans:
-        if number < draft.header_rows:
+        if number < header_rows:
             cells[number][first:last] = [cells[number][first]] * (last - first)
+    for number, column in sorted(draft.continued):
+        if number > header_rows and _is_label(cells[number - 1], column) and not cells[number][column]:
+            cells[number][column] = cells[number - 1][column]
+    cells, borders = join_symbols(cells, header_rows, draft.borders)
     stretches = _find_stretches(draft.rows)
     rows = tuple(models.TableRow(*stretch, tuple(row)) for stretch, row in zip(stretches, cells, strict=True))
-    return models.Table(rows, draft.header_rows, tuple(float(round(border)) for border in draft.borders))
+    return models.Table(rows, header_rows, tuple(float(round(border)) for border in borders))
+
+
+def _is_label(row: Sequence[str], column: int) -> bool:
+    """Whether a cell and all before it name the row, rather than give a value of several rows."""
+    return all(cell and len(cell) <= _LONGEST_LABEL and not is_number(cell) for cell in row[: column + 1]) or (
+        column == 0 and 0 < len(row[0]) <= _LONGEST_LABEL
+    )
 
 
 def _find_stretches(rows: Sequence[Sequence[Sequence[int]]]) -> list[models.Offsets]:
@@ -210,9 +284,10 @@ def _find_stretches(rows: Sequence[Sequence[Sequence[int]]]) -> list[models.Offs
 
 
 def _drop_overlapping(tables: Sequence[models.Table]) -> Iterator[models.Table]:
-    """The tables without those that overlap an earlier one in the text."""
-    end = 0
+    """The tables without those of which a row overlaps, in the text, a row of an earlier one."""
+    kept: list[models.TableRow] = []
     for table in tables:
-        if table.start >= end:
+        near = [row for row in kept if row.end > table.start]
+        if not any(row.start < other.end and other.start < row.end for row in table.rows for other in near):
             yield table
-            end = table.end
+            kept += table.rows

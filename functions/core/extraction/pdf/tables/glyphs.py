@@ -228,6 +228,16 @@ def _on_one_line(one: Piece, other: Piece, size: float) -> bool:
     return abs(one.base - other.base) <= _SAME_LINE * size
 
 
+def sort_by_place(pieces: Iterable[Piece], size: float) -> list[Piece]:
+    """The pieces line by line from the top of the page down, each line from left to right."""
+    lines: list[list[Piece]] = []
+    for piece in sorted(pieces, key=lambda piece: piece.base):
+        if not lines or not _on_one_line(lines[-1][0], piece, size):
+            lines.append([])
+        lines[-1].append(piece)
+    return [piece for line in lines for piece in sorted(line, key=lambda piece: piece.x0)]
+
+
 def find_blocks(pieces: Iterable[Piece], size: float) -> list[list[Band]]:
     """Blocks of bands, both in the order of the text; a new block begins where the text jumps to another place.
 

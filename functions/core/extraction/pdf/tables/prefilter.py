@@ -6,6 +6,7 @@ Heights are those of lines as drawn; lengths in heights are multiples of them.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -28,19 +29,29 @@ _SAME_LINE = 0.2
 """Heights: runs that share more than this, from top to bottom, are of one line."""
 _HIGHEST_NEXT_CELL = 8.0
 """Heights: how far above the line before it a run may begin as the next cell of a row rather than the next column."""
+_FULL_LINES = 2
+"""How many of eight successive lines with several wide gaps each are enough: names above a row of figures."""
+_SAME_MIDDLE = 0.5
+"""Heights: runs whose middles are this near to each other are on one line of the page."""
+_SCATTERED_LINES = 4
+"""How many of eight successive lines must have runs far apart for a table that is not written row by row."""
+_MAX_COVERED = 0.65
+"""The largest share of such a line that its runs cover."""
+_NEAR_IN_FILE = 3
+"""Runs up to so many places apart in the file are written as one row."""
 _LINE = re.compile("[^\r\n\u00ad\ufffe]+")
 
 
-def has_columns(
-    text_page: pypdfium2.PdfTextPage, text: str, frame: Frame, needed: int, runs: Sequence[Rectangle] | None = None
-) -> bool:
-    """Whether `needed` of eight successive lines have wide gaps, between runs of text or within one.
+def has_columns(text_page: pypdfium2.PdfTextPage, text: str, frame: Frame, needed: int, runs: Sequence[Box]) -> bool:
+    """Whether `needed` of eight successive lines have wide gaps, or two have several: between runs or within one.
 
-    `runs` are PDFium's bounds of what the file draws at once, if they are read already. True for some pages without a
-    table. Costs about a quarter of what reading the text of the page does.
+    `runs` are the boxes of what the file draws at once. True for some pages without a table. Costs about a quarter of
+    what reading the text of the page does.
     """
-    lines = _join_lines(_read_runs(text_page) if runs is None else runs, frame)
-    if _count_densest([gapped for _, gapped in lines]) >= needed:
+    lines = _join_lines(runs)
+    if _count_densest([gaps > 0 for _, gaps in lines]) >= needed:
+        return True
+    if _count_densest([gaps > 1 for _, gaps in lines]) >= _FULL_LINES:
         return True
     texts = [line for line in _LINE.findall(text) if not line.isspace()]
     if len(texts) != len(lines):  # the lines of the text cannot be matched with those on the page
@@ -52,7 +63,33 @@ def has_columns(
     return _count_densest(sparse) >= needed
 
 
-def _read_runs(text_page: pypdfium2.PdfTextPage) -> list[Rectangle]:
+def has_scattered_rows(runs: Sequence[Box]) -> bool:
+    """Whether several neighbouring lines of the page have runs far apart, on the page as in the order of the file.
+
+    So are the cells of tables that are written column by column. The columns of a page leave less room between them.
+    """
+    if not any(low < top and left > right for (_, top, right, _), (left, _, _, low) in itertools.pairwise(runs)):
+        return False  # nothing is written right of something below it
+    lines: list[list[tuple[float, float, int]]] = []
+    last = float("-inf")
+    for middle, number, (left, top, right, bottom) in sorted(
+        ((box[1] + box[3]) / 2, number, box) for number, box in enumerate(runs)
+    ):
+        if middle - last > _SAME_MIDDLE * (bottom - top):
+            lines.append([])
+            last = middle
+        lines[-1].append((left, right, number))
+    return _count_densest([len(line) > 1 and _is_scattered(sorted(line)) for line in lines]) >= _SCATTERED_LINES
+
+
+def _is_scattered(line: Sequence[tuple[float, float, int]]) -> bool:
+    width = max(right for _, right, _ in line) - line[0][0]
+    covered = sum(right - left for left, right, _ in line)
+    jumps = any(not 0 < two[2] - one[2] <= _NEAR_IN_FILE for one, two in itertools.pairwise(line))
+    return jumps and covered < _MAX_COVERED * width
+
+
+def read_runs(text_page: pypdfium2.PdfTextPage) -> list[Rectangle]:
     """PDFium's bounds of what the file draws at once: mostly a line, a piece of one or a word."""
     from pypdfium2 import raw as pdfium
 
@@ -65,25 +102,25 @@ def _read_runs(text_page: pypdfium2.PdfTextPage) -> list[Rectangle]:
     return runs
 
 
-def _join_lines(runs: Sequence[Rectangle], frame: Frame) -> list[tuple[Box, bool]]:
-    """The lines of a page in the order of the file, each with whether it has a wide gap."""
-    boxes = iter(frame.place_all(runs))
+def _join_lines(runs: Sequence[Box]) -> list[tuple[Box, int]]:
+    """The lines of a page in the order of the file, each with the number of its wide gaps."""
+    boxes = iter(runs)
     first = next(boxes, None)
     if first is None:
         return []
-    lines: list[tuple[Box, bool]] = []
-    (west, north, east, south), gapped = first, False  # the last line so far
+    lines: list[tuple[Box, int]] = []
+    (west, north, east, south), gaps = first, 0  # the last line so far
     for left, top, right, bottom in boxes:
         height = min(max(south - north, bottom - top), _TALLEST_LINE)
         gap = left - east
         if gap > -height and top < south - _SAME_LINE * height and bottom > north + _SAME_LINE * height:
             west, north, east, south = min(west, left), min(north, top), max(east, right), max(south, bottom)
-            gapped = gapped or gap > height
+            gaps += gap > height
             continue
         is_next_cell = gap > height and north > bottom > north - _HIGHEST_NEXT_CELL * height
-        lines.append(((west, north, east, south), gapped or is_next_cell))
-        (west, north, east, south), gapped = (left, top, right, bottom), False
-    return [*lines, ((west, north, east, south), gapped)]
+        lines.append(((west, north, east, south), gaps + is_next_cell))
+        (west, north, east, south), gaps = (left, top, right, bottom), 0
+    return [*lines, ((west, north, east, south), gaps)]
 
 
 def _find_sparse(text_page: pypdfium2.PdfTextPage, frame: Frame) -> list[bool]:

@@ -54,6 +54,10 @@ _LOOSE = 1.35
 """Medians of pitch: how far a title between rows may be below the row above it."""
 _FARTHEST_HEAD = 2.2
 """Em: how far above the columns their titles may stand."""
+_FARTHEST_NAMES = 1.5
+"""Times that distance: how far above them a line with the names of most columns may stand."""
+_LONGEST_NAME, _FEWEST_NAMES, _MIN_NAMED = 6, 3, 0.5
+"""The most words of each name, the fewest names, and the share of columns that such a line has more names than."""
 _RULE_ABOVE, _RULE_BELOW = 3.5, 3.0
 """Em: how far from the first and the last base line the outer rules of a table may be."""
 _MIN_COVERED, _MAX_WIDER = 0.8, 1.5
@@ -210,10 +214,21 @@ def _close(run: Run, waiting: Sequence[Band], before: Sequence[Band]) -> Run:
 
 
 def _is_head(band: Band, columns: Sequence[Span], below: Band, farthest: float) -> bool:
-    """Whether a band has titles of columns: none of it is over the first column, where captions begin."""
+    """Whether a band has titles of columns, and none of the first, where captions begin, unless it names most columns.
+
+    A band that names most columns may stand farther above them.
+    """
     left, right = columns[0][1], columns[-1][1]
+    pitch, names = measure_pitch(band, below), names_most(band, columns)
     inside = all(piece.x0 > left and piece.middle < right for piece in band.pieces)
-    return inside and measure_pitch(band, below) <= farthest
+    return (inside and pitch <= farthest) or (names and pitch <= _FARTHEST_NAMES * farthest)
+
+
+def names_most(band: Band, columns: Sequence[Span]) -> bool:
+    """Whether a band has short pieces, at least three, over most columns."""
+    named = {column for piece in band.pieces for column in touched_columns(piece, columns)}
+    short = all(len(piece.words) <= _LONGEST_NAME for piece in band.pieces)
+    return short and len(band.pieces) >= _FEWEST_NAMES and len(named) > _MIN_NAMED * len(columns)
 
 
 def _is_lead(band: Band, columns: Sequence[Span], below: Band, size: float) -> bool:

@@ -1,4 +1,4 @@
-"""Finds ruled tables: the boxes that lines enclose, and the rows and columns of text in them.
+"""Divides the boxes of ruled tables where they hold several rows or columns of text.
 
 Lengths in em are multiples of the font size, places and other lengths are in points.
 """
@@ -8,10 +8,7 @@ from __future__ import annotations
 import itertools
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
-from functions.core.extraction.pdf.geometry import Box
-from functions.core.extraction.pdf.tables.boxes import find_boxes
 from functions.core.extraction.pdf.tables.columns import find_columns
 from functions.core.extraction.pdf.tables.glyphs import (
     Band,
@@ -22,21 +19,22 @@ from functions.core.extraction.pdf.tables.glyphs import (
     join_words,
     measure_font_size,
 )
+from functions.core.extraction.pdf.tables.grids import Grid, GridRow
 from functions.core.extraction.pdf.tables.rows import ReadRow, Row, is_number, join_rows
-from functions.core.extraction.pdf.tables.ruling_lines import SNAP, Rule
 
 _SAME_LINE = 0.5
 """Em: base lines are rounded to multiples of this to tell lines apart."""
 _WORD_GAP = 0.5
 """Em: the least white that a border between two columns needs in each line."""
-_INSIDE = 1.0
-"""Points: how far a grid may reach over another that it is inside."""
+_MAX_CUT = 0.1
+"""The largest share of words that lines of a table may run through."""
 _MIN_FILLED, _MIN_WIDTH = 0.6, 1.2
 """A column between two rules is divided only into columns that fill this share of its lines and are so many em wide."""
 _FEWEST_WORDS = 4
 """A row of boxes with fewer words is not divided into lines."""
 _MIN_CELLS = 0.5
-"""The share of a row's filled boxes that a line must fill to be a row of its own; at least two boxes."""
+"""The share of a row's filled boxes that a line must fill to be a row of its own, or of the columns that a box covers
+to be divided; at least two."""
 _MIN_ROWS = 0.7
 """The share of lines that must be such rows for all lines to be rows."""
 _SURELY_ROWS = 4
@@ -45,97 +43,52 @@ _MIN_NUMBERS, _MIN_EARLY = 0.5, 0.6
 """Lines are rows if this share of them has numbers below numbers, or of their cells ends well before the border."""
 
 
-@dataclass(frozen=True, slots=True)
-class GridCell:
-    """A box of a ruled table, which covers rows and columns [first, after the last)."""
+def divide_boxes(row: GridRow, borders: Sequence[float], words: Sequence[Piece]) -> GridRow:
+    """The row with boxes over several columns divided, if their one line of words leaves wide gaps at the borders.
 
-    rows: tuple[int, int]
-    columns: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """The boxes of one ruled table; columns begin at `xs` and rows at `ys`, whose last items are where the last end."""
-
-    xs: tuple[float, ...]
-    ys: tuple[float, ...]
-    cells: tuple[GridCell, ...]
-    has_inner_grid: bool = False
-    """Whether one of its boxes contains another grid."""
-
-    @property
-    def box(self) -> Box:
-        return self.xs[0], self.ys[0], self.xs[-1], self.ys[-1]
-
-    def holds(self, rule: Rule) -> bool:
-        """Whether a rule lies within this grid."""
-        left, top, right, bottom = self.box
-        (first, last), (low, high) = (
-            ((left, right), (top, bottom)) if rule.is_horizontal else ((top, bottom), (left, right))
-        )
-        return rule.start >= first - SNAP and rule.end <= last + SNAP and low - SNAP <= rule.at <= high + SNAP
+    Some tables have lines between the columns of their first and last rows only.
+    """
+    divided = GridRow([*row.cells], [], row.continued)
+    for first, last in row.spans:
+        parts = _place_pieces(row.cells[first], borders, first, last, words)
+        if len(parts) < max(2, _MIN_CELLS * (last - first)):
+            divided.spans.append((first, last))
+            continue
+        divided.cells[first] = []
+        for (start, end), part in parts:
+            divided.cells[start] = part
+            divided.spans += [(start, end)] if end - start > 1 else []
+    return divided
 
 
-@dataclass(slots=True)
-class GridRow:
-    """A row as offsets in the page text, by column; `spans` are cells over several columns [first, after the last)."""
-
-    cells: list[list[int]]
-    spans: list[tuple[int, int]]
-
-
-def find_grids(rules: Sequence[Rule]) -> list[Grid]:
-    """The grids of at least two columns that `rules` form, from the top of the page down; none inside another."""
-    if sum(rule.is_horizontal for rule in rules) < 2 or sum(not rule.is_horizontal for rule in rules) < 2:
+def _place_pieces(
+    cell: Sequence[int], borders: Sequence[float], first: int, last: int, words: Sequence[Piece]
+) -> list[tuple[tuple[int, int], list[int]]]:
+    """The pieces of the one line in a box over columns [first, last), each with its columns; none if two share one."""
+    places = set(cell)
+    own = [word for word in words if word.start in places]
+    size = measure_font_size(own)
+    lines = [join_words(line, size) for line in _group_lines(own, size)]
+    if len(lines) != 1:
         return []
-    grids = [_as_grid(boxes) for boxes in find_boxes(rules)]
-    return [
-        replace(grid, has_inner_grid=any(_is_inside(other, grid) for other in grids))
-        for grid in grids
-        if len(grid.xs) > 2 and not any(_is_inside(grid, other) for other in grids)
+    spans = [
+        (bisect_right(borders, piece.x0, first + 1, last) - 1, bisect_right(borders, piece.x1, first + 1, last))
+        for piece in lines[0]
     ]
+    if any(one[1] > two[0] for one, two in itertools.pairwise(spans)):
+        return []
+    parts = [
+        [at for word in sorted(piece.words) for at in range(word.start, word.end) if at in places] for piece in lines[0]
+    ]
+    return list(zip(spans, parts, strict=True))
 
 
-def fill_grid(grid: Grid, glyphs: Sequence[Glyph]) -> list[GridRow]:
-    """The rows of a grid with the characters whose centres are in each cell."""
-    where = {(row, column): cell for cell in grid.cells for row in range(*cell.rows) for column in range(*cell.columns)}
-    places: dict[GridCell, list[int]] = {cell: [] for cell in grid.cells}
-    left, upper, right, lower = grid.box
-    for at, x0, top, x1, bottom in glyphs:
-        x, y = (x0 + x1) / 2, (top + bottom) / 2
-        if left <= x < right and upper <= y < lower:
-            cell = where.get((bisect_right(grid.ys, y) - 1, bisect_right(grid.xs, x) - 1))
-            if cell is not None:
-                places[cell].append(at)
-    rows = [GridRow([[] for _ in grid.xs[1:]], []) for _ in grid.ys[1:]]
-    for cell, found in places.items():
-        rows[cell.rows[0]].cells[cell.columns[0]] = found
-        if cell.columns[1] - cell.columns[0] > 1:
-            rows[cell.rows[0]].spans.append(cell.columns)
-    return rows
-
-
-def _as_grid(boxes: Sequence[Box]) -> Grid:
-    xs = sorted({box[0] for box in boxes} | {max(box[2] for box in boxes)})
-    ys = sorted({box[1] for box in boxes} | {max(box[3] for box in boxes)})
-
-    def span(places: Sequence[float], start: float, end: float) -> tuple[int, int]:
-        first = places.index(start)
-        return first, max(first + 1, sum(place < end - SNAP / 2 for place in places))
-
-    cells = (GridCell(span(ys, box[1], box[3]), span(xs, box[0], box[2])) for box in boxes)
-    return Grid(tuple(xs), tuple(ys), tuple(sorted(cells, key=lambda cell: (cell.rows, cell.columns))))
-
-
-def _is_inside(grid: Grid, other: Grid) -> bool:
-    (left, top, right, bottom), (x0, y0, x1, y1) = grid.box, other.box
-    return (
-        grid is not other
-        and left >= x0 - _INSIDE
-        and top >= y0 - _INSIDE
-        and right <= x1 + _INSIDE
-        and bottom <= y1 + _INSIDE
-    )
+def cuts_words(rows: Sequence[GridRow], words: Sequence[Piece]) -> bool:
+    """Whether the lines of a grid run through words, as those of charts do."""
+    column_of = {at: n for row in rows for n, cell in enumerate(row.cells) for at in cell}
+    ends = [(column_of.get(word.start), column_of.get(word.end - 1)) for word in words]
+    own = [(first, last) for first, last in ends if first is not None and last is not None]
+    return sum(first != last for first, last in own) > _MAX_CUT * len(own)
 
 
 def split_columns(
@@ -178,7 +131,7 @@ def _split_row(
     row: GridRow, old: Sequence[float], new: Sequence[float], words: dict[int, Piece], middles: dict[int, float]
 ) -> GridRow:
     """The row in the new columns; a cell whose words reach over a new border spans the columns on both sides."""
-    split = GridRow([[] for _ in new[1:]], [])
+    split = GridRow([[] for _ in new[1:]], [], [new.index(old[n]) for n in row.continued])
     ends = dict(row.spans)
     for n, cell in enumerate(row.cells):
         first, last = new.index(old[n]), new.index(old[ends.get(n, n + 1)])
@@ -234,7 +187,7 @@ def split_lines(row: GridRow, borders: Sequence[float], words: Sequence[Piece], 
     if len(joined) < 2 or full < _MIN_ROWS * len(joined) or not _are_rows(joined, borders, size, read):
         return [row]
     ends = [max(piece.end for piece in line.pieces) for line in joined]
-    split = [GridRow([[] for _ in row.cells], []) for _ in joined]
+    split = [GridRow([[] for _ in row.cells], [], row.continued) for _ in joined]
     for column, cell in enumerate(row.cells):
         for at in cell:
             split[min(bisect_right(ends, at), len(ends) - 1)].cells[column].append(at)

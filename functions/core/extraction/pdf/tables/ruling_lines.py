@@ -36,6 +36,12 @@ _SHORTEST = 6.0
 """Points: a shorter line is too short for the side of a cell."""
 _WHOLE_PAGE = 0.9
 """The share of both the page's width and its height from which on a path is the background or the frame of the page."""
+_STRIPE = 50.0
+"""Points: the height of the stripes of a page in which areas are compared with each other."""
+_TOUCHING, _LARGER = 0.5, 1.01
+"""Points by which an area may reach over a larger one and still be on it, and how many times as large that is."""
+_RECTANGLE_SEGMENTS = 6
+"""The most segments of a path that is a rectangle."""
 _ROUNDING = 0.01
 """Points: how much a length may differ when it is computed before and after a transformation."""
 _PATH, _FORM = 2, 5  # PDFium's types of page objects
@@ -57,9 +63,14 @@ def read_rules(page: pypdfium2.PdfPage, frame: Frame) -> list[Rule]:
 
 def stack_rules(rules: Sequence[Rule]) -> list[list[Rule]]:
     """Horizontal rules that begin and end at the same places, from the top down; stacks of at least two rules."""
+    return stack_equal([rule for rule in rules if rule.is_horizontal])
+
+
+def stack_equal(rules: Iterable[Rule]) -> list[list[Rule]]:
+    """Parallel rules that begin and end at the same places, in order; stacks of at least two rules."""
     stacks: list[list[Rule]] = []
     near: dict[tuple[int, int], list[int]] = defaultdict(list)  # the stacks whose first rule begins and ends nearby
-    for rule in sorted((rule for rule in rules if rule.is_horizontal), key=lambda rule: rule.at):
+    for rule in sorted(rules, key=lambda rule: rule.at):
         _, at, start, end = rule
         across, along = int(start // SNAP), int(end // SNAP)
         for number in near[across, along]:
@@ -75,6 +86,36 @@ def stack_rules(rules: Sequence[Rule]) -> list[list[Rule]]:
     return [stack for stack in stacks if len(stack) > 1]
 
 
+class _Area(NamedTuple):
+    """A filled path without an outline, and the rules that its sides make."""
+
+    colour: bytes
+    box: Box
+    is_rectangle: bool
+    rules: Sequence[Rule]
+
+
+def _drop_unseen(areas: Sequence[_Area]) -> Iterator[_Area]:
+    """The areas without those on a larger one of the same colour: a shaded cell may have shaded lines of text."""
+    near: dict[tuple[bytes, int], list[Box]] = defaultdict(list)
+    for colour, box, is_rectangle, _ in areas:
+        if is_rectangle and min(box[2] - box[0], box[3] - box[1]) > _THICKEST:
+            for stripe in range(int(box[1] // _STRIPE), int(box[3] // _STRIPE) + 1):
+                near[colour, stripe].append(box)
+    for area in areas:
+        left, top, right, bottom = area.box
+        size = (right - left) * (bottom - top)
+        if not any(
+            x0 - _TOUCHING <= left
+            and right <= x1 + _TOUCHING
+            and y0 - _TOUCHING <= top
+            and bottom <= y1 + _TOUCHING
+            and (x1 - x0) * (y1 - y0) > size * _LARGER
+            for x0, y0, x1, y1 in near[area.colour, int(top // _STRIPE)]
+        ):
+            yield area
+
+
 class _RuleReader:
     """Reads the objects of a page one after the other, through the same buffers for PDFium's answers."""
 
@@ -85,6 +126,9 @@ class _RuleReader:
         self._get_type = plain_call("FPDFPageObj_GetType", ADDRESS)
         self._get_bounds = plain_call("FPDFPageObj_GetBounds", ADDRESS)
         self._get_matrix = plain_call("FPDFPageObj_GetMatrix", ADDRESS)
+        self._colour = (ctypes.c_uint * 4)()
+        self._at_colour = cells_in(self._colour)
+        self._get_fill = plain_call("FPDFPageObj_GetFillColor", ADDRESS)
         self._get_mode = plain_call("FPDFPath_GetDrawMode", ADDRESS)
         self._count_segments = plain_call("FPDFPath_CountSegments", ADDRESS)
         self._lines = LineReader()
@@ -93,11 +137,24 @@ class _RuleReader:
 
     def read(self, page: pypdfium2.PdfPage) -> list[Rule]:
         rules: list[Rule] = []
+        areas: list[_Area] = []
         for number, (path, form) in enumerate(self._list_paths(list_objects(page))):
-            rules += self._read_path(path, form)
-            if number > _MAX_PATHS or len(rules) > _MAX_RULES:
+            found = self._read_path(path, form)
+            if found and self._modes[0] and not self._modes[1]:
+                areas.append(self._as_area(path, form, found))
+            else:
+                rules += found
+            if number > _MAX_PATHS or len(rules) + len(areas) > _MAX_RULES:
                 return []
-        return rules
+        rules += itertools.chain.from_iterable(area.rules for area in _drop_unseen(areas))
+        return rules if len(rules) <= _MAX_RULES else []
+
+    def _as_area(self, path: int, form: Matrix | None, rules: Sequence[Rule]) -> _Area:
+        """The filled path whose bounds and modes were read last."""
+        self._get_fill(path, *self._at_colour)
+        left, bottom, right, top = self._sides if form is None else form.place_rectangle((*self._sides,))
+        is_rectangle = self._count_segments(path) <= _RECTANGLE_SEGMENTS
+        return _Area(bytes(self._colour), self._frame.place((left, bottom, right, top)), is_rectangle, rules)
 
     def _list_paths(
         self, items: Iterable[int], form: Matrix | None = None, depth: int = 0

@@ -19,7 +19,7 @@ from functions.core.extraction.pdf.tables.columns import (
     spans_of,
 )
 from functions.core.extraction.pdf.tables.glyphs import WIDE_GAP, Band
-from functions.core.extraction.pdf.tables.row_runs import Run, find_rules, find_runs
+from functions.core.extraction.pdf.tables.row_runs import Run, find_rules, find_runs, names_most
 from functions.core.extraction.pdf.tables.rows import LINE_PITCH, ReadRow, Row, is_running_text, join_rows, merge_rows
 from functions.core.extraction.pdf.tables.ruling_lines import Rule
 
@@ -44,6 +44,8 @@ class UnruledTable:
     rows: list[Row]
     header_rows: int
     borders: tuple[float, ...]
+    has_numbers: bool
+    """Whether all columns but the first have little else than numbers below the header."""
 
 
 def find_unruled_tables(
@@ -91,16 +93,18 @@ def _build_table(run: Run, read: ReadRow) -> UnruledTable | None:
     inside = any(rows[0].first_base < rule.at < rows[-1].last_base for rule in run.rules)
     if not classifier.is_table(texts, header_rows, aligned=aligned, ruled=inside and len(run.rules) > 1):
         return None
-    return UnruledTable(rows, header_rows, find_borders(columns, places, run.rules))
+    has_numbers = classifier.has_number_columns(texts[header_rows:])
+    return UnruledTable(rows, header_rows, find_borders(columns, places, run.rules), has_numbers)
 
 
 def _drop_surroundings(run: Run, read: ReadRow) -> None:
-    """Drops bands that are set off at either end of a run, and prose above it."""
+    """Drops bands that are set off at either end of a run, unless they name the columns, and prose above it."""
     count = len(run.pitches)
     if count >= _REGULAR_PITCHES:
         far = max(_SET_OFF * statistics.median(run.pitches), _SET_OFF_EM * run.size)
         apart = [n for n in range(count) if _is_apart(run, n, far)]
-        first = max((n + 1 for n in apart if n < _EDGE_ROWS), default=0)
+        names = next((n for n in range(min(_EDGE_ROWS, count)) if names_most(run.bands[n], run.spans)), _EDGE_ROWS)
+        first = max((n + 1 for n in apart if n < names), default=0)
         last = min((n + 1 for n in apart if n >= max(first, count - _LAST_ROWS)), default=count + 1)
         run.cut(first, last)
     while len(run.bands) > 2 and is_running_text(read(_place_alone(run.bands[0], run.size))):
