@@ -167,7 +167,7 @@ def ask(
         rewriting, retrieval, hits = found.rewriting, found.retrieval, found.retrieval.ranking.hits
         saver.search_query = rewriting.search_query
         saver.translated_query = found.translation.text
-        if _has_evidence(found, policy, has_model=services.chat_model is not None):
+        if _has_evidence(found, policy, opened.scope, has_model=services.chat_model is not None):
             # A model also gets the history. Extractive answers see only the question, so they need the rewritten one.
             query_text = rewriting.search_query or question.query_text
             effective = question if services.chat_model is not None else replace(question, query_text=query_text)
@@ -229,10 +229,15 @@ def _find(
     return _Found(rewriting, translation, lang, retrieval)
 
 
-def _has_evidence(found: _Found, policy: Policy, *, has_model: bool) -> bool:
+def _has_evidence(found: _Found, policy: Policy, scope: models.Scope, *, has_model: bool) -> bool:
     ranking, servers = found.retrieval.ranking, found.retrieval.answered
     threshold = guard.find_threshold(
-        found.lang, servers, policy.settings, ranking.candidate_chunks, has_model=has_model
+        found.lang,
+        servers,
+        policy.settings,
+        ranking.candidate_chunks,
+        names_documents=bool(scope.document_ids),
+        has_model=has_model,
     )
     return guard.is_answerable(found.retrieval.versions, ranking.hits, threshold)
 

@@ -34,6 +34,8 @@ FOREIGN = 0.9
 """For an embedding model that does not speak the question's language and therefore finds less similarity."""
 WORDS_ALONE = 0.45
 """For a search without any embedding server, which lacks half of the evidence."""
+NAMED_DOCUMENTS = 0.8
+"""For a question asked of chosen documents: whoever chooses them expects the answer there."""
 READ_BY_MODEL = 0.6
 """With a language model, which reads the passages and says itself that they do not contain the answer."""
 
@@ -103,18 +105,19 @@ def find_threshold(
     settings: Settings,
     passage_count: int,
     *,
+    names_documents: bool = False,
     has_model: bool = False,
 ) -> float:
     """The evidence required to answer a question in `lang` from so many passages, given the servers that answered.
 
-    With several servers the lowest requirement counts, because a passage may come from any of them. `has_model` says
-    that a language model is to write the answer.
+    With several servers the lowest requirement counts, because a passage may come from any of them. `names_documents`
+    says that the user has chosen them, `has_model` that a language model is to write the answer.
     """
     default = settings.similarity_threshold
     factors = [1.0 if not server.languages or lang in server.languages else FOREIGN for server in servers]
     thresholds = [f * (server.guard_threshold or default) for f, server in zip(factors, servers, strict=True)]
     threshold = min(thresholds, default=WORDS_ALONE * default) * _find_scope_factor(passage_count)
-    return READ_BY_MODEL * threshold if has_model else threshold
+    return threshold * (NAMED_DOCUMENTS if names_documents else 1) * (READ_BY_MODEL if has_model else 1)
 
 
 def _find_scope_factor(passage_count: int) -> float:

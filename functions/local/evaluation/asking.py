@@ -100,6 +100,7 @@ def ask_in_documents(
             question,
             models.Scope("documents", document_ids=tuple(ids[d] for d in sorted(question.documents))),
             question.gold,
+            is_chosen=True,
         )
         for question in questions
     ]
@@ -132,7 +133,15 @@ class _Asker:
     settings: Settings
     arm: str
 
-    def ask(self, question: question_sets.Question, scope: models.Scope, gold: Collection[Hashable]) -> Asked:
+    def ask(
+        self,
+        question: question_sets.Question,
+        scope: models.Scope,
+        gold: Collection[Hashable],
+        *,
+        is_chosen: bool = False,
+    ) -> Asked:
+        """`is_chosen` says that a user would have chosen the documents of the scope."""
         lang = languages.guess_language(question.text)
         servers = () if self.arm == "lexical" else (self.library.server,)
         retrieval = retriever.retrieve(
@@ -154,7 +163,13 @@ class _Asker:
             retrieval.search_ms,
             is_empty=not hits,
             evidence=guard.find_evidence(retrieval.versions, seen),
-            threshold=guard.find_threshold(lang, servers, self.settings, retrieval.ranking.candidate_chunks),
+            threshold=guard.find_threshold(
+                lang,
+                servers,
+                self.settings,
+                retrieval.ranking.candidate_chunks,
+                names_documents=is_chosen,
+            ),
         )
         if self.arm != "hybrid" or asked.is_refused:
             return asked

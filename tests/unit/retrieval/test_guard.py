@@ -43,10 +43,21 @@ def test_more_evidence_is_needed_where_more_passages_are_searched(passages: int,
     assert guard.find_threshold("en", [ENGLISH], SETTINGS, passages) == pytest.approx(threshold, abs=0.001)
 
 
-def test_less_evidence_is_needed_where_a_model_reads_the_passages() -> None:
-    """RET-8: it says itself that they do not contain the answer."""
-    required = guard.find_threshold("en", [ENGLISH], SETTINGS, guard.MEDIUM_SCOPE, has_model=True)
-    assert required == pytest.approx(0.24)
+@pytest.mark.parametrize(
+    ("circumstances", "threshold"),
+    [
+        ({"has_model": True}, 0.24),
+        ({"names_documents": True}, 0.32),
+        ({"has_model": True, "names_documents": True}, 0.192),
+    ],
+    ids=["a-model-reads-the-passages", "documents-were-chosen", "both"],
+)
+def test_less_evidence_is_needed_where_a_refusal_is_more_likely_wrong(
+    circumstances: dict[str, bool], threshold: float
+) -> None:
+    """RET-8"""
+    required = guard.find_threshold("en", [ENGLISH], SETTINGS, guard.MEDIUM_SCOPE, **circumstances)
+    assert required == pytest.approx(threshold)
 
 
 def test_the_evidence_of_a_search_is_that_of_its_best_passage() -> None:
