@@ -61,7 +61,7 @@ def chunk_batch(
         except Exception:
             _log.exception("an internal error left a page without chunks", extra={"page": page.number})
             page = replace(page, warnings=(*page.warnings, CHUNKING_FAILED))
-            carry = page_layout.Carry(carry.section)  # whether a table goes on is not known any more
+            carry = page_layout.Carry(carry.section, abbreviations=carry.abbreviations)  # its table may have ended
         index += len(chunks)
         kept.append(page)
         by_page.append(tuple(chunks))

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 Rating = Literal["good", "check", "bad"]
 
-UNREAD: Final = ("page_unreadable", "reading_failed", "chunking_failed", "ocr_unavailable", "ocr_failed")
+UNREAD: Final = ("page_unreadable", "too_complex", "reading_failed", "chunking_failed", "ocr_unavailable", "ocr_failed")
 """Warnings of pages that may have text of which no passage was made."""
 
 

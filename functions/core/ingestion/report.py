@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from functions.core import errors, models
-from functions.core.extraction.page_faults import READING_FAILED
+from functions.core.extraction.page_faults import READING_FAILED, TOO_COMPLEX
 from functions.core.ingestion import quality
 from functions.core.ingestion.batch_chunks import CHUNKING_FAILED
 from functions.core.ingestion.jobs import Checkpoint
@@ -69,6 +69,9 @@ def with_quality(health: Mapping[str, Any], page_count: int) -> dict[str, Any]:
 
 def explain_no_text(generation: Mapping[str, Any]) -> errors.IbidError:
     """The error that says why there was nothing to index, and what the user can do about it."""
+    if TOO_COMPLEX in generation["warnings"]:
+        page = generation["warnings"][TOO_COMPLEX][0]
+        return errors.TooComplexError(f"Page {page}: {errors.TooComplexError().message}", page=page)
     if READING_FAILED in generation["warnings"] or CHUNKING_FAILED in generation["warnings"]:
         return errors.ProcessingFailedError()
     if "ocr_unavailable" in generation["warnings"]:

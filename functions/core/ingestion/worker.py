@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from functions.core import errors, models, ports
-from functions.core.extraction import file_types, plain_text, scratch
-from functions.core.extraction.documents import ExtractedDocument, open_document
+from functions.core.extraction import plain_text, scratch
+from functions.core.extraction.documents import ExtractedDocument
+from functions.core.extraction.isolation import IsolatedDocument
 from functions.core.extraction.page_faults import FaultTolerantReader
 from functions.core.ingestion import calibration, embedding, late_chunking, report, self_retrieval, text_figures
 from functions.core.ingestion.batch_chunks import ChunkedBatch, chunk_batch
@@ -47,7 +48,7 @@ class Worker:
 
     `remaining_seconds` returns the time left in this run. `search_as` returns the search of the user with that id;
     without it, self-retrieval is not measured. With `calibrates` the scale of similarities is measured again when the
-    library has changed much.
+    library has changed much. `open_document` checks the content of a file and opens it within limits.
     """
 
     store: JobStore
@@ -60,6 +61,7 @@ class Worker:
     calibrates: bool = False
     remaining_seconds: Callable[[], float] = lambda: float("inf")
     lease_seconds: int = LEASE_SECONDS
+    open_document: Callable[..., ExtractedDocument] = IsolatedDocument
 
     def has_time(self) -> bool:
         """Whether this run has enough time left to save another batch."""
@@ -130,8 +132,8 @@ class Worker:
         max_pages = self.settings.max_pages
         if job.content is not None:
             return FaultTolerantReader(plain_text.build_parts(job.content, max_pages=max_pages, title=job.name or None))
-        file_types.check_content(path, job.file_type)
-        return FaultTolerantReader(open_document(path, job.file_type, max_pages=max_pages, recognizer=self.recognizer))
+        document = self.open_document(path, job.file_type, max_pages=max_pages, recognizer=self.recognizer)
+        return FaultTolerantReader(document)
 
     def _ingest_pages(self, job: Job, document: ExtractedDocument) -> Checkpoint:
         checkpoint = job.checkpoint

@@ -13,8 +13,10 @@ _AMOUNT = re.compile(r"\W*\d{1,3}(?:[,.'’\s]\d+)+\W*|[($€£¥+−-]+\s*\d[\W
 
 
 def is_data(cells: Sequence[str]) -> bool:
-    """Whether a row has a label and otherwise only figures, half of them amounts, and so cannot name columns."""
-    figures = [cell for cell in cells[1:] if has_word(cell)]
-    amounts = sum(bool(_AMOUNT.fullmatch(cell)) for cell in figures)
+    """Whether a row has a label or an amount and otherwise only figures, half of all amounts, so names no columns."""
     is_labelled = sum(map(str.isalpha, cells[0])) > 1
-    return is_labelled and all(map(_FIGURE.fullmatch, figures)) and 2 * amounts >= len(figures) > 0
+    if not is_labelled and not _AMOUNT.fullmatch(cells[0]):
+        return False
+    figures = [cell for cell in cells[is_labelled:] if has_word(cell)]
+    amounts = sum(bool(_AMOUNT.fullmatch(cell)) for cell in figures)
+    return all(map(_FIGURE.fullmatch, figures)) and 2 * amounts >= len(figures) > 0

@@ -54,7 +54,12 @@ def content_words(text: str) -> list[Word]:
 
     A word hyphenated over two lines is one word; so is each single Chinese, Japanese or Korean character.
     """
-    return [word for word in _all_words(text) if word.key not in _STOP_WORDS]
+    return [word for word in all_words(text) if is_content(word.key)]
+
+
+def is_content(key: str) -> bool:
+    """Whether a key is of a word that carries meaning."""
+    return key not in _STOP_WORDS
 
 
 def keys(text: str) -> frozenset[str]:
@@ -93,7 +98,8 @@ def numbers(words: Iterable[str]) -> frozenset[str]:
     return frozenset(word for word in words if word[0].isdigit())
 
 
-def _all_words(text: str) -> list[Word]:
+def all_words(text: str) -> list[Word]:
+    """The words of `text` in the same form, function words among them."""
     joined, places = _join_hyphenated(text)
     words: list[Word] = []
     for match in _WORD.finditer(joined):

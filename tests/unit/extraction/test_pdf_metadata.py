@@ -12,6 +12,7 @@ from functions.core.extraction.pdf import filings, metadata
 from functions.core.extraction.pdf.reader import PdfPages
 from functions.core.text import dates
 from tests.support import documents, requirements
+from tests.support.hostile_documents import make_operators_pdf
 
 PRISM = "http://prismstandard.org/namespaces/basic/2.0/"
 
@@ -279,3 +280,11 @@ def test_metadata_of_real_files(name: str, found: tuple[str | None, str | None, 
     """ING-3"""
     metadata = read(requirements.need_corpus(f"files/{name}"))
     assert (metadata.title, metadata.author, metadata.published_at) == found
+
+
+@pytest.mark.parametrize("matrix", ["1 0 0 0 72 700", "1 0 0 0.001 72 700"])
+def test_a_first_line_without_height_is_no_fault(tmp_path: Path, matrix: str) -> None:
+    """LIM-1"""
+    flat = f"BT /F1 12 Tf {matrix} Tm (The lease ends here) Tj ET".encode()
+    with PdfPages(make_operators_pdf(tmp_path / "a.pdf", flat), max_pages=1) as document:
+        assert document.metadata.title == "The lease ends here"

@@ -365,6 +365,73 @@ def test_signs_in_columns_of_their_own_stay_with_their_figures(tmp_path: Path) -
     assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [rows]
 
 
+def draw_statement(pdf: Any, rows: Sequence[Sequence[str]], pitches: Sequence[int]) -> None:
+    """Rows of a label and right-aligned figures; a currency stands 50 points left of its figure's end."""
+    y = 700.0
+    for (label, *cells), pitch in zip(rows, pitches, strict=True):
+        y -= pitch
+        pdf.drawString(72, y, label)
+        for end, cell in zip((350, 430), cells, strict=False):
+            pdf.drawString(end - 50, y, cell[: cell.startswith("$")])
+            pdf.drawRightString(end + 3 * cell.endswith(")"), y, cell.removeprefix("$ "))
+
+
+def test_a_currency_apart_from_its_figure_leaves_the_names_and_groups_of_a_statement(tmp_path: Path) -> None:
+    """ING-6"""
+    rows = [
+        ("", "2024", "2023"),
+        ("Current assets:", "", ""),
+        *(("Cash", "$ 1,204", "$ (98)"), ("Stocks", "(302)", "77"), ("Loans", "(12)", "6,130"), ("Sum", "$ —", "$ 9")),
+    ]
+    path = make_drawn_pdf(tmp_path / "a.pdf", lambda pdf: draw_statement(pdf, rows, [14] * 6))
+    (page,) = read_pages(path)
+    assert [(table.header_rows, [row.cells for row in table.rows]) for table in page.tables] == [(1, rows)]
+
+
+def test_years_close_below_words_are_the_second_line_of_the_names(tmp_path: Path) -> None:
+    """ING-6"""
+    lines = [("", "March 31,", "March 31,"), ("(in millions)", "2024", "2023"), ("Assets:", "", "")]
+    body = [("Cash", "1,204", "98"), ("Stocks", "302", "77"), ("Loans", "12", "6,130")]
+    path = make_drawn_pdf(tmp_path / "a.pdf", lambda pdf: draw_statement(pdf, [*lines, *body], [0, 11, 16, 14, 14, 14]))
+    assert read_tables(path) == [[("(in millions)", "March 31, 2024", "March 31, 2023"), lines[2], *body]]
+
+
+def test_names_that_reach_over_a_narrow_column_stay_in_their_own(tmp_path: Path) -> None:
+    rows = [("", "Note", "December 31, 2024", "December 31, 2023")]
+    rows += [(name, str(n), f"{n * 7}.5", f"{n * 9}.5") for n, name in enumerate("ABCDEF", 11)]
+
+    def draw(pdf: Any) -> None:
+        for end in (350, 440):
+            pdf.drawRightString(end, 712, "December 31,")
+        for number, (label, note, *figures) in enumerate([("", "Note", "2024", "2023"), *rows[1:]]):
+            y = 701 - 15 * number
+            pdf.drawString(72, y, label)
+            pdf.drawString(280, y, note)
+            for end, figure in zip((350, 440), figures, strict=True):
+                pdf.drawRightString(end, y, figure)
+
+    assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [rows]
+
+
+def test_values_below_a_name_over_two_columns_are_no_header(tmp_path: Path) -> None:
+    """ING-6"""
+    rows = [("Illness", "", "Suffered", "Treated"), ("Asthma", "Count", "93", "77"), ("Flu", "Count", "31", "22")]
+    make_pdf(tmp_path / "a.pdf", spec(*rows, style="grid", spans=[(0, 0, 1)]))
+    assert [table.header_rows for table in read_pages(tmp_path / "a.pdf")[0].tables] == [1]
+
+
+def test_a_table_whose_names_are_written_last_is_found_whole(tmp_path: Path) -> None:
+    """ING-1"""
+    rows = [("Town", "Births", "Deaths"), *((name, f"{n * 7}.5", str(n * 9)) for n, name in enumerate("ABCDEF", 11))]
+
+    def draw(pdf: Any) -> None:
+        for number in (3, 1, 6, 2, 5, 4, 0):
+            for x, cell in zip((72, 200, 300), rows[number], strict=True):
+                pdf.drawString(x, 700 - 14 * number, cell)
+
+    assert read_tables(make_drawn_pdf(tmp_path / "a.pdf", draw)) == [rows]
+
+
 def test_figures_that_grow_are_no_page_numbers_where_they_have_a_name(tmp_path: Path) -> None:
     rows = [("Age", "Persons"), *((f"{n} to {n + 4} years", str(40 + n)) for n in range(5, 50, 5))]
     make_pdf(tmp_path / "a.pdf", PROSE, "", spec(*rows, style="plain", aligns=("LEFT", "RIGHT")), "", PROSE)

@@ -122,7 +122,11 @@ def test_a_separate_line_above_a_table_is_its_title(title: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["(in millions, except per share data)", "In thousands of euros", "(%)", "(Amounts in USD million)"]
+    "unit",
+    [
+        *("(in millions, except per share data)", "In thousands of euros", "(%)", "(Amounts in USD million)"),
+        *("(US$ in millions)", "(millions of euros)", "($000)", "(en milliers d’euros)"),
+    ],
 )
 def test_a_unit_stands_with_the_title_above_each_piece(unit: str) -> None:
     """ING-6"""
@@ -137,6 +141,23 @@ def test_a_unit_stands_with_the_title_above_each_piece(unit: str) -> None:
 def test_a_sentence_with_a_unit_is_not_a_caption(line: str) -> None:
     _, found = chunks_of(f"{SENTENCE} It is\n{line}", table(HEADER, *ROWS[:2]))
     assert found.text.startswith("Year")
+
+
+@pytest.mark.parametrize("above", ["Lifestyle", "χ = 16.9, 2, 0.0005 v p"])
+def test_a_title_below_a_line_that_ends_early_belongs_to_its_table(above: str) -> None:
+    """ING-6"""
+    before, found = chunks_of(f"{SENTENCE}\n{above}\nSums by year", table(HEADER, *ROWS[:2]))
+    assert before.text.endswith(above)
+    assert found.search_text.startswith("Sums by year\nYear")
+
+
+def test_a_caption_above_a_description_is_above_each_piece_too() -> None:
+    """ING-6"""
+    described = "Table 2: Sums\nThis table contains the sums of all towns and the years\nin which they were paid."
+    before, *pieces = chunks_of(described, table(HEADER, *ROWS), maximum=45)
+    assert before.text == described
+    assert len(pieces) > 1
+    assert all(piece.search_text.startswith("Table 2: Sums\nYear Venue Sum\n") for piece in pieces)
 
 
 @pytest.mark.parametrize("line", ["as shown in\nTable 3 below the line", "The sums by year", "good. It is late."])
@@ -189,6 +210,15 @@ def test_a_piece_begins_with_the_title_of_its_first_rows() -> None:
         markdown_tables.render_markdown((HEADER,), [("North", "", ""), *groups[7:]]),
     ]
     assert found[1].text.startswith("2006")
+
+
+def test_a_row_with_dashes_is_no_title_of_the_rows_below() -> None:
+    """ING-6"""
+    rows = [("North", "", ""), *ROWS[:4], ("Loans", "—", "—"), *ROWS[4:]]
+    *_, last = chunks_of(table(HEADER, *rows), maximum=40)
+    assert last.markdown is not None
+    assert "| North |" in last.markdown
+    assert "Loans" not in last.markdown
 
 
 def test_a_large_model_does_not_make_large_pieces() -> None:
@@ -272,6 +302,12 @@ def test_a_row_of_amounts_is_never_a_header() -> None:
     assert found.markdown == markdown_tables.render_markdown((), rows)
 
 
+def test_a_row_of_amounts_without_a_label_is_never_a_header() -> None:
+    rows = [("200.01", "1"), ("400.01", "3"), ("600.01", "5")]
+    (found,) = chunks_of(table(*rows))
+    assert found.markdown == markdown_tables.render_markdown((), rows)
+
+
 @pytest.mark.parametrize("names", [("Town", "2019", "2020"), ("Age", "18-24", "25-44"), ("Rank", "1", "2")])
 def test_years_ages_and_numbers_of_columns_are_a_header(names: tuple[str, ...]) -> None:
     rows = [("Lyon", "1,204", "98.5"), ("Nice", "2,204", "97.5")]
@@ -323,6 +359,37 @@ def test_a_continued_table_keeps_the_caption_of_the_previous_page() -> None:
         (found,), again = chunk(make_page(rest), carry=carry)
         assert found.search_text.startswith("Table 1. Sums (in millions)\nYear Venue Sum\n")
         assert again == carry
+
+
+def test_a_continued_table_keeps_the_title_of_its_last_rows() -> None:
+    """ING-6"""
+    carry = carry_of(table(HEADER, ("North", "", ""), *ROWS[:2], ("South", "", ""), *ROWS[2:4], borders=BORDERS))
+    (found,), again = chunk(make_page(table(*ROWS[4:6], header_rows=0, borders=BORDERS)), carry=carry)
+    assert found.markdown == markdown_tables.render_markdown((HEADER,), [("South", "", ""), *ROWS[4:6]])
+    assert again == carry
+
+
+def test_amounts_or_the_same_names_continue_a_table_whose_inner_borders_differ() -> None:
+    """Columns without rules begin and end where the words of the page do."""
+    names, rows = ("Item", "2024", "2023"), [("Cash", "1,204", "98.5"), ("Stocks", "2,204", "97.5")]
+    carry = Carry(None, (names,), (72.0, 150.0, 300.0), "Assets (in millions)")
+    for rest in (table(*rows, borders=(72.0, 190.0, 310.0, 400.0)), table(names, *rows, borders=(72.0, 190.0, 310.0))):
+        (found,), _ = chunk(make_page(rest), carry=carry)
+        assert found.search_text.startswith("Assets (in millions)\nItem 2024 2023\nCash")
+
+
+def test_the_same_names_continue_a_table_without_a_column_that_is_empty_now() -> None:
+    """ING-6"""
+    carry = Carry(None, (("Item", "Note", "2024"),), (72.0, 150.0, 300.0, 400.0), "Assets (in millions)")
+    rest = table(("Item Note", "2024"), ("Cash", "1,204"), ("Stocks", "2,204"), borders=(72.0, 310.0, 400.0))
+    (found,), _ = chunk(make_page(rest), carry=carry)
+    assert found.search_text.startswith("Assets (in millions)\nItem Note 2024\nCash")
+
+
+def test_a_table_of_other_width_without_known_borders_is_another_one() -> None:
+    page = make_page(table(("Year", "Venue"), ("2019", "Lyon")))
+    (found,), _ = chunk(page, carry=Carry(None, (HEADER,), (), "Table 1"))
+    assert found.search_text == "Year Venue\n2019 Lyon"
 
 
 def test_a_table_with_a_title_or_borders_of_its_own_has_no_caption_of_the_previous_page() -> None:
@@ -378,7 +445,7 @@ def test_the_header_of_a_table_is_never_skipped() -> None:
 
 
 def test_the_carried_header_survives_json() -> None:
-    carry = Carry("S", (HEADER,), BORDERS)
+    carry = Carry("S", (HEADER,), BORDERS, "Table 1", {"EU": "European Union"}, "North")
     assert Carry.load(json.loads(json.dumps(dataclasses.asdict(carry)))) == carry
     assert Carry.load({}) == Carry()
 

@@ -6,7 +6,8 @@ import re
 from typing import Final
 
 _REGISTRANT: Final = re.compile(
-    r"(?P<name>[^\n]*[^\W\d_]{2}[^\n]*)\n(?:[\W_]*\n)?[\s_]*\(\s*Exact\s+name\s+of\s+(?:the\s+)?registrant", re.I
+    r"^(?P<name>[^\n]*[^\W\d_]{2}[^\n]*)\n(?:[\W_]*\n)?[\s_]*\(\s*Exact\s+name\s+of\s+(?:the\s+)?registrant",
+    re.I | re.M,
 )
 _FORM: Final = re.compile(r"\bForm\s+((?:10|8|6)-?[KQ]|[24]0-?F)(?:T?\b)", re.I)
 _DATE: Final = r"(?P<date>[A-Z][a-z]+\s+\d{1,2},?\s+\d{4})"

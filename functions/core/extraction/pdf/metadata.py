@@ -121,7 +121,7 @@ def find_large_lines(text_page: pypdfium2.PdfTextPage, limit: int = 40) -> tuple
     runs: list[tuple[float, list[str]]] = []
     last = 0.0
     for text, height in lines:
-        if _AS_LARGE * height <= last <= height / _AS_LARGE:
+        if runs and _AS_LARGE * height <= last <= height / _AS_LARGE:
             runs[-1][1].append(text)
         else:
             runs.append((height, [text]))

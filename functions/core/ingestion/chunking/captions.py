@@ -12,6 +12,12 @@ from functions.core.ingestion.chunking.page_layout import PageLayout, TableBlock
 from functions.core.ingestion.chunking.passages import PassageBuilder
 
 _MAX_CAPTION_LINES = 3
+_MAX_DESCRIPTION_LINES = 6
+"""The most lines of a text between a numbered caption and its table."""
+_SHORT_LINE = 0.75
+"""A line ends before its room does if it and the next word are shorter than this share of the page's longest line."""
+_MIN_LETTERS = 0.5
+"""The share of letters in a title or a line of prose; formulas have fewer."""
 _MAX_TITLE_CHARACTERS = 120
 
 _CAPTION = re.compile(
@@ -26,9 +32,12 @@ _UNIT = re.compile(
     r"[(\[]?(?:(?:amounts?|figures?|dollars?|montants?|chiffres?|all)\b.{0,40})?\b(?:in|en)\b.{0,30}?"
     r"(?:thousand|million|billion|trillion|per ?cent|%|euro|dollar|millier|milliard|pourcent|tonn|€|\$|EUR|USD|GBP)"
     r".{0,60}"
-    r"|[(\[](?:%|€|\$|(?:€|\$|EUR|USD)\s?\w+)[)\]]",
+    r"|[(\[](?:%|€|\$|(?:€|\$|EUR|USD)\s?\w+)[)\]]"
+    # "(US$ in millions)", "(millions of euros)", "($000)": in parentheses a scale alone is a unit.
+    r"|[(\[][^()\[\]]{0,30}(?:\b(?:thousand|million|billion|millier|milliard)s?\b|\b000)[^()\[\]]{0,60}[)\]]",
     re.I,
 )
+_LINE = re.compile(r"\S[^\n]*")
 _SPACE_BEFORE = re.compile(r"\s*$")
 _ENDS = re.compile(r"""[.!?:;…][”"'»)\]]*$""")
 
@@ -44,11 +53,14 @@ class Lead:
 def find_lead(layout: PageLayout, floor: int, block: TableBlock, builder: PassageBuilder) -> Lead:
     """The caption or title right above a table, and the headings above both if nothing else is between them."""
     start = next((left for left, right in layout.stretches(floor, block.start) if right == block.start), block.start)
-    lines = list(re.finditer(r"\S[^\n]*", layout.text[start : block.start]))
+    lines = list(_LINE.finditer(layout.text, start, block.start))
     caption = _caption_lines(lines)
-    top = start + caption[0].start() if caption else block.start
+    top = caption[0].start() if caption else block.start
     names = " ".join(line.group().strip() for line in caption) or block.caption
-    if names and not builder.fits_in_prefix(names):
+    is_long = not builder.fits_in_prefix(names)
+    if (is_long or not caption) and (described := _find_described(lines)) and builder.fits_in_prefix(described):
+        return Lead(block.start, described)  # the text between them stays a passage of its own
+    if is_long:
         return Lead(block.start)
     above = layout.prose[:top]
     above_table = [heading for heading in headings.find_headings(above) if heading.start >= start]
@@ -80,8 +92,19 @@ def _caption_lines(lines: Sequence[re.Match[str]]) -> Sequence[re.Match[str]]:
     return ()
 
 
+def _find_described(lines: Sequence[re.Match[str]]) -> str:
+    """The numbered caption above a text that describes the table, without a gap between them; empty without one."""
+    for line in lines[: -_MAX_DESCRIPTION_LINES - 2 : -1]:
+        is_near = "\n\n" not in line.string[line.end() : lines[-1].end()]
+        if is_near and _NUMBERED_CAPTION.match(line.group()):
+            return line.group().strip()
+    return ""
+
+
 def _is_title(line: str) -> bool:
-    return len(line) <= _MAX_TITLE_CHARACTERS and bool(_TITLE.fullmatch(line)) and sum(map(str.isalpha, line)) > 2
+    letters = sum(map(str.isalpha, line))
+    is_worded = letters > 2 and letters >= _MIN_LETTERS * len("".join(line.split()))
+    return len(line) <= _MAX_TITLE_CHARACTERS and bool(_TITLE.fullmatch(line)) and is_worded
 
 
 def _is_unit(line: str) -> bool:
@@ -92,4 +115,14 @@ def _is_unit(line: str) -> bool:
 
 def _starts_block(line: re.Match[str], before: str) -> bool:
     space = _SPACE_BEFORE.search(line.string, 0, line.start())
-    return bool(_ENDS.search(before)) or (space is not None and space.group().count("\n") > 1)
+    is_set_off = space is not None and space.group().count("\n") > 1
+    return is_set_off or bool(_ENDS.search(before)) or _ends_early(before, line)
+
+
+def _ends_early(before: str, line: re.Match[str]) -> bool:
+    """Whether the line above is no prose that goes on: it is a title or a formula, and the next word had room in it."""
+    letters = sum(map(str.isalpha, before))
+    if not before or (before[0].islower() and letters >= _MIN_LETTERS * len(before)):
+        return False
+    longest = max(map(len, line.string.split("\n")))
+    return len(before) + 1 + len(line.group().split()[0]) < _SHORT_LINE * longest

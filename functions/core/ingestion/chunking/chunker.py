@@ -56,7 +56,8 @@ def chunk_page(
         return numbered, Carry(last_title, abbreviations=known)
     caption = captions.find_lead(layout, 0, table, builder).caption
     header = table_chunks.shorten_header(table.header, builder)
-    return numbered, Carry(last_title, header, table.borders, caption, known)
+    group = table_chunks.find_last_group(table)
+    return numbered, Carry(last_title, header, table.borders, caption, known, group)
 
 
 def _chunk_section(layout: PageLayout, section: _Section, builder: PassageBuilder) -> Iterator[models.Chunk]:

@@ -29,8 +29,8 @@ _NOT_LINE_END: Final = re.compile(r"[^\n]")
 
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """What a page passes on to the next: its section, the header, borders and caption of the table at its end, and the
-    abbreviations that the document has defined so far, by their short forms.
+    """What a page passes on to the next: its section, the table at its end, and the abbreviations that the document has
+    defined so far, by their short forms. `group` is the title of the rows at the table's end.
 
     `dataclasses.asdict(carry)` can be stored as JSON, and `Carry.load` reads it.
     """
@@ -40,13 +40,15 @@ class Carry:
     borders: tuple[float, ...] = ()
     caption: str = ""
     abbreviations: Mapping[str, str] = field(default_factory=dict)
+    group: str = ""
 
     @classmethod
     def load(cls, values: Mapping[str, Any]) -> Self:
         header = tuple(tuple(map(str, row)) for row in values.get("header") or ())
         borders = tuple(map(float, values.get("borders") or ()))
         known = dict(values.get("abbreviations") or {})
-        return cls(values.get("section"), header, borders, str(values.get("caption") or ""), known)
+        caption, group = (str(values.get(name) or "") for name in ("caption", "group"))
+        return cls(values.get("section"), header, borders, caption, known, group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class TableBlock:
     """Consecutive rows of a table in the page text [start, end).
 
     `header` names their columns, even if it is elsewhere; `header_rows` are those rows of it that are in this block.
-    `caption` is that of the table on the page before, which this one continues.
+    `caption` is that of the table on the page before, which this one continues, and `group` the title of its last rows.
     """
 
     start: int
@@ -64,6 +66,7 @@ class TableBlock:
     rows: tuple[models.TableRow, ...]
     borders: tuple[float, ...]
     caption: str = ""
+    group: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +110,11 @@ def lay_out(page: models.Page, skip: Sequence[models.Offsets], carry: Carry) -> 
     tables = sorted(page.tables, key=lambda table: table.start)
     for index, table in enumerate(tables):
         header, body = _header_and_body(table, page.hidden)
-        caption = ""
+        caption = group = ""
         if index == 0 and _is_margin(_blank(text[: table.start], marks, _LEFT_OUT)):
             header, body, names = _continue_table(header, body, table.borders, carry)
-            if _may_continue(table.borders, carry) and _equal_names(names, carry.header):
-                caption = carry.caption
+            if _may_continue(header + body, table.borders, carry) and _equal_names(names, carry.header):
+                caption, group = carry.caption, carry.group
         else:
             names = tuple(row.cells for row in header)
         elsewhere = [
@@ -121,7 +124,7 @@ def lay_out(page: models.Page, skip: Sequence[models.Offsets], carry: Carry) -> 
             for row in other.rows
         ]
         found = _blocks(page, header, body, names, table.borders, elsewhere)
-        blocks += [replace(block, caption=caption) for block in found] if caption else found
+        blocks += [replace(block, caption=caption, group=group) for block in found]
     _mark(marks, [(block.start, block.end) for block in blocks], _PROSE)
     _mark(marks, _pure_tables(text, blocks), _TABLE)
     _mark(marks, page.hidden, _LEFT_OUT)
@@ -153,12 +156,17 @@ def _is_margin(text: str) -> bool:
     return all(running_lines.is_page_number(line) for line in text.split("\n") if line.strip())
 
 
+def count_header_rows(table: models.Table) -> int:
+    """The rows at the top of a table that name its columns; a row of amounts does not."""
+    return 0 if table.header_rows == 1 and is_data(table.rows[0].cells) else table.header_rows
+
+
 def _header_and_body(
     table: models.Table, hidden: Sequence[models.Offsets]
 ) -> tuple[tuple[models.TableRow, ...], tuple[models.TableRow, ...]]:
     visible = [not _overlaps(row.start, row.end, hidden) for row in table.rows]
     rows = list(zip(table.rows, visible, strict=True))
-    header_rows = 0 if table.header_rows == 1 and is_data(table.rows[0].cells) else table.header_rows
+    header_rows = count_header_rows(table)
     header, body = rows[:header_rows], rows[header_rows:]
     return tuple(row for row, is_visible in header if is_visible), tuple(row for row, is_visible in body if is_visible)
 
@@ -175,7 +183,7 @@ def _continue_table(
     rows = header + body
     if not rows or not carry.header or len(rows[0].cells) != len(carry.header[0]):
         return header, body, own_names
-    if not _may_continue(borders, carry):
+    if not _may_continue(rows, borders, carry):
         return header, body, own_names
     count = len(carry.header)
     if len(rows) >= count and _equal_names(tuple(row.cells for row in rows[:count]), carry.header):
@@ -185,13 +193,27 @@ def _continue_table(
     return (), rows, carry.header
 
 
+def _may_continue(rows: Sequence[models.TableRow], borders: tuple[float, ...], carry: Carry) -> bool:
+    """Whether a table's borders, as far as both are known, are those of the last table of the page before.
+
+    Inner borders without rules depend on the words of the page. Where rows of amounts or the same names begin a page,
+    the outer borders are enough.
+    """
+    if not (borders and carry.borders) or _equal_borders(borders, carry.borders):
+        return True
+    if not carry.header:
+        return False
+    columns, carried = len(rows[0].cells), len(carry.header[0])
+    outer = [(borders[0], carry.borders[0]), *zip(borders[columns:], carry.borders[carried:], strict=False)]
+    if not _equal_borders(*zip(*outer, strict=True)):
+        return False
+    first = next((row.cells for row in rows if any(map(has_word, row.cells[1:]))), None)
+    is_unnamed = columns == carried and first is not None and is_data(first)
+    return is_unnamed or _equal_names(tuple(row.cells for row in rows[: len(carry.header)]), carry.header)
+
+
 def _equal_borders(one: Sequence[float], other: Sequence[float]) -> bool:
     return len(one) == len(other) and all(abs(a - b) <= _BORDER_TOLERANCE for a, b in zip(one, other, strict=True))
-
-
-def _may_continue(borders: tuple[float, ...], carry: Carry) -> bool:
-    """Whether a table's borders, as far as both are known, are those of the last table of the page before."""
-    return not (borders and carry.borders) or _equal_borders(borders, carry.borders)
 
 
 def _equal_names(names: Header, carried: Header) -> bool:
@@ -199,11 +221,13 @@ def _equal_names(names: Header, carried: Header) -> bool:
 
 
 def _repeats(row: Sequence[str], names: Sequence[str]) -> bool:
-    """Whether a row repeats the names, which may have been shortened to "…"."""
+    """Whether a row repeats the names, which may be shortened to "…", and may lack a column that is empty now."""
 
     def plain(text: str) -> str:
         return "".join(text.split()).casefold()
 
+    if len(row) != len(names):
+        return any(row) and plain("".join(row)) == plain("".join(names))
     return all(
         plain(cell).startswith(plain(name[:-1])) if name.endswith("…") else plain(cell) == plain(name)
         for cell, name in zip(row, names, strict=True)

@@ -32,6 +32,8 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _EDGE_NUMBER = re.compile(r"^[\d/]+[\s|·•–—-]+|[\s|·•–—-]+[\d/]+$|^[\s|·•–—-]+|[\s|·•–—-]+$")
 _PAGE_WORD = r"(?:pages?|pag|pg|p|pp|seite|página|pagina|folio|fol|sheet|feuillet|slide)"
 _PAGE_NUMBER = re.compile(rf"\W*(?:{_PAGE_WORD}\b\W*)?#(?:\W+(?:(?:of|on|sur|de|von|di)\W+)?#)?(?:\W*{_PAGE_WORD})?\W*")
+_MAX_PAGE_NUMBER = 80
+"""Characters: longer lines are no page numbers, and some of them would take very long to compare."""
 _AFTER_PAGE_WORD = re.compile(rf"\b{_PAGE_WORD}\W*(?:#\W+(?:of|on|sur|de|von|di|/)\W*)?$")
 # "Chapter 3" at the top of a page is a heading of its own; "Annual report 3" is the header of the third page.
 _NAMES_PART = re.compile(
@@ -131,7 +133,7 @@ def locate_running_lines(text: str, lines: Sequence[str]) -> tuple[models.Offset
 
 def is_page_number(line: str) -> bool:
     """Whether a line consists of the number of its page: "12", "– iv –", "Page 3 of 10"."""
-    return bool(_PAGE_NUMBER.fullmatch(_NUMBER.sub("#", _bare(line))))
+    return len(line) <= _MAX_PAGE_NUMBER and bool(_PAGE_NUMBER.fullmatch(_NUMBER.sub("#", _bare(line))))
 
 
 def _edge_lines(text: str) -> list[_Line]:

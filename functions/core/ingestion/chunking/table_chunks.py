@@ -53,22 +53,33 @@ def chunk_table(block: TableBlock, lead: Lead, section: str | None, builder: Pas
     for group, stretches in pieces:
         if stretches and lead.start < block.start == min(stretches)[0]:
             stretches.append((lead.start, block.start))
-        chunks += replace(writer, parent=_find_parent(lines, group)).write(group, stretches)
+        chunks += replace(writer, parent=_find_parent(lines, group, block.group)).write(group, stretches)
     return chunks
 
 
-def _find_parent(lines: Sequence[_Line], group: Sequence[_Line]) -> Header:
-    """The title, in a row of its own, of the rows with which a group begins, if it is in an earlier group."""
-    if not group or group[0] is lines[0] or _is_section(group[0]):
+def find_last_group(block: TableBlock) -> str:
+    """The title of the rows with which a table ends, which the next page may continue; empty without one."""
+    return next((row.cells[0] for row in reversed(block.rows) if _is_section(row.cells)), block.group)
+
+
+def _find_parent(lines: Sequence[_Line], group: Sequence[_Line], carried: str) -> Header:
+    """The title, in a row of its own, of the rows with which a group begins, if it is in an earlier group.
+
+    `carried` is the title on the page before.
+    """
+    if not group or _is_section(group[0].cells):
         return ()
-    first = next(number for number, line in enumerate(lines) if line is group[0])
-    return next(((line.cells,) for line in reversed(lines[:first]) if _is_section(line)), ())
+    first = next((number for number, line in enumerate(lines) if line is group[0]), 0)
+    found = next((line.cells for line in reversed(lines[:first]) if _is_section(line.cells)), None)
+    if found is None and carried:
+        found = (carried, *[""] * (len(group[0].cells) - 1))
+    return (found,) if found else ()
 
 
-def _is_section(line: _Line) -> bool:
-    """Whether a row is a short title of the rows below it: only its first cell has words."""
-    title, *others = map(has_word, line.cells)
-    return title and bool(others) and not any(others) and len(line.cells[0].split()) <= _MAX_SECTION_WORDS
+def _is_section(cells: Sequence[str]) -> bool:
+    """Whether a row is a short title of the rows below it: its other cells are empty, without even a dash."""
+    title, *others = cells
+    return has_word(title) and bool(others) and not any(others) and len(title.split()) <= _MAX_SECTION_WORDS
 
 
 def _stands_apart(name: models.Offsets, lines: Sequence[_Line], block: TableBlock) -> bool:
@@ -206,7 +217,12 @@ class _Writer:
         tokens = builder.count_tokens(prefix + body)
         if tokens > builder.settings.max_tokens:
             if halves := _halve(lines, builder):
-                return [chunk for half in halves for chunk in self.write(half, stretches)]
+                titles = (self.parent, _find_parent(lines, halves[1], self.parent[0][0] if self.parent else ""))
+                return [
+                    chunk
+                    for half, parent in zip(halves, titles, strict=True)
+                    for chunk in replace(self, parent=parent).write(half, stretches)
+                ]
             if self.parent:
                 return replace(self, parent=()).write(lines, stretches)
             if self.header:

@@ -25,6 +25,8 @@ MIN_COLUMN_GAP = 0.5
 
 _ALIGNED = 1.5
 """Points: places up to this far apart are aligned."""
+_HANGING = 4.5
+"""Points: how far a closing parenthesis or a mark may hang over the right edge of a column of figures."""
 _MIN_WIDE = 0.5
 """The least share of lines, of those with words on both sides, in which the gap between two columns is wide."""
 _MIN_FILLED_LINES, _MIN_FILLED = 2, 0.12
@@ -159,7 +161,7 @@ def place_head(band: Band, columns: Sequence[Span], below: Row | None) -> Row:
     """
     row = Row([[] for _ in columns])
     ordered = sorted(band.pieces, key=lambda piece: piece.x0)
-    groups = _equal_groups(ordered, columns) if below is None else None
+    groups = _equal_groups(ordered, columns) if below is None else _find_own_columns(ordered, columns, below)
     low = 1
     for number, piece in enumerate(ordered):
         touched = touched_columns(piece, columns)
@@ -190,6 +192,32 @@ def _equal_groups(pieces: Sequence[Piece], columns: Sequence[Span]) -> list[tupl
         ):
             return groups
     return None
+
+
+def settle_names(row: Row, columns: Sequence[Span], below: Row) -> Row:
+    """The row with names that reach over a neighbouring column in the columns with which they are aligned."""
+    pieces = sorted(row.pieces, key=lambda piece: piece.x0)
+    own = _find_own_columns(pieces, columns, below) if row.spans else None
+    if own is None:
+        return row
+    settled = Row([[] for _ in columns])
+    for piece, (column, _) in zip(pieces, own, strict=True):
+        settled.cells[column].append(piece)
+    return settled
+
+
+def _find_own_columns(pieces: Sequence[Piece], columns: Sequence[Span], below: Row) -> list[tuple[int, int]] | None:
+    """The neighbouring columns with which several pieces are aligned one by one, although they reach over others."""
+    found = []
+    for piece in pieces:
+        aligned = [
+            n
+            for n in touched_columns(piece, columns)
+            if _is_aligned(piece, [columns[n], *((cell.x0, cell.x1) for cell in below.cells[n])])
+        ]
+        found += [(n, n + 1) for n in aligned[:1]]
+    neighbours = all(one[1] == two[0] for one, two in itertools.pairwise(found))
+    return found if len(found) == len(pieces) > 1 and neighbours else None
 
 
 def _is_centred(piece: Piece, x0: float, x1: float) -> bool:
@@ -234,9 +262,10 @@ def find_alignment(rows: Sequence[Row], column: int) -> Alignment | None:
         "middle": [(x0 + x1) / 2 for x0, x1 in boxes],
     }
     for side, places in sides.items():
+        hanging = _HANGING if side == "right" else 0.0
         for place in places:
             near = [other for other in places if are_aligned(other, place)]
-            if len(near) >= needed:
+            if len(near) + sum(_ALIGNED < other - place <= hanging for other in places) >= needed:
                 return side, statistics.median(near)
     return None
 

@@ -30,9 +30,9 @@ from functions.core.extraction.pdf.tables.glyphs import (
     sort_by_place,
 )
 from functions.core.extraction.pdf.tables.grids import Grid, GridRow
-from functions.core.extraction.pdf.tables.rows import Row, is_number
+from functions.core.extraction.pdf.tables.rows import Row, is_number, is_year
 from functions.core.extraction.pdf.tables.ruling_lines import Rule
-from functions.core.extraction.pdf.tables.symbols import join_symbols
+from functions.core.extraction.pdf.tables.symbols import find_currencies, join_symbols
 from functions.core.text.data_rows import is_data
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ _MUCH_MORE = 1.1
 """How many times as many characters a table found by place must have as those that it replaces."""
 _LONGEST_LABEL = 120
 """Characters: a longer cell over several rows is a text beside them, and is not repeated in each."""
+_MIN_VALUES = 0.5
+"""A row is of the body if more than this share of its cells are numbers."""
 _MIN_NAMED = 0.5
 """The share of columns that one of the first two rows of a grid must name."""
 
@@ -115,8 +117,10 @@ def find_tables(
         stacks = ruling_lines.stack_rules([rule for rule in rules if not any(grid.holds(rule) for grid, _ in tabled)])
     taken = charts.union(*(draft.places for draft in drafts))
     unruled_drafts = list(_draft_unruled(found, stacks, taken)) if has_columns else []
-    if has_scattered_rows:
+    if has_scattered_rows or (has_columns and prefilter.goes_back(places)):
         by_place = _draft_unruled(found, stacks, taken, by_place=True)
+        if not has_scattered_rows:  # each row is written as one, so that other text in columns is left out
+            by_place = (draft for draft in by_place if len(set(_find_stretches(draft.rows))) == len(draft.rows))
         unruled_drafts = list(_prefer_larger(unruled_drafts, by_place))
     drafts += unruled_drafts
     taken = {at for draft in drafts for at in draft.places}
@@ -211,7 +215,7 @@ def _draft_unruled(
     Their rows are sought in the order of the text or, because some files write tables column by column, `by_place`.
     """
     words = [word for word in page.words if word.start not in taken]
-    pieces = join_words(words, page.size)
+    pieces = join_words(words, page.size, find_currencies(page.text, words))
     blocks = find_blocks(sort_by_place(pieces, page.size) if by_place else pieces, page.size)
     for table in unruled.find_unruled_tables(blocks, stacks, page.size, page.read_row):
         rows = [[page.places(cell) for cell in row.cells] for row in table.rows]
@@ -250,7 +254,7 @@ def _build_table(draft: _Draft, text: str, taken: set[int]) -> models.Table | No
     cells = [[read_cell(text, cell) for cell in row] for row in draft.rows]
     if not classifier.has_readable_cells(cells):
         return None
-    header_rows = 1 if draft.header_rows > 1 and is_data(cells[1]) else draft.header_rows
+    header_rows = 1 if draft.header_rows > 1 and _holds_values(cells[1]) else draft.header_rows
     for number, first, last in draft.spans:
         if number < header_rows:
             cells[number][first:last] = [cells[number][first]] * (last - first)
@@ -261,6 +265,14 @@ def _build_table(draft: _Draft, text: str, taken: set[int]) -> models.Table | No
     stretches = _find_stretches(draft.rows)
     rows = tuple(models.TableRow(*stretch, tuple(row)) for stretch, row in zip(stretches, cells, strict=True))
     return models.Table(rows, header_rows, tuple(float(round(border)) for border in borders))
+
+
+def _holds_values(row: Sequence[str]) -> bool:
+    """Whether a row below titles of columns is one of the body: it has a label, and most cells after it are numbers."""
+    values = [cell for cell in row[1:] if cell]
+    is_labelled = any(map(str.isalpha, row[0]))
+    numbers = sum(is_number(cell) and not is_year(cell) for cell in values)
+    return is_data(row) or (is_labelled and numbers > _MIN_VALUES * len(values))
 
 
 def _is_label(row: Sequence[str], column: int) -> bool:

@@ -13,7 +13,7 @@ import ctypes
 import re
 import statistics
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,6 +34,8 @@ Cell F1 of unruled tables: 0.985 at 0.5, 0.992 at 0.6, 0.996 at 0.7, 0.991 at 0.
 
 _WIDE_TYPED_SPACE = 2 * WIDE_GAP
 """Em: the same for a gap that is one typed space, since some fonts have wide spaces."""
+_FARTHEST_FIGURE = 8.0
+"""Em: how far to the right of its currency a figure may stand, where statements align both."""
 _SAME_LINE = 0.35
 """Em: how far apart the base lines of words in one line may be, as they are where some are raised or lowered."""
 _WORD_OVERLAP = 0.5
@@ -193,17 +195,22 @@ def measure_font_size(words: Iterable[Piece]) -> float:
     return max(statistics.median(heights), _SMALLEST_HEIGHT) / CAP_HEIGHT if heights else _DEFAULT_SIZE
 
 
-def join_words(words: Iterable[Piece], size: float) -> list[Piece]:
-    """Pieces of lines, each of neighbouring words without a wide gap between them, in the order of the text."""
+def join_words(words: Iterable[Piece], size: float, signs: Set[int] = frozenset()) -> list[Piece]:
+    """Pieces of lines, each of neighbouring words without a wide gap between them, in the order of the text.
+
+    `signs` are the offsets of currencies that may stand apart from the figure after them.
+    """
     pieces: list[list[Piece]] = []
     right = base = float("-inf")
+    before = -1
     for word in words:
         widest = _WIDE_TYPED_SPACE if word.follows_space else WIDE_GAP
+        widest = _FARTHEST_FIGURE if before in signs else widest
         if abs(base - word.base) <= _SAME_LINE * size and -_WORD_OVERLAP * size < word.x0 - right < widest * size:
             pieces[-1].append(word)
         else:
             pieces.append([word])
-        right, base = word.x1, word.base
+        right, base, before = word.x1, word.base, word.start
     return [join_pieces(words) for words in pieces]
 
 

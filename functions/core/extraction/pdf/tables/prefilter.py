@@ -82,6 +82,14 @@ def has_scattered_rows(runs: Sequence[Box]) -> bool:
     return _count_densest([len(line) > 1 and _is_scattered(sorted(line)) for line in lines]) >= _SCATTERED_LINES
 
 
+def goes_back(runs: Sequence[Box]) -> bool:
+    """Whether a line is written after lines below it, as the names above a finished table may be.
+
+    The next column of a page also begins higher, but farther right.
+    """
+    return any(two[3] < one[1] and two[0] < one[2] for one, two in itertools.pairwise(runs))
+
+
 def _is_scattered(line: Sequence[tuple[float, float, int]]) -> bool:
     width = max(right for _, right, _ in line) - line[0][0]
     covered = sum(right - left for left, right, _ in line)

@@ -23,6 +23,7 @@ Cell F1 of unruled tables: 0.961 at 1.15, 0.994 at 1.25, 0.996 from 1.32 to 1.6.
 _NUMBER = re.compile(
     r"[(\[+\-−–±~≈<>≤≥#]*\s*(?:[$€£¥]|[A-Z]{1,3}\$)?\s*[-−]?\d[\d\s.,'’:/×x-]*\s*[%‰€$£)\]*†‡°a-z]{0,4}"
 )
+_YEAR = re.compile(r"(?:19|20)\d\d\W*")
 _LONGEST_NUMBER = 40
 """Characters: a longer cell is no number; the check also bounds the time that the pattern takes."""
 _CAPTION = re.compile(r"(?:table|tableau|figure|fig\.|tab\.)\s*(?:n[°o]\s*)?[\dIVX]+", re.I)
@@ -37,7 +38,7 @@ _MIN_SINGLE_SHARE, _SURELY_RULED = 0.4, 4
 _NAMES_PITCH = 0.88
 """Medians of pitch: the largest pitch within column names of several lines."""
 _MOST_NAME_LINES = 4
-"""The most lines of such names."""
+"""The most lines of such names, and how many lines below them are searched for numbers."""
 _DISTINCT = 1.12
 """Pitches fall into two kinds, within rows and between them, where one is this many times the next smaller."""
 _LEAST_PITCH = 1.0
@@ -83,6 +84,10 @@ ReadRow = Callable[[Row], list[str]]
 def is_number(cell: str) -> bool:
     """Whether a cell is an amount, a date or another number, with its sign, unit or mark."""
     return len(cell) <= _LONGEST_NUMBER and bool(_NUMBER.fullmatch(cell))
+
+
+def is_year(cell: str) -> bool:
+    return bool(_YEAR.fullmatch(cell))
 
 
 def is_running_text(cells: Sequence[str]) -> bool:
@@ -139,16 +144,21 @@ def _split_at_rules(lines: Sequence[Row], rules: Sequence[Rule]) -> list[Row] | 
 
 
 def _join_names(lines: Sequence[Row], size: float, read: ReadRow) -> list[Row]:
-    """Joins the first lines if they are column names: words set tighter than the rows below, which have numbers."""
+    """Joins the first lines if they are column names: words or years set tighter than the rows below, of numbers."""
     pitches = [below.first_base - above.last_base for above, below in itertools.pairwise(lines)]
     tight = min(_NAMES_PITCH * statistics.median(pitches), LINE_PITCH * size)
     count = next((n for n, pitch in enumerate(pitches) if pitch > tight), 0)
     if not 0 < count < min(_MOST_NAME_LINES, len(lines) - 1):
         return list(lines)
-    *names, first = [any(map(is_number, read(line))) for line in lines[: count + 2]]
-    if any(names) or not first:
+    names, below = lines[: count + 1], lines[count + 1 : count + 1 + _MOST_NAME_LINES]
+    if any(_has_figures(read(line)) for line in names) or not any(_has_figures(read(line)) for line in below):
         return list(lines)
     return [merge_rows(lines[: count + 1]), *lines[count + 1 :]]
+
+
+def _has_figures(cells: Sequence[str]) -> bool:
+    """Whether a line has numbers other than years, which also name columns."""
+    return any(is_number(cell) and not is_year(cell) for cell in cells)
 
 
 def _tight_pitch(lines: Sequence[Row], size: float, read: ReadRow) -> float:

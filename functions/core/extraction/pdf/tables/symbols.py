@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 
+from functions.core.extraction.pdf.tables.glyphs import Piece
+
 _BEFORE = re.compile(r"(?:[A-Z]{0,3}[$€£¥]|[(\[]|[$€£¥]\s?[(\[])")
 _AFTER = re.compile(r"[)\]%‰€*†‡]+")
+
+_CURRENCY = re.compile(r"(?:[A-Z]{0,3}[$€£¥]|EUR|USD|GBP|CHF)")
+_FIGURE = re.compile(r"[(\[−–—-]*[\d—–-][\d.,'’)\]%]*")
+
+
+def find_currencies(text: str, words: Sequence[Piece]) -> set[int]:
+    """The offsets of words that are a currency alone, before a figure or the dash of an empty cell."""
+    pairs = itertools.pairwise(words)
+    return {
+        one.start
+        for one, two in pairs
+        if _CURRENCY.fullmatch(text, one.start, one.end) and _FIGURE.fullmatch(text, two.start, two.end)
+    }
 
 
 def join_symbols(

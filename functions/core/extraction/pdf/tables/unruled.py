@@ -16,6 +16,7 @@ from functions.core.extraction.pdf.tables.columns import (
     find_columns,
     place_band,
     place_head,
+    settle_names,
     spans_of,
 )
 from functions.core.extraction.pdf.tables.glyphs import WIDE_GAP, Band
@@ -76,6 +77,7 @@ def _build_table(run: Run, read: ReadRow) -> UnruledTable | None:
     if len(lines) > 2 and _is_row_of_titles(*lines[:2]) and run.pitches[0] > LINE_PITCH * run.size:
         run.heads = [*run.heads, run.bands[0]]
         del lines[0]
+    lines[0] = settle_names(lines[0], columns, lines[1])
     rows = join_rows(lines, run.size, run.rules, read)
     if run.lead and read(rows[0])[0][:1].islower():
         rows[0] = place_band(run.lead, columns, run.size).merge(rows[0])
@@ -132,7 +134,8 @@ def _find_header(rows: list[Row], rules: Sequence[Rule]) -> tuple[int, list[Row]
             return len(heads), heads + rows[len(above) :]
         if above:
             break
-    titles = len(rows) > 2 and (rows[0].spans or _is_row_of_titles(rows[0], rows[1]))
+    names_columns = len(rows) > 2 and len(rows[1].filled) > 1
+    titles = names_columns and (rows[0].spans or _is_row_of_titles(rows[0], rows[1]))
     return 2 if titles else 1, rows
 
 
