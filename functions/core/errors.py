@@ -19,12 +19,14 @@ IbidError
 │   ├── EmptyDocumentError
 │   ├── NoTextError
 │   ├── TooManyPagesError
+│   ├── TooComplexError
 │   └── WrongContentError
 └── UnavailableError            a later attempt may succeed
     ├── DatabaseUnavailableError
     ├── StorageUnavailableError
     ├── ModelUnavailableError
-    │   └── ModelRateLimitedError
+    │   ├── ModelRateLimitedError
+    │   └── ModelTooSlowError
     ├── ModelRejectedError      (not retryable: the same request fails again)
     ├── RecognitionError        (not retryable: OCR cannot read this image)
     ├── ProcessingFailedError   (a fault of Ibid: tried again only once)
@@ -162,6 +164,12 @@ class TooManyPagesError(UnreadableDocumentError):
     code = "too_many_pages"
 
 
+class TooComplexError(UnreadableDocumentError):
+    """It takes more memory or time than Ibid spends on one page. Print the file to a new PDF and upload that."""
+
+    code = "too_complex"
+
+
 class WrongContentError(UnreadableDocumentError):
     """The content does not match the file name. Send a PDF, DOCX, TXT or Markdown file with its own extension."""
 
@@ -197,6 +205,12 @@ class ModelRateLimitedError(ModelUnavailableError):
     """The model server is limiting requests. Nothing is lost. Try again in a moment."""
 
     code = "model_rate_limited"
+
+
+class ModelTooSlowError(ModelUnavailableError):
+    """The language model did not answer in time. Ask again, or choose a smaller model."""
+
+    code = "model_too_slow"
 
 
 class ModelRejectedError(UnavailableError):

@@ -10,7 +10,10 @@ from typing import Any, Literal, NamedTuple
 FileType = Literal["pdf", "docx", "txt", "md"]
 Lang = Literal["en", "fr", "simple"]
 CheckResult = Literal["exact", "fuzzy", "unverified"]
+SupportResult = Literal["high", "low"]
 DocumentStatus = Literal["awaiting_upload", "uploaded", "processing", "indexed", "failed", "reindexing"]
+PromptProfile = Literal["full", "compact"]
+"""What a chat model is asked: JSON sections with ids and quotes, or plain text with numbers, for small models."""
 MessageStatus = Literal["complete", "interrupted", "failed", "guarded"]
 ChunkingStrategy = Literal["fixed", "late"]
 Offsets = tuple[int, int]
@@ -187,7 +190,8 @@ class Citation:
     """A source of a section: `quote` is page text [start_offset:end_offset] unless `check` is unverified.
 
     `number` is the mark shown in the answer, from 1; a passage keeps its number throughout the answer. `score` is the
-    evidence of the passage for the question, 0…1. `source` says whether `source_id` is of a document or a note.
+    evidence of the passage for the question, 0…1. `source` says whether `source_id` is of a document or a note. `check`
+    says whether the words stand on the page, `support` whether they bear out what is said.
     """
 
     number: int
@@ -205,6 +209,7 @@ class Citation:
     section_title: str | None
     score: float
     check: CheckResult
+    support: SupportResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +244,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A finished answer: `answer` is the joined text of the sections, with [n] marks."""
+    """A finished answer: `answer` is the joined text of the sections, with [n] marks.
+
+    `degraded` is the code of the error for which quotations replace what the language model should have written.
+    """
 
     answer: str
     sections: tuple[CitedSection, ...]
@@ -247,6 +255,7 @@ class Answer:
     status: MessageStatus
     mode: Literal["model", "extractive", "guard"]
     usage: Usage = field(default_factory=Usage)
+    degraded: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import os
 import re
 import time
 import uuid
 
+import anyio
 from fastapi import APIRouter, FastAPI
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -21,10 +23,14 @@ from functions.runtime.services import Services
 from functions.web import errors
 
 MAX_BODY_BYTES = 1024 * 1024  # JSON bodies only; files go straight to storage
+BODY_SECONDS = 20.0
+BODY_BYTES_PER_SECOND = 20_000
+"""A body must arrive in `BODY_SECONDS`, and a second more for each of these bytes."""
 
 _TOO_LARGE = (
     f"The request is larger than {MAX_BODY_BYTES} bytes. Upload files and longer texts to the signed URL of a document."
 )
+_TOO_SLOW = "The body of the request did not arrive in time. Send it again."
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.=-]{8,64}")
 _log = logging.getLogger(__name__)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -57,7 +63,7 @@ class BrokenOffError(Exception):
 
 
 class RequestFrame:
-    """Sets the request id and the response headers, refuses oversized bodies unread, counts requests.
+    """Sets the request id and the response headers, refuses oversized and slow bodies, counts requests.
 
     Plain ASGI, because Starlette's BaseHTTPMiddleware buffers responses that should stream. CORS is part of it,
     because pages of other hosts must be able to read the 413 and 500 responses that are made here.
@@ -95,7 +101,7 @@ class RequestFrame:
             elif _is_too_large(scope["path"], headers):
                 await errors.describe_http_error(scope["path"], 413, _TOO_LARGE)(scope, receive, send_framed)
             else:
-                await self.app(scope, _count_body(scope["path"], receive), send_framed)
+                await self.app(scope, _limit_body(scope["path"], receive), send_framed)
         except Exception as exc:
             if started:  # too late for an error response: the server cuts the connection and logs what is raised here
                 _log.error("a response was cut off by an unexpected error", exc_info=exc)
@@ -152,18 +158,27 @@ def _is_too_large(path: str, headers: dict[bytes, bytes]) -> bool:
     return not path.startswith("/storage/") and length.isdigit() and int(length) > MAX_BODY_BYTES
 
 
-def _count_body(path: str, receive: Receive) -> Receive:
-    """Applies the same limit to a body that is sent in pieces, without a Content-Length."""
-    if path.startswith("/storage/"):
-        return receive
-    left = MAX_BODY_BYTES
+def _limit_body(path: str, receive: Receive) -> Receive:
+    """Limits the time that a body takes, and the size of one that is sent in pieces, without a Content-Length."""
+    max_bytes = math.inf if path.startswith("/storage/") else MAX_BODY_BYTES
+    began: float | None = None
+    received, is_complete = 0, False
 
-    async def receive_counted() -> Message:
-        nonlocal left
-        message = await receive()
-        left -= len(message.get("body", b""))
-        if left < 0:
+    async def receive_limited() -> Message:
+        nonlocal began, received, is_complete
+        if is_complete:  # what follows is the end of the connection, for which a stream waits
+            return await receive()
+        began = began or time.monotonic()
+        left = began + BODY_SECONDS + received / BODY_BYTES_PER_SECOND - time.monotonic()
+        try:
+            with anyio.fail_after(left):
+                message = await receive()
+        except TimeoutError:
+            raise HTTPException(408, _TOO_SLOW) from None
+        received += len(message.get("body", b""))
+        is_complete = not message.get("more_body", False)
+        if received > max_bytes:
             raise HTTPException(413, _TOO_LARGE)
         return message
 
-    return receive_counted
+    return receive_limited

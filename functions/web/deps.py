@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import hmac
+import json
+import math
+import time
 from typing import Annotated
 from uuid import UUID
 
@@ -10,6 +13,7 @@ from fastapi import Depends, Header, Request
 from pydantic import SecretStr
 
 from functions.core import errors, models
+from functions.runtime.config import find_function_name
 from functions.runtime.services import Services, shared_services
 
 
@@ -26,6 +30,26 @@ def get_user(services: ServicesDep, authorization: Annotated[str | None, Header(
 
 
 CurrentUser = Annotated[models.User, Depends(get_user)]
+
+
+def get_deadline(request: Request) -> float:
+    """The `time.monotonic()` at which Lambda stops the function that serves this request; infinity elsewhere.
+
+    Mangum hands the context of the invocation over, the web adapter of the streaming function sends it as a header.
+    """
+    if find_function_name() is None:
+        return math.inf
+    context = request.scope.get("aws.context")
+    if context is not None:
+        return time.monotonic() + float(context.get_remaining_time_in_millis()) / 1000
+    try:
+        ends_at = float(json.loads(request.headers["x-amzn-lambda-context"])["deadline"]) / 1000
+    except (KeyError, TypeError, ValueError):
+        return math.inf
+    return time.monotonic() + ends_at - time.time()
+
+
+Deadline = Annotated[float, Depends(get_deadline)]
 
 
 def get_admin(user: CurrentUser) -> models.User:

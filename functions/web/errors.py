@@ -36,6 +36,7 @@ _TITLES: Final = {
     403: "Not allowed",
     404: "Not found",
     405: "Not possible here",
+    408: "Too slow",
     409: "Not possible now",
     413: "Too large",
     415: "Not accepted",
@@ -146,6 +147,7 @@ def describe_http_error(path: str, status: int, detail: str, headers: dict[str, 
         400: ("invalid_input", "The body of the request cannot be read. Send JSON in UTF-8."),
         404: ("not_found", "There is no such address."),
         405: ("method_not_allowed", "This address does not accept that method."),
+        408: ("request_timeout", detail),
         413: ("too_large", detail),
     }
     code, text = descriptions.get(status, ("http_error", detail))

@@ -1,4 +1,4 @@
-"""Keeps a fault of ours on one page of a document from failing all of it."""
+"""Keeps one page of a document, on which Ibid fails or which takes too much, from failing all of it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from functions.core.extraction.documents import ExtractedDocument
 READING_FAILED = "reading_failed"
 """The warning of a page that was skipped because reading it raised an unexpected exception."""
 
+TOO_COMPLEX = "too_complex"
+"""The warning of a page that was skipped because reading it took too much memory or time."""
+MAX_TOO_COMPLEX = 5
+"""A document with more such pages fails, because each of them costs as much as a hundred others."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -20,7 +25,8 @@ _log = logging.getLogger(__name__)
 class FaultTolerantReader:
     """An `ExtractedDocument` around another one: pages that raise an unexpected exception are empty, with a warning.
 
-    The errors of `core.errors` pass through, because they say something about the document or a service.
+    So are the first pages that are too complex. The other errors of `core.errors` pass through, because they say
+    something about the document or a service.
     """
 
     document: ExtractedDocument
@@ -34,6 +40,8 @@ class FaultTolerantReader:
         """The metadata of the document, empty if it cannot be read."""
         try:
             return self.document.metadata
+        except errors.TooComplexError:
+            return models.DocumentMetadata()
         except errors.IbidError:
             raise
         except Exception:
@@ -41,14 +49,21 @@ class FaultTolerantReader:
             return models.DocumentMetadata()
 
     def pages(self, start: int = 1) -> Iterator[models.Page]:
-        """The pages from number `start`; those that cannot be read have no text."""
-        number = start
+        """The pages from number `start`; those that cannot be read have no text. Raises TooComplexError."""
+        number, too_complex = start, 0
         while number <= self.page_count:
             try:
                 for page in self.document.pages(number):
                     yield page
                     number = page.number + 1
                 return
+            except errors.TooComplexError:
+                too_complex += 1
+                if too_complex > MAX_TOO_COMPLEX:
+                    raise
+                _log.warning("a page was too complex to read", extra={"page": number})
+                yield models.Page(number, "", (TOO_COMPLEX,))
+                number += 1
             except errors.IbidError:
                 raise
             except Exception:
@@ -60,6 +75,8 @@ class FaultTolerantReader:
         """The text layer of one page, empty if it cannot be read."""
         try:
             return self.document.read_text_layer(number)
+        except errors.TooComplexError:
+            return ""
         except errors.IbidError:
             raise
         except Exception:

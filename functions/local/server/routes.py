@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import anyio.from_thread
+import anyio.to_thread
 from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import FileResponse
 from starlette.requests import ClientDisconnect
@@ -52,8 +54,17 @@ def run_retention(services: ServicesDep, authorization: Annotated[str | None, He
 
 
 @router.put("/storage/v1/object/upload/sign/{bucket}/{path:path}")
-def receive_object(bucket: str, path: str, request: Request, services: ServicesDep, token: str) -> dict[str, str]:
-    """Stores the bytes of a signed upload; the row in storage.objects is written last and fires the trigger."""
+async def receive_object(bucket: str, path: str, request: Request, services: ServicesDep, token: str) -> dict[str, str]:
+    """Stores the bytes of a signed upload, in one of the threads of uploads.
+
+    They have threads of their own, because a thread waits for the next piece of its upload as long as the client likes.
+    """
+    receive = partial(_receive_object, bucket, path, request, services, token)
+    return await anyio.to_thread.run_sync(receive, limiter=request.app.state.upload_threads)
+
+
+def _receive_object(bucket: str, path: str, request: Request, services: Services, token: str) -> dict[str, str]:
+    """The row in storage.objects is written last and fires the trigger."""
     store = _local_store(services, bucket)
     limit = services.policy().settings.max_file_bytes
     length = request.headers.get("content-length", "")

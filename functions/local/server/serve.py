@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
+import anyio
 import anyio.to_thread
 import uvicorn
 from fastapi import FastAPI
@@ -22,7 +23,7 @@ from pydantic import SecretStr
 from functions.core import errors
 from functions.local.database import embedded_postgres, migrate
 from functions.local.packaging import install, local_models
-from functions.local.server import routes
+from functions.local.server import routes, sources
 from functions.local.server.worker import NoteThread, WorkerProcess
 from functions.runtime import metrics, reindexing
 from functions.runtime.config import Config
@@ -46,6 +47,7 @@ from functions.web.routes import (
 HOST = "127.0.0.1"
 # A long poll or a stream keeps a thread while it waits, so a few busy tabs would use up the default of forty.
 THREADS = 90
+UPLOAD_THREADS = 16
 KEEPER_SECONDS = 2.0
 
 _log = logging.getLogger(__name__)
@@ -85,8 +87,11 @@ def _revive_database(server: embedded_postgres.Server, stopping: threading.Event
             _log.exception("the database could not be restarted")
 
 
-def create_local_app(services: Services) -> FastAPI:
-    """Creates one app of all routes, with the replacement for Supabase when that is not configured."""
+def create_local_app(services: Services, *, page_sources: bool = False) -> FastAPI:
+    """Creates one app of all routes, with the replacement for Supabase when that is not configured.
+
+    `page_sources` serves the modules of the page as they are, in place of the files that are deployed.
+    """
     routers = [
         chat.router,
         completions.router,
@@ -104,19 +109,22 @@ def create_local_app(services: Services) -> FastAPI:
     ]
     if services.is_local:
         routers.append(routes.router)
+    if page_sources:
+        routers.insert(0, sources.router)  # the first route that matches answers
     app = create_app(*routers, services=services)
-    app.router.lifespan_context = _raise_thread_limit
+    app.router.lifespan_context = _limit_threads
     return app
 
 
 @asynccontextmanager
-async def _raise_thread_limit(_: FastAPI) -> AsyncIterator[None]:
-    """Raises the number of threads for routes when the app starts, because the limit belongs to the event loop."""
+async def _limit_threads(app: FastAPI) -> AsyncIterator[None]:
+    """Sets the numbers of threads when the app starts, because the limits belong to the event loop."""
     anyio.to_thread.current_default_thread_limiter().total_tokens = THREADS
+    app.state.upload_threads = anyio.CapacityLimiter(UPLOAD_THREADS)
     yield
 
 
-def serve(config: Config) -> int:
+def serve(config: Config, *, page_sources: bool = False) -> int:
     """Serves until Ctrl-C, SIGTERM or SIGHUP; raises ConflictError when the port is in use."""
     # Uvicorn raises the signal again after its shutdown; as SystemExit it lets us stop the worker and the database.
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -131,9 +139,8 @@ def serve(config: Config) -> int:
         services.index_notes_with(NoteThread(services).index)
         print(f"Ibid is ready: http://{HOST}:{config.port}  (data in {config.home}; Ctrl-C stops it)", flush=True)
         try:
-            server = uvicorn.Server(
-                uvicorn.Config(create_local_app(services), log_level="warning", timeout_graceful_shutdown=5)
-            )
+            app = create_local_app(services, page_sources=page_sources)
+            server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5))
             # Uvicorn leaves SIGHUP to us. An exit raised inside a request would only end that request.
             signal.signal(signal.SIGHUP, server.handle_exit)
             server.run(sockets=[listener])

@@ -38,6 +38,8 @@ RECOGNITION_SECONDS = 60.0
 """The time limit of OCR for one page."""
 LOW_CONFIDENCE = 60.0
 """Percent: below this confidence a page read by OCR gets a warning."""
+MAX_CHARACTERS = 500_000
+"""A poster in small print has a tenth of it; everything that follows reads the text of a page at once."""
 # White space, and characters without a shape or without a meaning.
 _NOTHING_READABLE = frozenset("\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufeff\ufffd")
 
@@ -83,7 +85,7 @@ class PdfPages:
     def read_text_layer(self, number: int) -> str:
         try:
             with open_text_page(self._pdf, number) as (_, text_page):
-                return read_layer(text_page).text
+                return read_layer(text_page).text if text_page.count_chars() <= MAX_CHARACTERS else ""
         except errors.CorruptDocumentError:
             return ""
 
@@ -102,6 +104,8 @@ class PdfPages:
 
         try:
             with open_text_page(self._pdf, number) as (page, text_page):
+                if text_page.count_chars() > MAX_CHARACTERS:
+                    raise errors.TooComplexError(page=number)
                 layer = read_layer(text_page)
                 text, indices = layer.text, functools.cache(lambda: layer.indices(text_page))
                 hidden = hidden_text.find_hidden(page, text_page, text, indices, layer.runs)

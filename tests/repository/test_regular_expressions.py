@@ -1,0 +1,173 @@
+"""No regular expression of the code takes time that grows faster than the square of its input's length.
+
+Each one is run, by the methods that its module calls, on repetitions of characters, of words that it names and of pairs
+of these, with an end that spoils a match.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import itertools
+import math
+import re
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from tests.repository.test_architecture import MODULES
+from tests.support.requirements import REPOSITORY
+
+CHARACTERS = (" ", "\n", "a", "A", "é", "1", ".", ",", "-", "'", "(", "|", "#", "*", "/", "<", '"', "_", "\u00ad")
+ENDS = ("", "\x01", "1")
+LENGTHS = (12, 24, 200, 400, 800)
+# Expressions that grow faster, and why that does no harm.
+KNOWN_SLOW = {
+    "functions.core.ingestion.chunking.running_lines._PAGE_NUMBER": "it is used on at most 80 characters",
+}
+METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "subn", "split")
+SLOW_SECONDS = 0.004
+"""Times below it are those of short or linear runs, and too short to be compared."""
+MAX_DEGREE = 2.6
+"""Between the square and the cube."""
+GIVE_UP_SECONDS = 2.0
+
+Pattern = tuple[str, str, "re.Pattern[str]"]
+"""The module with the name or the line of an expression, the method that is called, and the expression."""
+
+
+def list_patterns() -> Iterator[Pattern]:
+    for path in MODULES:
+        name = ".".join(path.relative_to(REPOSITORY).with_suffix("").parts)
+        source = path.read_text(encoding="utf-8")
+        if "import re\n" not in source:
+            continue
+        module = importlib.import_module(name)
+        for variable, value in vars(module).items():
+            for pattern in find_patterns(value):
+                # A pattern in a table, or one that another module uses, is used in an unknown way: `search` is slowest.
+                used = set(re.findall(rf"\b{variable}\.({'|'.join(METHODS)})\(", source)) or {"search"}
+                yield from ((f"{name}.{variable}", method, pattern) for method in sorted(used))
+        for line, method, text in list_inline(ast.parse(source), vars(module)):
+            yield f"{name}:{line}", method, re.compile(text)
+
+
+def find_patterns(value: Any) -> Iterator[re.Pattern[str]]:
+    """The expressions in a value and in the tables in it."""
+    if isinstance(value, re.Pattern):
+        if isinstance(value.pattern, str):
+            yield value
+    elif isinstance(value, dict):
+        yield from itertools.chain.from_iterable(map(find_patterns, value.values()))
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield from itertools.chain.from_iterable(map(find_patterns, value))
+
+
+def list_inline(tree: ast.Module, names: dict[str, Any]) -> Iterator[tuple[int, str, str]]:
+    """Expressions that are written where they are used: line, method, text."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in {f"re.{method}" for method in METHODS}:
+            yield node.lineno, ast.unparse(node.func).removeprefix("re."), read_text(node.args[0], names)
+
+
+def read_text(node: ast.expr, names: dict[str, Any]) -> str:
+    """The text of an expression; "a" stands for what only the running function knows."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(read_text(part, names) for part in node.values)
+    value = node.value if isinstance(node, ast.FormattedValue) else node
+    try:
+        return str(eval(compile(ast.Expression(value), "pattern", "eval"), dict(names)))
+    except (AttributeError, NameError):
+        return "a"
+
+
+def list_units(pattern: re.Pattern[str]) -> list[str]:
+    """What is repeated: characters, the first words that the expression names, and pairs of both."""
+    words = list(dict.fromkeys(re.findall(r"(?<!\\)[a-zà-ÿ]{2,}", pattern.pattern)))[:3]
+    parts = [*CHARACTERS, *words]
+    return [*parts, *map("".join, itertools.permutations([*CHARACTERS[:6], *words], 2))]
+
+
+def measure(run: Callable[[str], object], text: str) -> float:
+    best = math.inf
+    for _ in range(2):
+        began = time.thread_time()
+        run(text)
+        best = min(best, time.thread_time() - began)
+    return best
+
+
+def find_slow_input(method: str, pattern: re.Pattern[str]) -> str | None:
+    """A unit and an end on which the time grows too fast."""
+    run = {
+        "sub": lambda text: pattern.sub("", text),
+        "subn": lambda text: pattern.subn("", text),
+        "finditer": lambda text: list(pattern.finditer(text)),
+    }.get(method, getattr(pattern, method))
+    for unit, end in itertools.product(list_units(pattern), ENDS):
+        with time_limit() as limit:
+            for length in LENGTHS:
+                text = unit * (length // len(unit))
+                if measure(run, text + end) > SLOW_SECONDS:
+                    degrees = [_measure_degree(run, text, end) for _ in range(3)]
+                    if min(degrees) > MAX_DEGREE:
+                        return f"{unit!r} repeated, then {end!r}: degree {min(degrees):.1f}"
+                    break
+        if limit.is_reached:
+            return f"{unit!r} repeated, then {end!r}: more than {GIVE_UP_SECONDS} s"
+    return None
+
+
+def _measure_degree(run: Callable[[str], object], text: str, end: str) -> float:
+    quarter = text[: len(text) // 4]
+    return math.log(measure(run, text + end) / measure(run, quarter + end), 4)
+
+
+class Limit:
+    is_reached = False
+
+
+class TimeUpError(BaseException):
+    pass
+
+
+@contextmanager
+def time_limit() -> Iterator[Limit]:
+    """Ends the block after `GIVE_UP_SECONDS`; a running expression can be interrupted."""
+
+    def stop(*_: object) -> None:
+        raise TimeUpError
+
+    limit, before = Limit(), signal.signal(signal.SIGVTALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, GIVE_UP_SECONDS)
+    try:
+        yield limit
+    except TimeUpError:
+        limit.is_reached = True
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
+
+
+def test_the_time_of_every_regular_expression_grows_with_the_square_at_most() -> None:
+    """LIM-1"""
+    patterns = {(pattern, method): name for name, method, pattern in list_patterns()}
+    found = {name: find_slow_input(method, pattern) for (pattern, method), name in patterns.items()}
+    assert len(patterns) > 200
+    assert {name: slow for name, slow in found.items() if slow and name not in KNOWN_SLOW} == {}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "method"), [(r"\W*\W*(?:in)?\W*\d{4}", "fullmatch"), (r"(a+)+b", "match"), (r"\s*,?\s*$", "search")]
+)
+def test_an_expression_that_grows_faster_is_found(pattern: str, method: str) -> None:
+    assert find_slow_input(method, re.compile(pattern)) is not None
+
+
+@pytest.mark.parametrize(("pattern", "method"), [(r"\s+$", "search"), (r"[a-z]+ [a-z]+", "findall")])
+def test_an_expression_that_grows_with_the_square_is_not_found(pattern: str, method: str) -> None:
+    assert find_slow_input(method, re.compile(pattern)) is None
