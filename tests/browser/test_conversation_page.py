@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
@@ -202,29 +201,6 @@ def test_a_link_to_deleted_content_says_so(page: Page, ada: Person) -> None:
         expect(page.get_by_test_id("source-gone")).to_contain_text("no longer in the library")
         expect(page.locator("#source .page-view")).to_have_count(0)
         page.get_by_test_id("source-close").click()
-
-
-def test_only_a_complete_link_is_followed(page: Page) -> None:
-    """WEB-4"""
-    some = str(UUID(int=7))
-    place = {"document_id": some, "page_start": 1, "start_offset": 0, "end_offset": 0}
-    expected = {
-        f"#d={some}&page=3&start=4&end=9": {
-            "source": "document",
-            **place,
-            "page_start": 3,
-            "start_offset": 4,
-            "end_offset": 9,
-        },
-        f"#d={some}&page=0": {"source": "document", **place},
-        f"#n={some}": {"source": "note", **place},
-        f"#d={some}&page=3&start=4": None,
-        f"#d={some}/text": None,
-        "#d=../me&page=1": None,
-        "#c=1": None,
-    }
-    read = "async (all) => all.map((await import('/static/source/page_link.js')).readLink)"
-    assert dict(zip(expected, page.evaluate(read, list(expected)), strict=True)) == expected
 
 
 def test_a_note_links_only_to_passages_and_conversations(page: Page, ada: Person) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from uuid import UUID
 
 import pytest
 from playwright.sync_api import Page, sync_playwright
@@ -436,7 +437,7 @@ def test_a_note_that_the_server_rejects_is_saved_with_the_next_change(page: Page
 
 def test_french_punctuation_has_no_break_spaces(page: Page) -> None:
     """WEB-1"""
-    body = 'm.setLanguage("fr"); const words = m.t("note.deleteNamed", a); m.setLanguage("en"); return words;'
+    body = 'await m.setLanguage("fr"); const words = m.t("note.deleteNamed", a); m.setLanguage("en"); return words;'
     words = call(page, "language/i18n.js", body, {"name": "A : b"})
     assert words == "Supprimer définitivement «\u00a0A : b\u00a0»"
 
@@ -495,7 +496,24 @@ def test_data_is_never_inserted_as_html() -> None:
     assert [path.name for path in STATIC.rglob("*.js") if unsafe.search(path.read_text())] == []
 
 
-def test_every_module_is_preloaded() -> None:
-    """A module that is found only by following imports costs one more round trip for each level."""
-    preloaded = set(re.findall(r'"modulepreload" href="/static/([\w./]+)"', (STATIC / "index.html").read_text()))
-    assert preloaded | {"app.js"} == {path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*.js")}
+def test_only_a_complete_link_is_followed(page: Page) -> None:
+    """WEB-4"""
+    some = str(UUID(int=7))
+    place = {"document_id": some, "page_start": 1, "start_offset": 0, "end_offset": 0}
+    expected = {
+        f"#d={some}&page=3&start=4&end=9": {
+            "source": "document",
+            **place,
+            "page_start": 3,
+            "start_offset": 4,
+            "end_offset": 9,
+        },
+        f"#d={some}&page=0": {"source": "document", **place},
+        f"#n={some}": {"source": "note", **place},
+        f"#d={some}&page=3&start=4": None,
+        f"#d={some}/text": None,
+        "#d=../me&page=1": None,
+        "#c=1": None,
+    }
+    read = call(page, "source/page_link.js", "return a.map(m.readLink);", list(expected))
+    assert dict(zip(expected, read, strict=True)) == expected

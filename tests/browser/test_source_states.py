@@ -131,3 +131,22 @@ def test_a_translated_answer_stands_above_the_original_quotation(page: Page, ada
     expect(page.get_by_test_id("source-row").get_by_test_id("check-badge")).to_have_attribute("data-check", "exact")
     page.get_by_test_id("citation").click()
     expect(page.get_by_test_id("source-quote")).to_have_text(FACT)
+
+
+@pytest.mark.parametrize(
+    ("support", "warnings"), [("high", 0), ("low", 1), (None, 0)], ids=["high", "low", "older-answer"]
+)
+def test_a_badge_warns_of_a_passage_that_may_not_support_the_answer(
+    page: Page, ada: Person, tmp_path: Path, support: str | None, warnings: int
+) -> None:
+    """CHAT-5"""
+    ada.add(documents.make_pdf(tmp_path / "boiler.pdf", FACT))
+    asked = ada.ask(QUESTION)
+    source = {key: value for key, value in asked["sources"][0].items() if key != "support"}
+    answer = asked | {"sources": [source | ({"support": support} if support else {})]}
+    page.route("**/api/rag/chat", lambda route: route.fulfill(json=answer))
+    page.get_by_test_id("question").fill(QUESTION)
+    page.get_by_test_id("send").click()
+    row = page.get_by_test_id("source-row")
+    expect(row.get_by_test_id("check-badge")).to_have_text("quoted word for word")
+    expect(row.get_by_test_id("support-badge")).to_have_count(warnings)

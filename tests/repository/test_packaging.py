@@ -31,14 +31,20 @@ LAPTOP_ONLY = {"IBID_HOME", "PORT"}
 Resource = dict[str, Any]
 
 
+def write_template(folder: Path, **variables: str) -> dict[str, Resource]:
+    """The resources of the template that a deployment with these environment variables writes into `folder`."""
+    command = [need_osls(), "package", "--package", str(folder)]
+    built = str(artifacts.build(HOST))
+    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "IBID_ARTIFACTS": built} | variables
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((folder / "cloudformation-template-update-stack.json").read_text(encoding="utf-8"))["Resources"]
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("package")
-    command = [need_osls(), "package", "--package", str(folder)]
-    built = str(artifacts.build(HOST))
-    environment = {"PATH": os.environ["PATH"], "HOME": os.environ.get("HOME", "/"), "IBID_ARTIFACTS": built}
-    done = subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    write_template(folder)
     return folder
 
 
@@ -236,11 +242,26 @@ def test_no_http_function_has_a_longer_timeout_than_the_gateway(template: dict[s
     assert {name: timeouts[name] for name in HANDLERS if service.routes(name) and timeouts[name] >= 30} == {}
 
 
-def test_reserved_concurrency_stays_below_the_poolers_limit() -> None:
-    """SEC-4: the smallest Supabase project allows 200 clients."""
-    reserved = sum(function.get("reservedConcurrency", 0) for function in service.functions().values())
+def reserved(template: dict[str, Resource]) -> dict[str, int]:
+    """What the functions of a template reserve, by name; those without a reservation are left out."""
+    functions = of_type(template, "Lambda::Function").values()
+    found = {function["FunctionName"]: function.get("ReservedConcurrentExecutions") for function in functions}
+    return {name.removeprefix("ibid-dev-"): count for name, count in found.items() if count is not None}
+
+
+def test_a_deployment_reserves_nothing_so_a_new_account_takes_it(template: dict[str, Resource]) -> None:
+    """FIX-4: a new account runs 10 functions at a time, and AWS refuses a template that reserves any of them."""
+    (source,) = of_type(template, "Lambda::EventSourceMapping").values()
+    assert (reserved(template), source["ScalingConfig"]) == ({}, {"MaximumConcurrency": 5})
+
+
+def test_reservations_are_those_of_functions_with_connections_and_stay_below_the_poolers_limit(tmp_path: Path) -> None:
+    """SEC-4: the smallest Supabase project allows 200 clients. A page load never waits for a reservation of `page`."""
+    found = reserved(write_template(tmp_path, RESERVED_CONCURRENCY="full"))
     (queue,) = [event["sqs"] for event in service.functions()["ingest"]["events"]]
-    assert reserved + queue["maximumConcurrency"] < 200
+    assert found == service.reserved_concurrency()
+    assert found.keys() == service.functions().keys() - {"ingest", "page"}
+    assert sum(found.values()) + queue["maximumConcurrency"] < 200
 
 
 def test_cfn_lint_finds_nothing(package: Path) -> None:

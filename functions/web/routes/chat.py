@@ -14,7 +14,7 @@ from functions.core import errors, models
 from functions.core.citations.description import describe_citation, describe_section
 from functions.runtime import asking, metrics
 from functions.web import sse
-from functions.web.deps import CurrentUser, ServicesDep
+from functions.web.deps import CurrentUser, Deadline, ServicesDep
 from functions.web.errors import describe_problem
 from functions.web.schemas import requests
 
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 @router.post("", response_model=None)
-def ask(body: requests.Question, user: CurrentUser, services: ServicesDep) -> Response:
+def ask(body: requests.Question, user: CurrentUser, services: ServicesDep, deadline: Deadline) -> Response:
     question = asking.Question(
         query_text=body.query,
         conversation_id=_text(body.conversation_id),
@@ -34,7 +34,7 @@ def ask(body: requests.Question, user: CurrentUser, services: ServicesDep) -> Re
         whole_library=body.scope == "library",
         filters=body.filters.as_dict(),
     )
-    events = asking.ask(services, user, question)
+    events = asking.ask(services, user, question, deadline)
     # The first event comes before the response starts, so a wrong request still gets its own HTTP status.
     opened = next(events)
     assert isinstance(opened, asking.Opened)
@@ -62,7 +62,7 @@ def describe_answer(answered: asking.Answered) -> dict[str, Any]:
         "scope": describe_scope(answered.scope),
         "status": answer.status,
         "mode": answer.mode,
-        "usage": metrics.describe_usage(answer.usage, answered.cost),
+        "usage": metrics.describe_usage(answer, answered.cost),
         "search_query": answered.search_query,
         "translated_query": answered.translated_query,
     }

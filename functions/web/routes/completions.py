@@ -22,7 +22,7 @@ from functions.core import errors, models
 from functions.core.answering import export, follow_ups
 from functions.runtime import asking
 from functions.web import sse
-from functions.web.deps import CurrentUser, ServicesDep
+from functions.web.deps import CurrentUser, Deadline, ServicesDep
 from functions.web.errors import describe_openai_error, describe_problem, refuse_openai
 from functions.web.routes.chat import describe_answer
 from functions.web.schemas import completion_text, completions
@@ -31,7 +31,7 @@ router = APIRouter(prefix="/v1")
 
 MODEL: Final = "ibid"
 _MODEL_OBJECT: Final = {"id": MODEL, "object": "model", "created": 1_795_219_200, "owned_by": "ibid"}
-_IBID_FIELDS: Final = ("sections", "sources", "scope", "mode", "status", "search_query", "translated_query")
+_IBID_FIELDS: Final = ("sections", "sources", "scope", "mode", "status", "degraded", "search_query", "translated_query")
 
 Events = Generator[asking.Opened | asking.TextDelta | asking.Answered, None, None]
 
@@ -49,7 +49,7 @@ def get_model(model: str, _: CurrentUser) -> Response:
 
 
 @router.post("/chat/completions", response_model=None)
-def complete(body: completions.Completion, user: CurrentUser, services: ServicesDep) -> Response:
+def complete(body: completions.Completion, user: CurrentUser, services: ServicesDep, deadline: Deadline) -> Response:
     if body.model != MODEL:
         return _refuse_model(body.model)
     question = _read_question(body)
@@ -58,7 +58,7 @@ def complete(body: completions.Completion, user: CurrentUser, services: Services
         lists_sources=body.ibid.list_sources,
         counts_tokens=bool(body.stream_options and body.stream_options.include_usage),
     )
-    events = asking.ask(services, user, question)
+    events = asking.ask(services, user, question, deadline)
     # The first event comes after the scope was checked, so a wrong request still gets its own HTTP status.
     next(events)
     if body.stream:
@@ -161,5 +161,5 @@ def _describe_usage(usage: models.Usage) -> dict[str, int]:
 
 
 def _describe_ibid_fields(answered: asking.Answered) -> dict[str, Any]:
-    described = describe_answer(answered)
+    described = describe_answer(answered) | {"degraded": answered.answer.degraded}
     return {name: described[name] for name in _IBID_FIELDS}

@@ -184,12 +184,10 @@ def get_page_image(
         words = documents.read_words(connection, row, number)
     if row["file_type"] != "pdf":
         raise errors.NotFoundError("Only pages of PDF files can be shown as images. Use the text of this document.")
-    from functions.core.extraction.pdf import page_images  # loads PDFium, which other routes do not need
-
     with scratch.open_folder() as folder:
         path = Path(folder) / "original.pdf"
         services.objects.download(row["object_path"], path)
-        image = page_images.render_page(path, number, start=start, end=end, scale=scale, words=words)
+        image = services.page_drawer.draw(path, number, start=start, end=end, scale=scale, words=words)
     return Response(image, media_type="image/png", headers={"Cache-Control": "private, max-age=300"})
 
 

@@ -2,42 +2,38 @@
 
 from __future__ import annotations
 
-import mimetypes
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter
-from fastapi.responses import FileResponse
+from fastapi import APIRouter, Request, Response
 
 from functions.core import errors
 from functions.runtime.services import Services
+from functions.web import page_bundle
 from functions.web.deps import CurrentUser, ServicesDep
+from functions.web.page_bundle import PageFile
 
 router = APIRouter()
 
 STATIC = Path(__file__).parents[1] / "static"
 
-# Some systems register neither type, and browsers refuse a module script that has the wrong one.
-mimetypes.add_type("text/javascript", ".js")
-mimetypes.add_type("image/svg+xml", ".svg")
-
 
 @router.get("/", include_in_schema=False)
-def get_page(services: ServicesDep) -> FileResponse:
-    return FileResponse(
-        STATIC / "index.html",
-        headers={"Content-Security-Policy": content_policy(services), "Cache-Control": "no-cache"},
-    )
+def get_page(request: Request, services: ServicesDep) -> Response:
+    headers = {"Content-Security-Policy": content_policy(services), "Cache-Control": "no-cache"}
+    return _send(request, page_files()[page_bundle.PAGE], headers)
 
 
 @router.get("/static/{name:path}", include_in_schema=False)
-def get_static(name: str) -> FileResponse:
-    path = _static_files().get(name)
-    if path is None:
+def get_static(name: str, request: Request) -> Response:
+    """A file of the page; its address has a digest of the contents, so browsers never ask for it twice."""
+    file = page_files().get(name)
+    if file is None or name == page_bundle.PAGE:
         raise errors.NotFoundError
-    return FileResponse(path, headers={"Cache-Control": "public, max-age=60, stale-while-revalidate=86400"})
+    return _send(request, file, {"Cache-Control": "public, max-age=31536000, immutable"})
 
 
 @router.get("/api/rag/sign-in")
@@ -68,9 +64,26 @@ def get_me(user: CurrentUser, services: ServicesDep) -> dict[str, Any]:
 
 
 @cache
-def _static_files() -> dict[str, Path]:
-    """The served files by their path below STATIC; a lookup cannot leave the folder, because no key contains `..`."""
-    return {path.relative_to(STATIC).as_posix(): path for path in STATIC.rglob("*") if path.is_file()}
+def page_files() -> dict[str, PageFile]:
+    """The files of the page by their path; a lookup cannot leave the static folder."""
+    return page_bundle.bundle(STATIC)
+
+
+def _send(request: Request, file: PageFile, headers: Mapping[str, str]) -> Response:
+    """Sends the file compressed if the browser takes that, or 304 if it already has the file."""
+    headers = {**headers, "ETag": file.etag, "Vary": "Accept-Encoding"}
+    if file.etag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    if not _takes_gzip(request.headers.get("accept-encoding", "")):
+        return Response(file.body, headers=headers, media_type=file.media_type)
+    return Response(file.gzipped, headers={**headers, "Content-Encoding": "gzip"}, media_type=file.media_type)
+
+
+def _takes_gzip(accepted: str) -> bool:
+    """Reads an Accept-Encoding header, such as `br;q=1.0, gzip;q=0.8` (RFC 9110, 12.5.3)."""
+    weights = dict(part.replace(" ", "").lower().partition(";q=")[::2] for part in accepted.split(","))
+    weight = weights.get("gzip", weights.get("*", "0"))
+    return weight.strip("0.") != "" or weight == ""
 
 
 def content_policy(services: Services) -> str:

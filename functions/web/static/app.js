@@ -5,35 +5,44 @@ import { Conversations } from "./chat/conversations.js";
 import { exportConversation } from "./chat/export.js";
 import { Scope } from "./chat/scope.js";
 import { ScopeLine } from "./chat/scope_line.js";
-import { openAttachDialog } from "./library/attach_dialog.js";
 import { acceptDrops } from "./library/drop.js";
 import { Library } from "./library/library.js";
 import { ModelNotice } from "./session/model_notice.js";
 import { openSession, takeSessionFromAddress } from "./session/session.js";
-import { openSettings } from "./session/settings.js";
-import { askToSignIn } from "./session/sign_in_form.js";
-import { askForToken } from "./session/token_form.js";
 import { Api } from "./shared/api.js";
 import { byId, el, focusIfLost, setAttribute, setText } from "./shared/dom.js";
 import { chooseLanguage, language, LANGUAGES, onLanguage, setLanguage, t } from "./language/i18n.js";
+import { loadPart } from "./loading/parts.js";
 import { drawIcons, icon } from "./shared/icons.js";
-import { errorText, toast } from "./shared/notices.js";
+import { errorText, openPart, toast } from "./shared/notices.js";
 import { readLink, resolveLink } from "./source/page_link.js";
 import { SourcePanel } from "./source/source_panel.js";
 
 const CONVERSATION_LINK = /^#c=([\w-]+)$/;
 
-function main() {
+const ATTACH_DIALOG = new URL("./library/attach_dialog.js", import.meta.url);
+const SETTINGS = new URL("./session/settings.js", import.meta.url);
+const SIGN_IN_FORM = new URL("./session/sign_in_form.js", import.meta.url);
+const TOKEN_FORM = new URL("./session/token_form.js", import.meta.url);
+
+async function main() {
   drawIcons();
-  chooseLanguage();
+  reloadStyles();
+  await chooseLanguage();
   listenToLanguage();
   listenToTabs();
   const notice = takeSessionFromAddress();
-  const api = new Api({
-    openSession: () => openSession({ askForToken, askToSignIn: (session) => askToSignIn(session, notice) }), language,
-  });
+  const askForToken = async (refused) => (await loadPart(TOKEN_FORM)).askForToken(refused);
+  const askToSignIn = async (session) => (await loadPart(SIGN_IN_FORM)).askToSignIn(session, notice);
+  const api = new Api({ openSession: () => openSession({ askForToken, askToSignIn }), language });
   const parts = build(api);
+  byId("starting").remove();
   start(api, parts);
+}
+
+/** Ask again for styles that the platform was too busy to send. */
+function reloadStyles() {
+  for (const link of document.querySelectorAll("link[rel=stylesheet]")) if (!link.sheet?.cssRules.length) link.href += "?again";
 }
 
 function build(api) {
@@ -82,8 +91,8 @@ function build(api) {
     showView("library");
     library.add(files);
   });
-  byId("attach-open").addEventListener("click", () => openAttachDialog({ api, scope }));
-  byId("settings-open").addEventListener("click", () => openSettings({ api }));
+  byId("attach-open").addEventListener("click", () => openPart(ATTACH_DIALOG, (part) => part.openAttachDialog({ api, scope })));
+  byId("settings-open").addEventListener("click", () => openPart(SETTINGS, (part) => part.openSettings({ api })));
   byId("sign-out").addEventListener("click", async () => {
     await api.signOut();
     location.assign(location.pathname); // so that nothing of the signed-out user stays on the page
@@ -156,7 +165,8 @@ function showStartError(error, onRetry) {
 function listenToLanguage() {
   const draw = () => setText(byId("language-next"), t("language.next"));
   byId("language").addEventListener("click", () => {
-    setLanguage(LANGUAGES[(LANGUAGES.indexOf(language()) + 1) % LANGUAGES.length], { store: true });
+    const next = LANGUAGES[(LANGUAGES.indexOf(language()) + 1) % LANGUAGES.length];
+    setLanguage(next, { store: true }).catch((error) => toast(errorText(error), { kind: "bad" }));
   });
   onLanguage(draw);
   draw();

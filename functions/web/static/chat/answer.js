@@ -172,9 +172,10 @@ export class Turn {
   }
 }
 
-/** Whether a model wrote a section that no verified passage supports. */
+/** Whether a model wrote a section that no passage bears out; older answers only say whether its words were found. */
 function hasUnsupportedSection({ mode, sections }, citations) {
-  const supports = (number) => citations.has(number) && citations.get(number).check !== "unverified";
+  const bearsOut = ({ support, check }) => (support ? support === "high" : check !== "unverified");
+  const supports = (number) => citations.has(number) && bearsOut(citations.get(number));
   return mode === "model" && (sections ?? []).some(({ citations: numbers }) => !(numbers ?? []).some(supports));
 }
 

@@ -20,7 +20,7 @@ export function locationOf({ source, file_type: type, page_start: from, page_end
 /** The `[n]` in the text, as a button. */
 export function citationMark(citation, onOpen) {
   const mark = el("button", {
-    type: "button", class: "citation", "data-testid": "citation", "data-number": citation.number, "data-check": citation.check,
+    type: "button", class: "citation", "data-testid": "citation", "data-number": citation.number, "data-check": citation.check, "data-support": citation.support,
     "aria-label": t("citation.mark", { number: citation.number, file: nameOf(citation), place: locationOf(citation) }),
     title: [nameOf(citation), locationOf(citation)].filter(Boolean).join(", "),
     on: { click: () => onOpen(citation, mark) },
@@ -28,10 +28,13 @@ export function citationMark(citation, onOpen) {
   return mark;
 }
 
-export function checkBadge({ check }) {
+/** Whether the words stand in the source and, if the passage may not bear them out, that too; older answers do not say. */
+export function checkBadge({ check, support }) {
   const kind = check in CHECK_ICONS ? check : "unverified";
-  return el("span", { class: "check-badge", "data-testid": "check-badge", "data-check": kind, title: t(`check.${kind}.why`) },
+  const words = el("span", { class: "check-badge", "data-testid": "check-badge", "data-check": kind, "data-support": support, title: t(`check.${kind}.why`) },
     icon(CHECK_ICONS[kind]), t(`check.${kind}`));
+  if (support !== "low") return words;
+  return [words, el("span", { class: "support-badge", "data-testid": "support-badge", title: t("support.low.why") }, icon("alert"), t("support.low"))];
 }
 
 /** How the source has changed since it was cited; null if it has not. Answers that were just given have no state. */

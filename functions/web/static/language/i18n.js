@@ -1,14 +1,15 @@
 // The texts of the page in English and French, and numbers and dates in the format of each language.
 
+import { loadPart } from "../loading/parts.js";
 import { en } from "./words_en.js";
-import { fr } from "./words_fr.js";
 
-const WORDS = { en, fr };
+const WORDS = { en };
+const LATER = { fr: new URL("./words_fr.js", import.meta.url) };
 const LANGUAGE_KEY = "ibid.language";
 const listeners = new Set();
 let current = "en";
 
-export const LANGUAGES = Object.keys(WORDS);
+export const LANGUAGES = ["en", "fr"];
 export const language = () => current;
 
 /** The text for a key; `{name}` is filled from `values`, and `values.n` chooses between `one` and `other`. */
@@ -27,13 +28,16 @@ const joinPunctuation = (words) => (current === "fr" ? words.replace(/(?<=«) | 
 /** The text for a key, or null if the current language has none. */
 export const textOrNull = (key) => (WORDS[current][key] === undefined ? null : t(key));
 
-/** Use the stored language, else the first browser language that the page has. */
-export function chooseLanguage() {
+/** Use the stored language, else the first browser language that the page has, else English. */
+export async function chooseLanguage() {
   const asked = [storedLanguage(), ...(navigator.languages ?? [navigator.language])];
-  setLanguage(asked.map((tag) => (tag ?? "").slice(0, 2).toLowerCase()).find((tag) => tag in WORDS) ?? "en");
+  const chosen = asked.map((tag) => (tag ?? "").slice(0, 2).toLowerCase()).find((tag) => LANGUAGES.includes(tag)) ?? "en";
+  await setLanguage(chosen).catch(() => setLanguage("en"));
 }
 
-export function setLanguage(next, { store = false } = {}) {
+/** Rejects when the texts of the language cannot be loaded. */
+export async function setLanguage(next, { store = false } = {}) {
+  WORDS[next] ??= (await loadPart(LATER[next]))[next];
   current = next;
   document.documentElement.lang = next;
   if (store) storeLanguage(next);

@@ -3,11 +3,12 @@
 import { el } from "../shared/dom.js";
 import { t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
-import { errorText, toast } from "../shared/notices.js";
-import { openDocumentPicker } from "./attach_dialog.js";
+import { errorText, openPart, toast } from "../shared/notices.js";
 import { DocumentRow } from "./document_row.js";
 import { RowList } from "./row_list.js";
 import { ACCEPTED } from "./upload.js";
+
+const ATTACH_DIALOG = new URL("./attach_dialog.js", import.meta.url);
 
 export class Attachments {
   #noteId;
@@ -100,11 +101,11 @@ export class Attachments {
   async #choose() {
     const destination = await this.#saveNoteFirst();
     if (!destination) return;
-    openDocumentPicker({
+    openPart(ATTACH_DIALOG, (part) => part.openDocumentPicker({
       api: this.documents.api, title: t("note.attachFromLibrary"), explain: t("note.attachExplain"), onlySearchable: false,
       isChosen: (it) => it.note_id === destination.note_id,
       choose: (it) => this.documents.move(it, it.notebook_id ? { note_id: destination.note_id } : destination),
       release: (it) => this.documents.move(it, { note_id: null }),
-    });
+    }));
   }
 }

@@ -1,14 +1,12 @@
 // The library panel: the notebooks, and the notes and documents of the open one, kept up to date.
 
-import { openSaveNoteDialog } from "../chat/save_note_dialog.js";
 import { NoteDialog } from "../notes/note_dialog.js";
 import { NoteRow } from "../notes/note_row.js";
 import { Notes, titleOf } from "../notes/notes.js";
 import { byId, setText } from "../shared/dom.js";
 import { onLanguage, t } from "../language/i18n.js";
-import { errorText, toast } from "../shared/notices.js";
+import { errorText, openPart, toast } from "../shared/notices.js";
 import { Attachments } from "./attachments.js";
-import { openDocumentDialog } from "./document_dialog.js";
 import { DocumentRow } from "./document_row.js";
 import { Documents, isSearchable } from "./documents.js";
 import { NotebookList } from "./notebook_list.js";
@@ -16,6 +14,8 @@ import { EVERYTHING, Notebooks } from "./notebooks.js";
 import { RowList } from "./row_list.js";
 import { Uploads } from "./uploads.js";
 
+const DOCUMENT_DIALOG = new URL("./document_dialog.js", import.meta.url);
+const SAVE_NOTE_DIALOG = new URL("../chat/save_note_dialog.js", import.meta.url);
 const NOTES_AT_FIRST = 3;
 const NOTES_IN_TRASH = 50;
 const PAGE = 50;
@@ -114,7 +114,8 @@ export class Library {
 
   /** Save an answer as a note by POST to `address`; resolves to the note, or to null if cancelled. */
   async saveAnswerAsNote(address) {
-    const note = await openSaveNoteDialog({ api: this.api, notebooks: this.notebooks, address });
+    const { api, notebooks } = this;
+    const note = await openPart(SAVE_NOTE_DIALOG, (part) => part.openSaveNoteDialog({ api, notebooks, address }));
     if (!note) return null;
     this.notes.changed(note);
     this.notes.moved(note.notebook_id);
@@ -144,7 +145,7 @@ export class Library {
 
   #openDocument(document) {
     const { api, documents, notebooks } = this;
-    openDocumentDialog({ api, documents, notebooks, document, openNote: (id) => this.openNote(id) });
+    openPart(DOCUMENT_DIALOG, (part) => part.openDocumentDialog({ api, documents, notebooks, document, openNote: (id) => this.openNote(id) }));
   }
 
   #ask(note) {

@@ -1,5 +1,7 @@
 // Sends requests and turns failures into `ApiError`.
 
+import { mayTryAgain } from "../loading/attempts.js";
+
 /** An error response with the server's message in `detail`; `code` is "network" if there was no response. */
 export class ApiError extends Error {
   constructor({ status = 0, code = "network", title = "", detail = "", faults = [], request_id: requestId = null } = {}) {
@@ -8,7 +10,18 @@ export class ApiError extends Error {
   }
 }
 
-export async function request(url, options) {
+/** Sends a request. One that only reads is repeated when the platform is too busy to pass it on. */
+export async function request(url, options = {}) {
+  for (let attempt = 0; ; attempt += 1) {
+    const response = await send(url, options);
+    if ((options.method ?? "GET") !== "GET" || !isThrottled(response) || !(await mayTryAgain(attempt))) return response;
+  }
+}
+
+/** A 503 of the gateway; our own are problem documents, and say what is wrong. */
+const isThrottled = ({ status, headers }) => status === 503 && !headers.get("Content-Type")?.startsWith("application/problem+json");
+
+async function send(url, options) {
   try {
     return await fetch(url, options);
   } catch (error) {

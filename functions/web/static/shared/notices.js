@@ -2,6 +2,7 @@
 
 import { byId, el } from "./dom.js";
 import { t, textOrNull } from "../language/i18n.js";
+import { loadPart } from "../loading/parts.js";
 
 const SHOWN_FOR = 6000;
 
@@ -37,4 +38,18 @@ export function errorText(error) {
   if (error.code === "network") return t("error.network");
   const ours = error.code ? textOrNull(`error.${error.code}`) : null;
   return ours ?? (error.detail || error.message || t("error.unknown"));
+}
+
+const opening = new Set();
+
+/**
+ * Load a part of the page and resolve to what `open(part)` returns. A toast says when it cannot be loaded; then, and for
+ * a second click while the first still waits, this resolves to null.
+ */
+export async function openPart(url, open) {
+  if (opening.has(url.href)) return null;
+  opening.add(url.href);
+  const part = await loadPart(url).catch((error) => void toast(errorText(error), { kind: "bad" }));
+  opening.delete(url.href);
+  return part ? open(part) : null;
 }
