@@ -42,6 +42,11 @@ class Settings:
         "Whether the language model translates an English or French question into the other language before the search"
         " if the documents searched hold that language.",
     )
+    rephrase_questions: bool = _setting(
+        True,
+        "Whether the language model writes a question in the words of a page, for a second search, if the first one"
+        " passes the guard but is not sure of what it found.",
+    )
     similarity_threshold: float = _setting(
         0.24,
         "Evidence (similarity, and the share of the question's words, in one passage) below which no model is asked,"
@@ -109,6 +114,12 @@ class Settings:
         "Rounds of further searches that a language model may make before it answers; 0 means none.",
         minimum=0,
         maximum=5,
+    )
+    prompt_profile: str = _setting(
+        "auto",
+        "How the language model is asked: in full; compactly, with four numbered passages, a few rules and no tools, as"
+        " suits models of up to 8 billion parameters; or as its size suggests (auto), if its name or server tells it.",
+        choices=("auto", "full", "compact"),
     )
     chunk_tokens: int = _setting(
         240, "Target size of a passage in tokens of the embedding model.", minimum=64, maximum=2000

@@ -51,7 +51,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.command == "serve":
         from functions.local.server import serve
 
-        return serve.serve(config)
+        return serve.serve(config, page_sources=options.page_sources)
     if options.command == "work":
         from functions.local.server import worker
         from functions.runtime.services import Services
@@ -74,7 +74,8 @@ def _run(options: argparse.Namespace) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m functions.local", description="Ibid on one machine.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    commands.add_parser("serve", help="serve the page and the API on 127.0.0.1 (PORT)")
+    serve = commands.add_parser("serve", help="serve the page and the API on 127.0.0.1 (PORT)")
+    serve.add_argument("--page-sources", action="store_true", help="serve the modules of the page one by one")
     ingest = commands.add_parser("ingest", help="add files to the library")
     ingest.add_argument("files", nargs="+", metavar="FILE")
     ask = commands.add_parser("ask", help="ask a question; prints the answer with file, page and quote")

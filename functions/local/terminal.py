@@ -178,7 +178,8 @@ def _ask(services: Services, user: models.User, question: str) -> int:
     print(textwrap.fill(answered.answer.answer, 100, replace_whitespace=False))
     for source in answered.answer.sources:
         unit = "page" if source.file_type == "pdf" else "part"
-        print(f"\n[{source.number}] {source.file_name}, {unit} {source.page_start} ({source.check})")
+        facts = f"{source.check}, {source.support} support"
+        print(f"\n[{source.number}] {source.file_name}, {unit} {source.page_start} ({facts})")
         print(textwrap.indent(textwrap.fill(f"“{source.quote}”", 96), "    "))
     if answered.failure is not None:
         print(f"\nibid: {answered.failure.message}", file=sys.stderr)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Generator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
@@ -11,7 +12,7 @@ from typing import Any
 
 from functions.adapters.postgres import messages
 from functions.core import background, errors, models
-from functions.core.answering import answers, follow_ups, query_translation
+from functions.core.answering import answers, follow_ups, model_writer, query_rephrasing, query_translation
 from functions.core.citations.description import describe_citation, describe_section
 from functions.core.retrieval import early_embedding, guard, retriever
 from functions.core.settings import Settings
@@ -22,6 +23,8 @@ from functions.runtime.services import Services
 from functions.runtime.toolbox import Toolbox
 
 TITLE_LENGTH = 80
+RESERVE_SECONDS = 3.0
+"""What remains of the time of a function when its answer must have ended: enough to quote, save and send it."""
 
 _log = logging.getLogger(__name__)
 
@@ -109,7 +112,7 @@ class _Saver:
                 sections=[describe_section(section) for section in answer.sections],
                 sources=[describe_citation(citation) for citation in answer.sources],
                 scope=asdict(self.opened.scope),
-                usage=metrics.describe_usage(answer.usage, self.cost),
+                usage=metrics.describe_usage(answer, self.cost),
                 search_query=self.search_query,
                 translated_query=self.translated_query,
                 question_position=self.opened.question_position,
@@ -137,22 +140,33 @@ class _Saver:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What a question was rewritten to and translated into, the language of its search, and the passages found."""
+    """What a question was rewritten to, translated into and rephrased as, its language, and the passages found.
+
+    The guard judges the `first` search: in other words, off-topic questions find what is similar to those words.
+    """
 
     rewriting: follow_ups.Rewriting
     translation: query_translation.Translation
+    rephrasing: query_rephrasing.Rephrasing
     lang: str
+    first: retriever.Retrieval
     retrieval: retriever.Retrieval
+
+    @property
+    def usage(self) -> models.Usage:
+        """The tokens of the short requests before the search."""
+        return self.rewriting.usage + self.translation.usage + self.rephrasing.usage
 
 
 def ask(
-    services: Services, user: models.User, question: Question
+    services: Services, user: models.User, question: Question, deadline: float = math.inf
 ) -> Generator[Opened | TextDelta | Answered, None, None]:
     """Saves the question, finds passages, answers, saves the answer.
 
     The question is embedded while it is saved, and searched while the first event is sent. If the iterator is closed
-    early or the model fails, the text so far is saved as `interrupted`; an error before the first word is raised. No
-    database connection is held between the steps.
+    early or the model fails, the text so far is saved as `interrupted`; if the model fails before its first word, the
+    answer quotes the passages. The model must end before `deadline`, a `time.monotonic()`. No database connection is
+    held between the steps.
     """
     policy = services.policy()
     embedder_of = _begin_embedding(services, policy, question)
@@ -168,16 +182,14 @@ def ask(
         saver.search_query = rewriting.search_query
         saver.translated_query = found.translation.text
         if _has_evidence(found, policy, opened.scope, has_model=services.chat_model is not None):
-            # A model also gets the history. Extractive answers see only the question, so they need the rewritten one.
-            query_text = rewriting.search_query or question.query_text
-            effective = question if services.chat_model is not None else replace(question, query_text=query_text)
-            answer, failure = yield from _answer(services, policy, effective, lang, retrieval, history, saver)
+            limits = model_writer.TimeLimits(services.first_word_seconds, deadline - RESERVE_SECONDS)
+            answer, failure = yield from _answer(services, policy, question, lang, retrieval, history, saver, limits)
         else:
             message = policy.settings.guard_message
             text = guard.explain_refusal(message, lang, hits, searching.list_pending(services, user, opened.scope))
             answer = models.Answer(text, (models.CitedSection(text, (), ()),), (), "guarded", "guard")
             yield TextDelta(text)
-        answer = replace(answer, usage=rewriting.usage + found.translation.usage + answer.usage)
+        answer = replace(answer, usage=found.usage + answer.usage)
         message_id = saver.save(answer)
         yield Answered(
             opened.conversation_id,
@@ -215,31 +227,63 @@ def _find(
     query_text = rewriting.search_query or question.query_text
     lang = languages.detect_language(query_text, follow_ups.find_language(question.query_text, history))
     translation = translating.translate(services, user, query_text, lang, known)
-    retrieval = searching.retrieve(
+    search = partial(
+        searching.retrieve,
         services,
         user,
         policy,
         query_text,
         lang,
         opened.scope,
-        translations=translation.versions,
         embedder_of=embedder_of,
         conversation_id=opened.conversation_id,
     )
-    return _Found(rewriting, translation, lang, retrieval)
+    first = search(translations=translation.versions)
+    rephrasing = _rephrase(services, policy, query_text, lang, opened.scope, first)
+    versions = (*translation.versions, *rephrasing.versions)
+    retrieval = search(translations=versions) if rephrasing.versions else first
+    return _Found(rewriting, translation, rephrasing, lang, first, retrieval)
+
+
+def _rephrase(
+    services: Services,
+    policy: Policy,
+    query_text: str,
+    lang: models.Lang,
+    scope: models.Scope,
+    first: retriever.Retrieval,
+) -> query_rephrasing.Rephrasing:
+    """The question in the words of a page, unless the first search is sure, or the guard refuses it.
+
+    A small model is slow where it runs and seldom knows the words of a page, so it is not asked.
+    """
+    model, versions, hits = services.query_model, first.versions, first.ranking.hits
+    if model is None or not policy.settings.rephrase_questions:
+        return query_rephrasing.Rephrasing()
+    sure, answerable = (_find_threshold(lang, first, policy, scope, has_model=has) for has in (False, True))
+    if guard.is_sure(versions, hits, sure) or not guard.is_answerable(versions, hits, answerable):
+        return query_rephrasing.Rephrasing()
+    if services.find_profile(policy.settings.prompt_profile) == "compact":
+        return query_rephrasing.Rephrasing()
+    return query_rephrasing.rephrase(query_text, lang, model)
 
 
 def _has_evidence(found: _Found, policy: Policy, scope: models.Scope, *, has_model: bool) -> bool:
-    ranking, servers = found.retrieval.ranking, found.retrieval.answered
-    threshold = guard.find_threshold(
-        found.lang,
-        servers,
+    threshold = _find_threshold(found.lang, found.first, policy, scope, has_model=has_model)
+    return guard.is_answerable(found.first.versions, found.first.ranking.hits, threshold)
+
+
+def _find_threshold(
+    lang: str, retrieval: retriever.Retrieval, policy: Policy, scope: models.Scope, *, has_model: bool
+) -> float:
+    return guard.find_threshold(
+        lang,
+        retrieval.answered,
         policy.settings,
-        ranking.candidate_chunks,
+        retrieval.ranking.candidate_chunks,
         names_documents=bool(scope.document_ids),
         has_model=has_model,
     )
-    return guard.is_answerable(found.retrieval.versions, ranking.hits, threshold)
 
 
 def _rewrite(
@@ -258,6 +302,7 @@ def _answer(
     retrieval: retriever.Retrieval,
     history: list[models.Turn],
     saver: _Saver,
+    limits: model_writer.TimeLimits,
 ) -> Generator[TextDelta, None, tuple[models.Answer, errors.IbidError | None]]:
     stream = answers.answer_question(
         question.query_text,
@@ -267,11 +312,14 @@ def _answer(
         chat_model=services.chat_model,
         tools=Toolbox(services, saver.user, saver.opened.scope, question.query_text),
         tool_rounds=policy.settings.tool_rounds,
+        profile=services.find_profile(policy.settings.prompt_profile),
+        limits=limits,
+        search_query=saver.search_query,
     )
     try:
         with closing(stream):
             for event in stream:
-                if isinstance(event, answers.TextDelta):
+                if isinstance(event, model_writer.TextDelta):
                     saver.written.append(event.text)
                     yield TextDelta(event.text)
                 else:

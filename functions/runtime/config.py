@@ -29,6 +29,7 @@ class Config(BaseSettings):
     openai_api_key: SecretStr | None = None
     openai_base_url: str | None = None
     chat_model: str | None = None
+    chat_first_word_seconds: float | None = Field(default=None, ge=1, le=600)
     embedding_model: str | None = None
     embedding_base_url: str | None = None
     embedding_dimensions: int = 1536

@@ -232,9 +232,12 @@ def find_cost(usage: models.Usage, settings: Settings) -> float | None:
     return round(micro / 1e6, 9)
 
 
-def describe_usage(usage: models.Usage, cost: float | None) -> dict[str, Any]:
-    """The tokens, and their cost in US dollars if it is known."""
-    return asdict(usage) if cost is None else {**asdict(usage), "cost_usd": cost}
+def describe_usage(answer: models.Answer, cost: float | None) -> dict[str, Any]:
+    """The tokens, their cost in US dollars if it is known, and the code of the error that kept the model silent."""
+    described = asdict(answer.usage)
+    if cost is not None:
+        described["cost_usd"] = cost
+    return described if answer.degraded is None else described | {"degraded": answer.degraded}
 
 
 def record_answer(user: models.User, conversation_id: str | None, answer: models.Answer, cost: float | None) -> None:
@@ -244,7 +247,7 @@ def record_answer(user: models.User, conversation_id: str | None, answer: models
     counted = ((metric, (), amount) for metric, amount in amounts if amount is not None and amount >= 0)
     record((ANSWERS, (answer.mode, answer.status), 1), *counted)
     facts = {"user": user.id, "conversation": conversation_id, "mode": answer.mode, "status": answer.status}
-    _log.info("ai_rag_answer", extra=facts | describe_usage(usage, cost))
+    _log.info("ai_rag_answer", extra=facts | describe_usage(answer, cost))
 
 
 def record_request(method: str, route: str, status: int, seconds: float) -> None:

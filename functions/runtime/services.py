@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 import socket
@@ -12,6 +13,7 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from functions.adapters.models.model_server import COMPACT_PARAMETERS, ask_size, is_near, read_size
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
 from functions.runtime import logging
@@ -21,7 +23,12 @@ from functions.runtime.policy import Policy, PolicyReader
 if TYPE_CHECKING:
     from functions.adapters import auth
     from functions.core import ports
+    from functions.core.extraction.isolation import PageDrawer
     from functions.core.ingestion.worker import Worker
+
+FIRST_WORD_SECONDS = 60.0
+NEAR_FIRST_WORD_SECONDS = 180.0
+"""How long a reader waits for the first word; a model on the reader's own machine reads the prompt slowly."""
 
 
 class Services:
@@ -32,6 +39,7 @@ class Services:
         self._model_threads = model_threads
         self._policy = PolicyReader(config, lambda: self.database)
         self._embedders: dict[tuple[object, ...], ports.Embedder] = {}
+        self._chat_model_size: float | None = None
         self._lock = threading.Lock()
         self._note_worker: Callable[[int], object] | None = None
         logging.configure(config.log_level)
@@ -92,11 +100,37 @@ class Services:
         config = self.config
         if config.chat_model is None:
             return None
-        from functions.adapters.models.openai_chat import OpenAIChatModel
+        from functions.adapters.models import openai_chat, openai_connection
 
-        return OpenAIChatModel(
-            model=config.chat_model, api_key=self.chat_key or "none", base_url=config.openai_base_url
+        return openai_chat.OpenAIChatModel(
+            model=config.chat_model,
+            api_key=self.chat_key or "none",
+            base_url=config.openai_base_url,
+            read_seconds=max(openai_connection.READ_SECONDS, self.first_word_seconds),
+            total_seconds=self.first_word_seconds + openai_chat.TOTAL_SECONDS,
         )
+
+    @cached_property
+    def first_word_seconds(self) -> float:
+        """How long a reader waits for the first word of the chat model."""
+        usual = NEAR_FIRST_WORD_SECONDS if is_near(self.config.openai_base_url) else FIRST_WORD_SECONDS
+        return self.config.chat_first_word_seconds or usual
+
+    def find_profile(self, chosen: str) -> models.PromptProfile:
+        """The prompt that suits the chat model: what the setting `prompt_profile` says, or for `auto`, its size."""
+        if chosen != "auto":
+            return "compact" if chosen == "compact" else "full"
+        if self._chat_model_size is None:  # asked again until it is known, because the server may start later
+            self._chat_model_size = self._find_chat_model_size()
+        return "compact" if (self._chat_model_size or math.inf) <= COMPACT_PARAMETERS else "full"
+
+    def _find_chat_model_size(self) -> float | None:
+        """The parameters of the chat model; None if neither its name nor its server, if that is near, tells."""
+        config = self.config
+        size = read_size(config.chat_model or "")
+        if size is None and config.openai_base_url is not None and is_near(config.openai_base_url):
+            size = ask_size(config.openai_base_url, self.chat_key, config.chat_model or "")
+        return size
 
     @cached_property
     def query_model(self) -> ports.ChatModel | None:
@@ -135,6 +169,12 @@ class Services:
         from functions.adapters import tesseract
 
         return tesseract.find_tesseract(self.config.ocr_languages)
+
+    @cached_property
+    def page_drawer(self) -> PageDrawer:
+        from functions.core.extraction.isolation import PageDrawer
+
+        return PageDrawer()
 
     @cached_property
     def holder(self) -> str:

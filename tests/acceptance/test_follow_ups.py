@@ -76,7 +76,7 @@ def test_a_follow_up_is_searched_as_the_model_rewrites_it(
     answer = ask(asker, conversation)
     assert (answer["search_query"], answer["mode"], files(answer)) == (QUERY, "model", {"paris.txt"})
     _, prompt = model.chats
-    assert prompt["messages"][-1]["content"].endswith(f"Question: {FOLLOW_UP}")
+    assert f"Question: {FOLLOW_UP}\n\n" in prompt["messages"][-1]["content"]
     asked, answered = asker.get(f"/conversations/{conversation}/messages")["items"][-2:]
     assert (asked["content"], asked["search_query"]) == (FOLLOW_UP, None)
     assert answered["search_query"] == QUERY

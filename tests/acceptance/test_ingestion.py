@@ -19,6 +19,7 @@ from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models, ports
+from functions.core.extraction.documents import open_document
 from functions.core.extraction.pdf.reader import PdfPages
 from functions.core.ingestion import text_figures
 from functions.core.ingestion.chunking import chunker
@@ -189,7 +190,7 @@ def test_pages_that_raise_an_exception_are_skipped_and_named(
     break_pages(monkeypatch, PdfPages, "_read", 2)
     break_pages(monkeypatch, chunker, "chunk_page", 11)
     document_id = add_document(db, database)
-    assert worker.ingest_next() == Outcome(1, document_id, "done")
+    assert replace(worker, open_document=open_document).ingest_next() == Outcome(1, document_id, "done")
     assert {c["page_start"] for c in read_chunks(db, document_id)} == {*range(1, PAGES + 1)} - {2, 11}
     with db.as_user(ADA) as connection:
         warnings = documents.find(connection, document_id)["health"]["warnings"]
@@ -203,7 +204,7 @@ def test_a_document_fails_when_no_page_can_be_read_or_chunked(
     """ING-11"""
     break_pages(monkeypatch, where, name, *range(1, PAGES + 1))
     document_id = add_document(db, database)
-    assert work_until_given_up(db, worker) == ["queued", "dead"]
+    assert work_until_given_up(db, replace(worker, open_document=open_document)) == ["queued", "dead"]
     with db.as_user(ADA) as connection:
         found = documents.find(connection, document_id)
     assert (found["status"], found["error_code"], found["error"]) == (

@@ -12,7 +12,7 @@ import httpx
 import jwt
 import pytest
 
-from tests.support import documents
+from tests.support import documents, page_files
 from tests.support.local_server import Json, LocalServer, Person, problem_of
 
 SECRET_WORDS = "The zeppelin Quastenflosser crossed the Barents Sea in silence."
@@ -356,8 +356,9 @@ def test_a_token_in_the_address_is_ignored(server: LocalServer) -> None:
 
 
 def test_the_public_routes_need_no_token(server: LocalServer) -> None:
-    opened = {path: server.http.get(path).status_code for path in ("/", "/static/app.js", "/health", "/ready")}
-    assert opened == {"/": 200, "/static/app.js": 200, "/health": 200, "/ready": 200}
+    script = page_files.script_of(server.http.get("/").text)
+    opened = {path: server.http.get(path).status_code for path in ("/", script, "/health", "/ready")}
+    assert opened == {"/": 200, script: 200, "/health": 200, "/ready": 200}
 
 
 @pytest.mark.parametrize(
@@ -374,6 +375,8 @@ def test_the_public_routes_need_no_token(server: LocalServer) -> None:
         "%00",
         "a" * 300,
         "no.js",
+        "app.js",
+        "index.html",
         "app.js%00.png",
         "app.js/",
         "shared",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import sys
 import time
@@ -28,7 +29,7 @@ from functions.local.packaging import ocr_layer, packages
 from tests.handlers import events
 from tests.handlers.events import Json
 from tests.support import database as database_servers
-from tests.support import documents, service
+from tests.support import documents, page_files, service
 from tests.support.fakes import runtime_api, storage_refusals, storage_server
 from tests.support.fakes.model_server import FakeModelServer, Reply, answer_json, pieces
 from tests.support.lambda_platform import Function, Platform, set_of
@@ -298,7 +299,11 @@ def test_settings_are_read(cloud: Cloud) -> None:
 
 
 def test_the_page_is_served_and_readiness_is_ok(cloud: Cloud) -> None:
-    assert b"<html" in cloud["page"].send("GET", "/").content
+    """WEB-1"""
+    html = gzip.decompress(cloud["page"].send("GET", "/").content).decode()
+    script = cloud["page"].send("GET", page_files.script_of(html))
+    assert (script.status, script.headers["content-encoding"]) == (200, "gzip")
+    assert b"async function main()" in gzip.decompress(script.content)
     assert cloud["page"].send("GET", "/ready").json["status"] == "ok"
 
 

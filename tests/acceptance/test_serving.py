@@ -8,15 +8,39 @@ import time
 import pytest
 
 from tests.acceptance.conftest import CRON_SECRET
+from tests.support import page_files
 from tests.support.local_server import LocalServer, Person, problem_of
 
 
-@pytest.mark.parametrize("path", ["/", "/static/app.js", "/api/rag/me", "/nowhere", "/health"])
+@pytest.mark.parametrize("path", ["/", "/static/none.js", "/api/rag/me", "/nowhere", "/health"])
 def test_every_answer_carries_an_id_and_the_security_headers(server: LocalServer, path: str) -> None:
     """SEC-6"""
     answer = server.http.get(path, headers={"X-Request-Id": "my-request-1"})
     wanted = {"x-request-id": "my-request-1", "x-content-type-options": "nosniff", "x-frame-options": "DENY"}
     assert {key: answer.headers[key] for key in wanted} == wanted
+
+
+def test_the_files_of_the_page_are_compressed_and_never_asked_for_twice(server: LocalServer) -> None:
+    """WEB-1"""
+    answers = [server.http.get(path) for path in page_files.linked(server.http.get("/").text)]
+    names = ("content-encoding", "vary", "cache-control")
+    found = {tuple(answer.headers[name] for name in names) for answer in answers}
+    assert found == {("gzip", "Accept-Encoding", "public, max-age=31536000, immutable")}
+
+
+@pytest.mark.parametrize("accepted", ["", "identity", "br", "gzip;q=0", "gzip;q=0.00, *", "*;q=0"])
+def test_a_client_that_does_not_take_gzip_gets_plain_text(server: LocalServer, accepted: str) -> None:
+    plain = server.http.get("/", headers={"Accept-Encoding": accepted})
+    assert (plain.headers.get("content-encoding"), plain.headers["vary"]) == (None, "Accept-Encoding")
+    assert plain.text == server.http.get("/").text
+
+
+def test_a_page_that_has_not_changed_is_not_sent_again(server: LocalServer) -> None:
+    first = server.http.get("/")
+    again = server.http.get("/", headers={"If-None-Match": first.headers["etag"]})
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
+    assert (again.headers["cache-control"], again.headers["vary"]) == ("no-cache", "Accept-Encoding")
+    assert server.http.get("/", headers={"If-None-Match": 'W/"0"'}).status_code == 200
 
 
 def test_an_internal_error_reveals_no_details(

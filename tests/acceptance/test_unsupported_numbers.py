@@ -46,7 +46,7 @@ def test_an_unsupported_number_is_listed_wherever_the_answer_is_shown(asker: Per
     saved = asker.get(f"/conversations/{done['conversation_id']}/messages")["items"][-1]
     assert [section["unsupported_numbers"] for section in done["sections"]] == [["7 %"]]
     assert saved["sections"] == done["sections"]
-    assert [source["check"] for source in done["sources"]] == ["fuzzy"]
+    assert [(source["check"], source["support"]) for source in done["sources"]] == [("exact", "low")]
     export = asker.http.get(f"/api/rag/conversations/{done['conversation_id']}/export", params={"lang": "fr"}).text
     assert "\n\n*Chiffres introuvables dans les passages cités : 7 %*\n\n**Sources**" in export
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
 import pytest
 
-from functions.adapters.models import openai_connection
 from functions.adapters.models.openai_chat import OpenAIChatModel
 from functions.adapters.models.openai_connection import RetryPolicy
-from functions.runtime import searching
+from functions.runtime import asking, searching
 from functions.runtime.services import Services
-from functions.web import sse
+from functions.web import deps, sse
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
@@ -251,7 +251,7 @@ def test_the_model_gets_the_last_turns_only(reader: Caller, model: FakeModelServ
     _, *turns, last = model.chats[-1]["messages"]
     assert [turn["content"] for turn in turns[::2]] == [f"{QUESTION} {n}" for n in (1, 2, 3)]
     assert [turn["role"] for turn in turns] == ["user", "assistant"] * 3
-    assert last["content"].endswith(f"Question: {QUESTION} 4")
+    assert f"Question: {QUESTION} 4\n\n" in last["content"]
 
 
 # The stream
@@ -325,40 +325,48 @@ def test_an_error_in_mid_stream_is_the_last_event_and_the_text_so_far_is_kept(
 
 @pytest.mark.parametrize("streamed", [False, True], ids=["json", "stream"])
 @pytest.mark.parametrize(
-    ("reply", "status", "code"),
+    ("reply", "code"),
     [
-        (Reply(status=401), 502, "model_rejected"),
-        (Reply(status=429), 429, "model_rate_limited"),
-        (Reply(status=503), 503, "model_unavailable"),
-        (Reply(raw=b"<html>"), 503, "model_unavailable"),
+        (Reply(status=401), "model_rejected"),
+        (Reply(status=429), "model_rate_limited"),
+        (Reply(status=503), "model_unavailable"),
+        (Reply(raw=b"<html>"), "model_unavailable"),
     ],
     ids=["key", "limit", "fault", "html"],
 )
-def test_a_silent_model_is_an_error_and_the_question_is_kept(
-    reader: Caller, model: FakeModelServer, reply: Reply, status: int, code: str, streamed: bool
+def test_a_silent_model_is_replaced_by_passages_and_the_answer_says_why(
+    reader: Caller, model: FakeModelServer, reply: Reply, code: str, streamed: bool
 ) -> None:
-    """CHAT-2, SEC-6"""
+    """CHAT-2, CHAT-6"""
     model.script(reply)
-    if streamed:
-        meta, event = stream(reader)
-        problem, conversation_id = event["error"], meta["meta"]["conversation_id"]
-    else:
-        refused = send(reader)
-        assert refused.problem == (status, code)
-        problem, conversation_id = refused.json, refused.json["conversation_id"]
-    assert (problem["status"], problem["code"]) == (status, code)
-    assert [message["content"] for message in messages(reader, conversation_id)] == [QUESTION]
+    given = stream(reader)[-1] if streamed else send(reader).json
+    assert (given["mode"], given["status"], given["usage"]["degraded"]) == ("extractive", "complete", code)
+    assert given["answer"].startswith("The language model")
+    assert [source["check"] for source in given["sources"]] == ["exact"]
+    kept = messages(reader, given["conversation_id"])[1]
+    assert (kept["content"], kept["usage"]) == (given["answer"], given["usage"])
 
 
-def test_a_model_that_only_sends_comments_times_out(
-    reader: Caller, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch
+def test_a_model_that_only_sends_comments_is_too_slow(
+    reader: Caller, services: Services, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """CHAT-2: comments keep the connection open but are no text for the reader."""
-    monkeypatch.setattr(openai_connection, "COMMENT_SECONDS", 0.2)
+    monkeypatch.setitem(vars(services), "first_word_seconds", 0.2)
     model.script(Reply(["late"], comments=50, delay=0.05))
-    refused = send(reader)
-    assert refused.problem == (503, "model_unavailable")
-    assert "too slow" in refused.json["detail"]
+    given = send(reader).json
+    assert (given["mode"], given["usage"]["degraded"]) == ("extractive", "model_too_slow")
+
+
+def test_a_function_that_is_about_to_end_quotes_the_passages(
+    reader: Caller, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """CHAT-2: the time that Lambda leaves counts."""
+    monkeypatch.setattr(deps, "find_function_name", lambda: "chat")
+    monkeypatch.setattr(asking, "RESERVE_SECONDS", events.Context.seconds - 1.0)
+    model.script(Reply(["late"], delay=9.0))
+    started = time.monotonic()
+    given = send(reader).json
+    assert (given["usage"]["degraded"], time.monotonic() - started < 5) == ("model_too_slow", True)
 
 
 def test_an_internal_error_in_a_stream_is_reported_without_details(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from pathlib import Path
 from uuid import uuid4
@@ -11,11 +13,12 @@ import pytest
 from functions.runtime.services import Services
 from tests.handlers import events
 from tests.handlers.conftest import Caller
-from tests.support import documents, service
+from tests.support import documents, page_files, service
 
 FACT = b"The boiler burns wood chips in winter."
 QUESTION = "What does the boiler burn in winter?"
 HTTP = ["chat", "conversations", "documents", "mcp", "notebooks", "page", "search", "settings"]
+PLAIN = {"accept-encoding": "identity"}
 CLOSED = {
     "chat": ("POST", "/api/rag/chat"),
     "conversations": ("GET", "/api/rag/conversations"),
@@ -243,13 +246,21 @@ def test_the_schema_describes_every_setting(caller: Caller) -> None:
 
 def test_the_page_and_its_files_are_served(services: Services) -> None:
     """WEB-1"""
-    page = events.send("page", events.http("GET", "/"))
+    page = events.send("page", events.http("GET", "/", headers=PLAIN))
     assert page.headers["content-type"].startswith("text/html")
     assert "default-src 'none'" in page.headers["content-security-policy"]
-    for path in ("/static/app.js", "/static/chat/answer.js"):
-        script = events.send("page", events.http("GET", path))
-        assert (script.status, script.headers["content-type"].partition(";")[0]) == (200, "text/javascript")
+    script = events.send("page", events.http("GET", page_files.script_of(page.content.decode())))
+    assert (script.status, script.headers["content-type"].partition(";")[0]) == (200, "text/javascript")
     assert events.send("page", events.http("GET", "/static/../app.py")).problem == (404, "not_found")
+
+
+@pytest.mark.parametrize("accepted", ["gzip", "br;q=1.0, gzip;q=0.8", "*"])
+def test_the_gateway_is_given_compressed_files_as_base64(services: Services, accepted: str) -> None:
+    """WEB-1: a body of bytes would reach the browser damaged."""
+    plain = events.send("page", events.http("GET", "/", headers=PLAIN))
+    raw = events.invoke("page", events.http("GET", "/", headers={"accept-encoding": accepted}))
+    assert (raw["isBase64Encoded"], raw["headers"]["content-encoding"]) == (True, "gzip")
+    assert gzip.decompress(base64.b64decode(raw["body"])) == plain.content
 
 
 def test_health_and_readiness_are_ok(services: Services) -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import psycopg
@@ -88,9 +89,8 @@ def use_everything(caller: Caller, patch: pytest.MonkeyPatch, model: FakeModelSe
     services.make_worker().ingest_next()
     broken = caller.announce("broken.pdf")
     services.make_worker().ingest_next(caller.store(broken, f"%PDF-1.4 {TEXT}".encode()))
-    with patch.context() as inner:
-        inner.setattr("functions.core.ingestion.worker.open_document", fail)
-        services.make_worker().ingest_next(caller.store(caller.announce("other.txt"), TEXT.encode() + b" Again."))
+    failing = replace(services.make_worker(), open_document=fail)
+    failing.ingest_next(caller.store(caller.announce("other.txt"), TEXT.encode() + b" Again."))
     ask(caller)  # extractive
     caller.call("search", "GET", "/api/rag/search", query=f"q={MARK}&debug=true")
     patch.setitem(

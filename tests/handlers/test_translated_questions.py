@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -60,8 +61,9 @@ def files(given: Json) -> list[str]:
 
 
 def prompts(model: FakeModelServer) -> list[str]:
-    """The last line of each request's last message."""
-    return [chat["messages"][-1]["content"].splitlines()[-1] for chat in model.chats]
+    """The question or query in each request's last message."""
+    contents = [chat["messages"][-1]["content"] for chat in model.chats]
+    return [re.findall(r"^(?:Question: .*|Query:.*)", content, re.MULTILINE)[-1] for content in contents]
 
 
 def test_a_french_question_finds_an_english_passage_by_its_translation(reader: Caller, model: FakeModelServer) -> None:
@@ -72,7 +74,7 @@ def test_a_french_question_finds_an_english_passage_by_its_translation(reader: C
     translating, answering = model.chats
     assert translating["messages"][-1]["content"] == f"Query: {QUESTION}\nTranslation:"
     assert (translating["max_tokens"], "response_format" in translating) == (short_requests.MAX_REPLY_TOKENS, False)
-    assert answering["messages"][-1]["content"].endswith(f"Question: {QUESTION}")
+    assert f"Question: {QUESTION}\n\n" in answering["messages"][-1]["content"]
     assert "in French" in answering["messages"][0]["content"]
 
 

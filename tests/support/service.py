@@ -33,6 +33,11 @@ def functions() -> dict[str, dict[str, Any]]:
     return read()["functions"]
 
 
+def reserved_concurrency() -> dict[str, int]:
+    """Function name → what it reserves in an account that is large enough (RESERVED_CONCURRENCY=full)."""
+    return read()["custom"]["reservedConcurrency"]["full"]
+
+
 def python_handlers() -> dict[str, str]:
     """Function name → the dotted name of the module whose `handler` it runs."""
     handlers = {name: function["handler"] for name, function in functions().items()}

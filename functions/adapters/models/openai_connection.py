@@ -36,6 +36,8 @@ _ADVICE = {
     404: "The model server does not know the model. An administrator should check the model's name and address.",
 }
 _QUOTA = "The model server's quota is used up. An administrator should check its plan and billing."
+_VALIDATION = "validation error"
+"""What llama-cpp-python says in a 500 about a field that it does not take."""
 _RETRYABLE = (408, 409, 425, 429)
 
 
@@ -125,6 +127,8 @@ class Connection:
                 if not drop_field(_read_refusal(exc)):
                     raise
             except errors.ModelUnavailableError as exc:
+                if _VALIDATION in (text := _read_refusal(exc)) and drop_field(text):
+                    continue
                 wait = self._retry_policy.find_wait(attempt, exc.details.get("retry_after"))
                 is_late = time.monotonic() - started + wait > self._retry_policy.total_seconds
                 if is_late or attempt >= self._retry_policy.attempts:
@@ -133,10 +137,10 @@ class Connection:
                 time.sleep(wait)
 
 
-def _read_refusal(fault: errors.ModelRejectedError) -> str:
-    """The server's explanation of a 400 or 422, else ""; it may quote the request, so it is never shown or logged."""
+def _read_refusal(fault: errors.UnavailableError) -> str:
+    """The explanation of a 400, 422 or 500, else ""; it may quote the request, so it is never shown or logged."""
     cause = fault.__cause__
-    if fault.details.get("status") not in (400, 422) or cause is None:
+    if fault.details.get("status") not in (400, 422, 500) or cause is None:
         return ""
     return f"{getattr(cause, 'param', None) or ''} {cause}"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from functions.core.answering import prompts
@@ -17,6 +18,12 @@ _OPENERS = {"[": "]", "【": "】", "(": ")"}
 _ID = re.compile(r"[\w.-]+:\d+")
 _NUMBERS = re.compile(r"[\d\s,;\u2013-]{0,24}")  # a prefix of a mark like [1] or [2, 3]
 _NUMBER_MARK = re.compile(r"\s*\d{1,4}(?:\s*[,;\u2013-]\s*\d{1,4})*\s*")
+_LABEL_WORDS = ("passages", "sources", "documents")  # of marks like [passage 1], and their singular
+_LABEL_MARK = re.compile(r"\s*\^?(?:[a-z]+\s*:?\s*)?\d{1,3}(?:\s*(?:[,;&\u2013-]|and|et)\s*\d{1,3})*\s*", re.IGNORECASE)
+_LABEL_START = re.compile(  # a prefix of such a mark
+    r"\s*+\^?(?P<word>[a-z]*+)\s*+(?::\s*+)?(?:\d[\d\s,;&\u2013-]{0,16}(?:(?:and|an|a|et|e)[\d\s,;&\u2013-]{0,16})?)?",
+    re.IGNORECASE,
+)
 _MAX_TAG = 400
 _CLOSES_UP = frozenset(".,;:!?)]»")
 
@@ -34,8 +41,9 @@ class _Draft:
     text: str
     evidence: list[Evidence]  # mutable, because the ids may follow the text
 
-    def freeze(self) -> WrittenSection:
-        ids = dict.fromkeys(name for evidence in self.evidence for name in evidence.ids)
+    def freeze(self, labels: Mapping[str, str]) -> WrittenSection:
+        names = (name for evidence in self.evidence for name in evidence.ids)
+        ids = dict.fromkeys(labels.get(name.strip(" []"), name) for name in names)
         quotes = dict.fromkeys(quote for evidence in self.evidence for quote in evidence.quotes)
         return WrittenSection(self.text, tuple(ids), tuple(quotes))
 
@@ -46,8 +54,10 @@ class AnswerText:
     `says_no_answer` becomes true when the model writes `NO_ANSWER`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, labels: Mapping[str, str]) -> None:
+        """`labels` are the ids of the passages by their numbers in the prompt, if it numbers them."""
         self.says_no_answer = False
+        self._labels = labels
         self._done: list[_Draft] = []
         self._current: _Draft | None = None
         self._splits_at_blank_lines = False
@@ -60,7 +70,7 @@ class AnswerText:
     @property
     def sections(self) -> tuple[WrittenSection, ...]:
         """The finished sections, each text once."""
-        return tuple(draft.freeze() for draft in self._done)
+        return tuple(draft.freeze(self._labels) for draft in self._done)
 
     def take_readable(self) -> str:
         """The text that became ready to be shown since the last call."""
@@ -148,12 +158,16 @@ class AnswerText:
         inner = self._tag[1:-1]
         if char == _OPENERS[self._tag[0]]:
             self._end_tag(inner)
-        elif not _may_become_tag(self._tag):
+        elif not (_may_become_tag(self._tag) or (self._labels and _may_become_label(self._tag))):
             self._write_as_text(self._tag)
 
     def _end_tag(self, inner: str) -> None:
         if _is_passage_tag(inner) and self._current is not None:
             self._current.evidence[-1].ids += _ID.findall(inner)
+            self._after_tag = True
+            self._tag = ""
+        elif self._labels and self._current is not None and (numbers := _read_labels(self._tag)):
+            self._current.evidence[-1].ids += [number for number in numbers if number in self._labels]
             self._after_tag = True
             self._tag = ""
         elif self._tag[0] != "(" and _NUMBER_MARK.fullmatch(inner):
@@ -186,6 +200,23 @@ def _may_become_tag(tag: str) -> bool:
     if len(tag) <= _MAX_TAG and "\n" not in tag and ("seg".startswith(inner) or re.match(r"seg\s*([=:]|$)", inner)):
         return True
     return tag[0] != "(" and _NUMBERS.fullmatch(tag[1:]) is not None
+
+
+def _may_become_label(tag: str) -> bool:
+    """Whether more characters could complete `tag` as the mark of a numbered passage: "[pass", "[1, 2"."""
+    start = _LABEL_START.fullmatch(tag, 1)
+    if start is None or (tag[0] == "(" and tag[1:2].isdigit()):
+        return False
+    return any(known.startswith(start["word"].lower()) for known in _LABEL_WORDS)
+
+
+def _read_labels(tag: str) -> list[str]:
+    """The numbers of a complete mark like [1], [passage 1, 2] or (source 3); none if it is another text or a year."""
+    word = re.match(r"[\s^]*([a-z]*)", tag[1:], re.IGNORECASE)
+    assert word is not None
+    name = word[1].lower()
+    is_known = name in _LABEL_WORDS or f"{name}s" in _LABEL_WORDS if name else tag[0] != "("
+    return re.findall(r"\d+", tag) if is_known and _LABEL_MARK.fullmatch(tag[1:-1]) else []
 
 
 def _replace_unstorable(char: str) -> str:

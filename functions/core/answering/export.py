@@ -36,6 +36,7 @@ _LABELS: Final[Mapping[Language, Mapping[str, str]]] = {
         "exact": "exact",
         "fuzzy": "close",
         "unverified": "unverified",
+        "low": "may not support this",
         "deleted": "source deleted",
         "superseded": "superseded by a newer version",
         "lost": "the quoted words are no longer there",
@@ -58,6 +59,7 @@ _LABELS: Final[Mapping[Language, Mapping[str, str]]] = {
         "exact": "exact",
         "fuzzy": "proche",
         "unverified": "non vérifié",
+        "low": "n’appuie peut-être pas ce propos",
         "deleted": "source supprimée",
         "superseded": "remplacée par une version plus récente",
         "lost": "les mots cités n’y figurent plus",
@@ -156,6 +158,7 @@ def _write_source(
     name = markdown_escape.escape_line(source.get("file_name") or labels["untitled note"])
     check = source.get("check")
     facts = [labels[check if check in ("exact", "fuzzy") else "unverified"]]
+    facts += [labels["low"]] if source.get("support") == "low" else []  # older answers do not say
     state = states.get(str(source["source_id"]), "deleted")
     facts += [labels[fact] for fact in (source.get("place"), state) if fact in _REPORTED_FACTS]
     section = markdown_escape.escape_line(source.get("section_title") or "")

@@ -14,9 +14,12 @@ from functions.core.answering import short_requests
 from functions.core.citations.figures import comparison
 from functions.core.citations.figures.units import find_unit
 from functions.core.text import languages, words
+from functions.core.text.sentences import split_sentences
 
 FEW_WORDS = 3
 """A question with at most this number of content words is rarely complete."""
+RESTATED_SHARE = 0.8
+"""The share of the content words of a sentence of the last answer from which on a query merely repeats it."""
 MIN_KNOWN_SHARE = 0.5
 """The share of a query's content words that the conversation must contain; a reply with fewer is not a query for it."""
 
@@ -24,8 +27,9 @@ _MAX_TURN_CHARS = 500
 
 _RULES = """\
 You rewrite the last question of a conversation as one search query that is understood without the conversation.
-Replace what it leaves out or points back to by the names and terms of the conversation. Keep its language, its names, \
-its figures and its dates. Add nothing else and do not answer it. A question that is complete stays as it is.
+Replace what it leaves out or points back to by the names and terms of the conversation. Keep its language, its \
+question word, its names, its figures and its dates. Add nothing else and do not answer it. A question that is \
+complete stays as it is.
 Write the query on one line, and nothing but the query."""
 
 _CONJUNCTION = re.compile(
@@ -37,6 +41,14 @@ _REFERENCE = re.compile(
     |ils?|elles?|lui|eux|leurs?|ce|cet|cette|ces|celui|celles?|ceux|ceci|cela|[cç]a|son|sa|ses|m[eê]mes?
     |pr[eé]c[eé]dente?s?|ci-dessus)\b""",
     re.IGNORECASE | re.VERBOSE,
+)
+_WORD = re.compile(r"\w+")
+_QUESTION_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        "who whom whose what which when where why how qui que qu quoi quel quels quelle quelles quand où pourquoi"
+        " comment combien lequel laquelle lesquels lesquelles",
+    )
 )
 # Pronouns of a French question that refer to nothing earlier: est-ce que, y a-t-il, ce qui, le bail prévoit-il.
 _QUESTION_FORM = re.compile(r"\best[- ]ce\b|\bil y a\b|\bce qu|-(?:t-)?(?:ils?|elles?|ce)\b", re.IGNORECASE)
@@ -55,8 +67,9 @@ _RELATIVE_YEAR = re.compile(
     rf"\b(?:(?P<next>{_NEXT_YEAR})|(?P<before>{_YEAR_BEFORE}))(?!\w)", re.IGNORECASE | re.VERBOSE
 )
 _YEAR_ALONE = re.compile(
-    rf"""\W*(?:(?:and|et|ou|or|what\ about|how\ about|qu['’]en\ est-il)\b)?
-    \W*(?:(?:in|for|en|pour|de)\b)?\W*(?:(?P<year>\d{{4}})|{_RELATIVE_YEAR.pattern})\W*""",
+    # Possessive, so that no run of signs is tried in more than one way.
+    rf"""\W*+(?:(?:and|et|ou|or|what\ about|how\ about|qu['’]en\ est-il)\b\W*+)?
+    (?:(?:in|for|en|pour|de)\b\W*+)?(?:(?P<year>\d{{4}})|{_RELATIVE_YEAR.pattern})\W*+""",
     re.IGNORECASE | re.VERBOSE,
 )
 
@@ -123,8 +136,8 @@ def build_messages(question: str, history: Sequence[models.Turn]) -> list[ports.
 def read_reply(reply: str, question: str, history: Sequence[models.Turn]) -> str | None:
     """The search query in a model's reply; None if it equals the question or is not a query for it.
 
-    A valid query keeps the question's figures and language, adds no figure of its own, and shares most of its words
-    with the conversation.
+    A valid query keeps the question's figures, language and question word, adds no figure of its own, shares most of
+    its words with the conversation, and does not repeat the last answer.
     """
     search_query = short_requests.read_line(reply)
     if search_query is None:
@@ -132,6 +145,10 @@ def read_reply(reply: str, question: str, history: Sequence[models.Turn]) -> str
     query_words = words.keys(search_query)
     conversation = "\n".join([*(turn.content for turn in history), *_list_questions(history), question])
     if len(query_words & words.keys(conversation)) < MIN_KNOWN_SHARE * len(query_words):
+        return None
+    if _asks(question) and _QUESTION_WORDS.isdisjoint(_WORD.findall(search_query.lower())):
+        return None
+    if _restates_answer(search_query, history):
         return None
     if not short_requests.has_figures_of(question, search_query):
         return None
@@ -141,6 +158,24 @@ def read_reply(reply: str, question: str, history: Sequence[models.Turn]) -> str
     if not _is_same_language(search_query, [question, *reversed(_list_questions(history))]):
         return None
     return None if search_query.casefold() == " ".join(question.split()).casefold() else search_query
+
+
+def _asks(text: str) -> bool:
+    """Whether one of the first three words is a question word, not counting a conjunction such as "what about"."""
+    first_words = _WORD.findall(_CONJUNCTION.sub("", text, count=1).lower())[:3]
+    return not _QUESTION_WORDS.isdisjoint(first_words)
+
+
+def _restates_answer(search_query: str, history: Sequence[models.Turn]) -> bool:
+    """Whether the query repeats a sentence of the last answer that says more than the earlier questions."""
+    answer = next((turn.content for turn in reversed(history) if turn.role == "assistant"), "")
+    query_words, asked_words = words.keys(search_query), words.keys("\n".join(_list_questions(history)))
+    for start, end in split_sentences(answer):
+        stated = words.keys(answer[start:end])
+        shared = stated & query_words
+        if len(stated) > FEW_WORDS and len(shared) >= RESTATED_SHARE * len(stated) and not shared <= asked_words:
+            return True
+    return False
 
 
 def replace_year(question: str, history: Sequence[models.Turn]) -> str | None:

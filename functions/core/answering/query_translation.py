@@ -6,7 +6,6 @@ Only the search uses the translation; the answer is written for the original que
 from __future__ import annotations
 
 import hashlib
-import re
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,14 +21,6 @@ _RULES = """\
 You translate search queries. Write the query in {language}. Keep its names, figures, dates and abbreviations, leave \
 nothing out, add nothing, and do not answer it.
 Write the translation on one line, and nothing but the translation."""
-
-# What a model writes instead of a translation: an excuse, or that it does not know.
-_EXCUSE = re.compile(
-    r"""\b(?:sorry|apologi[sz]e|as\ an\ ai|en\ tant\ qu['’]ia|d[ée]sol[ée]e?|excuse[zr])\b
-    |\bI(?:\ am|['’]m)?\ (?:unable|do\ not|don['’]t|cannot|can['’]t|can\ not)\b
-    |\bje\ (?:ne\ (?:peux|sais|suis|dispose|comprends)|regrette)\b""",
-    re.IGNORECASE | re.VERBOSE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +68,7 @@ def read_reply(reply: str, query: str, lang: models.Lang) -> str | None:
         return None
     if languages.detect_certain_language(text) not in (None, lang):
         return None
-    if _EXCUSE.search(text) and not _EXCUSE.search(query):
+    if short_requests.is_excuse(text) and not short_requests.is_excuse(query):
         return None
     has_same_figures = short_requests.has_figures_of(text, query) and short_requests.has_figures_of(query, text)
     return text if has_same_figures else None

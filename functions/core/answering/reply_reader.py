@@ -1,6 +1,7 @@
 """Reads a model's answer while the model writes it, even if it is not the JSON that the prompt asks for.
 
-The prompt asks for `{"sections": [{"text", "source_ids", "quotes"}]}`. The reader also accepts JSON inside fences or
+The prompt asks for `{"sections": [{"text", "source_ids", "quotes"}]}`, or small models for text with the numbers of
+passages, `It burns wood [1].` The reader also accepts JSON inside fences or
 after a preface, keys in any order or under other names, broken or truncated JSON, and plain prose. It never shows JSON
 syntax as text, and drops a truncated id or quote. The result does not depend on how the stream is split into pieces.
 """
@@ -8,7 +9,7 @@ syntax as text, and drops a truncated id or quote. The result does not depend on
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from functions.core.answering.answer_text import AnswerText, Evidence
@@ -36,11 +37,12 @@ class _Container:
 class AnswerReader:
     """Reads one streamed answer: `feed` takes each piece, `finish` ends it, and both return the text to show next."""
 
-    def __init__(self) -> None:
-        self._text = AnswerText()
+    def __init__(self, labels: Mapping[str, str] | None = None) -> None:
+        """`labels` are the ids of the passages by their numbers, if the prompt asks for text with numbers."""
+        self._text = AnswerText(labels or {})
         self._step: Callable[[str], None] = self._before_answer
         self._held = ""
-        self._preface: str | None = ""
+        self._preface: str | None = None if labels else ""  # text that was asked for is shown from its first word
         self._json = _JsonSections(self._text)
 
     @property

@@ -25,10 +25,17 @@ _UNPRINTABLE = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066
 _THOUGHTS = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL | re.IGNORECASE)
 _LABEL = re.compile(
     r"""\A(?:
-        (?:(?:rewritten|standalone|search|last|translated|english|french)\s+)*(?:query|question|translation)
+        (?:(?:rewritten|standalone|search|last|translated|english|french)\s+)*(?:query|question|translation|phrases)
       | (?:requ[eê]te|question|traduction)[^:?]{0,20}
       | (?:in\s+)?(?:english|french) | (?:en\s+)?(?:anglais|fran[cç]ais)
     )(?:\s*\*\*)?\s*:""",
+    re.IGNORECASE | re.VERBOSE,
+)
+# What a model writes instead of the line asked for: an excuse, or that it does not know.
+_EXCUSE = re.compile(
+    r"""\b(?:sorry|apologi[sz]e|as\ an\ ai|en\ tant\ qu['’]ia|d[ée]sol[ée]e?|excuse[zr])\b
+    |\bI(?:\ am|['’]m)?\ (?:unable|do\ not|don['’]t|cannot|can['’]t|can\ not)\b
+    |\bje\ (?:ne\ (?:peux|sais|suis|dispose|comprends)|regrette)\b""",
     re.IGNORECASE | re.VERBOSE,
 )
 _WRAPPING = " \t\"'`*«»“”\u00a0\u202f"
@@ -76,6 +83,11 @@ def read_line(reply: str) -> str | None:
 def has_figures_of(text: str, source: str) -> bool:
     """Whether `source` contains every figure of `text`, in whatever notation."""
     return not comparison.find_unsupported(text, comparison.AllowedFigures(comparison.find_values(source)))
+
+
+def is_excuse(text: str) -> bool:
+    """Whether a reply says that the model cannot or does not know, in English or French."""
+    return _EXCUSE.search(text) is not None
 
 
 def _unwrap(line: str) -> str:

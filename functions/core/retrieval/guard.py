@@ -39,6 +39,9 @@ NAMED_DOCUMENTS = 0.8
 READ_BY_MODEL = 0.6
 """With a language model, which reads the passages and says itself that they do not contain the answer."""
 
+SURE = 2.0
+"""So many times the threshold, that without a language model, make a search sure: other words would hardly help it."""
+
 _MESSAGES = {
     "en": "I found nothing in your documents that answers this question.",
     "fr": "Je n'ai rien trouvé dans vos documents qui réponde à cette question.",
@@ -72,6 +75,11 @@ def find_evidence(versions: Sequence[models.Version], hits: Sequence[models.Sear
 def is_answerable(versions: Sequence[models.Version], hits: Sequence[models.SearchHit], threshold: float) -> bool:
     """Whether the strongest passage carries at least `threshold` of evidence."""
     return any(evidence >= threshold for evidence in _weigh_in_documents(versions, hits))
+
+
+def is_sure(versions: Sequence[models.Version], hits: Sequence[models.SearchHit], threshold: float) -> bool:
+    """Whether the evidence is so far above `threshold` that the question need not be searched in other words."""
+    return is_answerable(versions, hits, SURE * threshold)
 
 
 def _weigh_in_documents(versions: Sequence[models.Version], hits: Sequence[models.SearchHit]) -> Iterator[float]:

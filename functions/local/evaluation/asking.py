@@ -74,17 +74,6 @@ def ask_all(
     return [asker.ask(question, models.Scope("library"), question.gold) for question in questions]
 
 
-def ask_whole(
-    database: Database,
-    library: Library,
-    questions: Sequence[question_sets.Question],
-    embedder: ports.Embedder,
-    settings: Settings,
-) -> list[Asked]:
-    """Asks every question of the whole library with the whole search."""
-    return ask_all(database, library, questions, embedder, settings, "hybrid")
-
-
 def ask_in_documents(
     database: Database,
     library: Library,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
@@ -151,7 +152,7 @@ def ask_cases(
     for case in cases:
         library = load(case.documents)
         embedder.embed([library.server.query_prefix + q.text for q in (*case.answerable, *case.unanswerable)])
-        ask = asking.ask_in_documents if case.in_document else asking.ask_whole
+        ask = asking.ask_in_documents if case.in_document else partial(asking.ask_all, arm="hybrid")
         answerable, unanswerable = (
             ask(database, library, questions, embedder, settings) for questions in (case.answerable, case.unanswerable)
         )

@@ -94,7 +94,8 @@ def quote_first_passage(request: Body) -> Reply:
     prompt = "\n".join(str(message["content"]) for message in request["messages"])
     passage = re.search(r"\[SEG=([^\]\s]+:\d+)\][^\n]*\n(.+?[.!?](?=\s|$)|.+)", prompt)
     if passage is None:
-        return answer(("NO_ANSWER", []))
+        numbered = re.search(r"<passages>\n\[1\][^\n]*\n(.+?)(?=[.!?](?:\s|$)|\n)", prompt)
+        return Reply(pieces(f"{numbered[1]} [1].")) if numbered else answer(("NO_ANSWER", []))
     return answer((passage[2], [passage[1]], [passage[2]]))
 
 

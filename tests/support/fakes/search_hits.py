@@ -6,7 +6,15 @@ from functions.core import models
 
 
 def make_hit(
-    text: str, *, document: str = "doc", index: int = 0, page: int = 1, offset: int = 0, lang: str = "en"
+    text: str,
+    *,
+    document: str = "doc",
+    index: int = 0,
+    page: int = 1,
+    offset: int = 0,
+    lang: str = "en",
+    similarity: float = 0.6,
+    coverage: float = 0.4,
 ) -> models.SearchHit:
     return models.SearchHit(
         chunk_id=index,
@@ -24,6 +32,6 @@ def make_hit(
         text=text,
         lang=lang,
         score=0.09,
-        similarity=0.6,
-        coverage=0.4,
+        similarity=similarity,
+        coverage=coverage,
     )

@@ -38,6 +38,16 @@ def embedder(server: FakeModelServer, **options: Any) -> OpenAIEmbedder:
     return OpenAIEmbedder(**usual_options(server) | {"dimensions": 8} | options)
 
 
+def test_a_500_that_calls_a_field_invalid_is_a_refusal_of_the_field(server: FakeModelServer) -> None:
+    """CHAT-4: as llama-cpp-python answers to a response format with a schema."""
+    message = (
+        "1 validation error: {'loc': ('body', 'response_format', 'type'), 'msg': \"Input should be 'json_object'\"}"
+    )
+    server.script(Reply(status=500, error={"message": message}), "yes")
+    assert list(chat_model(server).stream(HELLO, json_schema=SCHEMA)) == ["yes"]
+    assert [chat["response_format"]["type"] for chat in server.chats] == ["json_schema", "json_object"]
+
+
 def test_a_completion_streams_and_counts_its_tokens(server: FakeModelServer) -> None:
     """CHAT-2"""
     server.script(Reply(["one ", "two ", "three"]))

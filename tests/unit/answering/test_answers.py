@@ -10,6 +10,7 @@ from functions.adapters.models.openai_chat import OpenAIChatModel
 from functions.adapters.models.openai_connection import RetryPolicy
 from functions.core import errors, models, ports
 from functions.core.answering import answers, prompts
+from functions.core.answering.model_writer import TextDelta
 from functions.core.citations.sections import SECTION_BREAK
 from tests.support.fakes.model_server import FakeModelServer, Reply, answer, answer_json, pieces
 from tests.support.fakes.search_hits import make_hit
@@ -45,7 +46,7 @@ def ask(
     try:
         for item in answers.answer_question(QUESTION, hits, lang=lang, history=[], chat_model=model):
             assert ready is None, "the answer is the last item"
-            if isinstance(item, answers.TextDelta):
+            if isinstance(item, TextDelta):
                 streamed += item.text
             else:
                 ready = item.answer
@@ -241,7 +242,7 @@ def test_the_prompt_has_the_passages_the_rules_and_the_turns_without_marks() -> 
     assert turns == [ports.ChatMessage("user", "Hello?"), ports.ChatMessage("assistant", "Hi.")]
     assert "French" in system.content
     assert f"[SEG=doc:0] file: doc.pdf | page: 1\n{LYON.text}" in request.content
-    assert request.content.endswith(f"Question: {QUESTION}")
+    assert f"Question: {QUESTION}\n\n" in request.content
 
 
 @pytest.mark.parametrize(

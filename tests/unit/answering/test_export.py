@@ -108,6 +108,17 @@ def test_a_source_is_written_with_its_state(states: Any, place: str | None, lang
 
 
 @pytest.mark.parametrize(
+    ("fields", "facts"),
+    [({"support": "high"}, "(exact)"), ({"support": "low"}, "(exact; may not support this)"), ({}, "(exact)")],
+    ids=["high", "low", "older-answer"],
+)
+def test_a_source_of_low_support_says_so(fields: dict[str, str], facts: str) -> None:
+    """CHAT-5"""
+    answer = make_answer(sources=[make_source(**fields)])
+    assert f"1. **turbine.pdf**, page 2, Winter {facts}\n" in export(answer, states=CURRENT)
+
+
+@pytest.mark.parametrize(
     ("lang", "note"),
     [
         ("en", "*Figures not found in any cited passage: 42 %, \\*7*"),

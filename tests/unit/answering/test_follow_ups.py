@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -152,6 +153,47 @@ def test_the_query_is_extracted_from_its_wrapping(reply: str) -> None:
 def test_a_reply_that_is_not_a_query_for_the_question_is_ignored(question: str, reply: str) -> None:
     """CHAT-7"""
     assert follow_ups.read_reply(reply, question, HISTORY) is None
+
+
+@pytest.mark.parametrize(
+    ("question", "reply", "is_taken"),
+    [
+        ("And when was it sold?", "When was Dupont sold?", True),
+        ("And when was it sold?", "Dupont was sold", False),
+        ("Since when does it grow?", "The revenue of Dupont does grow", False),
+        ("What about its profit?", "Profit of Dupont", True),
+        ("And the profit?", "What was the profit of Dupont?", True),
+    ],
+)
+def test_a_rewriting_keeps_the_question_word(question: str, reply: str, is_taken: bool) -> None:
+    """CHAT-7"""
+    assert follow_ups.read_reply(reply, question, HISTORY) == (reply if is_taken else None)
+
+
+@pytest.mark.parametrize(
+    ("reply", "is_taken"),
+    [
+        ("Marta Olsen built the boiler in the cellar", False),
+        ("Did Marta Olsen build the boiler in the cellar?", False),
+        ("Did Marta Olsen build it alone?", True),
+        ("Boiler of the house alone", True),
+    ],
+)
+def test_a_rewriting_that_repeats_the_last_answer_is_ignored(reply: str, is_taken: bool) -> None:
+    """CHAT-7"""
+    history = [
+        models.Turn("user", "Who built the boiler of the house?"),
+        models.Turn("assistant", "Marta Olsen built the boiler in the cellar. [1]"),
+    ]
+    assert follow_ups.read_reply(reply, "And alone?", history) == (reply if is_taken else None)
+
+
+def test_the_time_to_read_a_bare_year_grows_with_its_length_alone() -> None:
+    """CHAT-7: three runs of signs side by side once took cubic time."""
+    started = time.monotonic()
+    assert follow_ups.replace_year("?" * 100_000, HISTORY) is None
+    assert follow_ups.replace_year(f"and{' ' * 50_000}in{' ' * 50_000}2019", HISTORY) == REWRITTEN
+    assert time.monotonic() - started < 1.0
 
 
 def test_a_french_follow_up_is_rewritten_in_french() -> None:

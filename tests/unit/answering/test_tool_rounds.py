@@ -13,6 +13,7 @@ from functions.adapters.models.openai_chat import OpenAIChatModel
 from functions.adapters.models.openai_connection import RetryPolicy
 from functions.core import errors, models, ports
 from functions.core.answering import answers, prompts, tool_rounds
+from functions.core.answering.model_writer import TextDelta
 from functions.core.citations.sections import SECTION_BREAK
 from functions.core.text.token_estimate import estimate_tokens
 from tests.support.fakes.model_server import Call, FakeModelServer, Reply, answer, answer_json, pieces
@@ -52,7 +53,7 @@ def ask(
             QUESTION, [LYON], lang="en", history=[], chat_model=model, tools=runner, tool_rounds=rounds
         ):
             assert ready is None, "the answer is the last item"
-            if isinstance(item, answers.TextDelta):
+            if isinstance(item, TextDelta):
                 streamed += item.text
             else:
                 ready = item.answer
@@ -282,16 +283,23 @@ def test_a_refusal_after_the_calls_is_final(server: FakeModelServer, runner: Fak
 # When the model fails between rounds
 
 
-@pytest.mark.parametrize("shown", ["", LONG], ids=["silent", "shown"])
-def test_a_model_that_fails_after_a_call_is_an_error_and_keeps_the_streamed_text(
-    server: FakeModelServer, runner: FakeToolRunner, shown: str
+def test_a_model_that_fails_after_a_call_keeps_the_streamed_text(
+    server: FakeModelServer, runner: FakeToolRunner
 ) -> None:
     """CHAT-2"""
-    server.script(Reply(pieces(shown), calls=[SEARCH_CALL]), Reply(status=401))
+    server.script(Reply(pieces(LONG), calls=[SEARCH_CALL]), Reply(status=401))
     streamed, ready, error = ask(server, runner)
     assert isinstance(error, errors.ModelRejectedError)
-    assert streamed == shown.strip()
-    assert (ready and ready.status) == ("interrupted" if shown else None)
+    assert (streamed, ready and ready.status) == (LONG.strip(), "interrupted")
+
+
+def test_a_model_that_fails_after_a_silent_call_is_replaced_by_passages(
+    server: FakeModelServer, runner: FakeToolRunner
+) -> None:
+    """CHAT-2, CHAT-6"""
+    server.script(Reply(calls=[SEARCH_CALL]), Reply(status=401))
+    _, ready, error = ask(server, runner)
+    assert (error, ready and ready.mode, ready and ready.degraded) == (None, "extractive", "model_rejected")
 
 
 def test_calls_of_an_interrupted_reply_are_not_run(server: FakeModelServer, runner: FakeToolRunner) -> None:

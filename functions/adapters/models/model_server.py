@@ -1,0 +1,69 @@
+"""What is known of a model server without asking it a question: whether it is near, and how large its model is."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import Any
+from urllib.parse import urlsplit
+
+SECONDS = 1.0
+COMPACT_PARAMETERS = 8.5e9
+"""The size up to which a model gets the compact prompt: those that are called 8B have a little more."""
+
+_SIZE = re.compile(r"(?<![a-z0-9.])(?:(\d{1,2})x)?(\d{1,4}(?:\.\d{1,3})?)([bm])(?![a-z0-9])", re.IGNORECASE)
+_UNITS = {"b": 1e9, "m": 1e6}
+_NEAR_ENDINGS = (".local", ".lan", ".internal", ".localhost")
+
+
+def is_near(base_url: str | None) -> bool:
+    """Whether the address is on this machine or its own network, where models are small and read slowly."""
+    host = urlsplit(base_url or "https://api.openai.com").hostname or ""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return "." not in host or host.endswith(_NEAR_ENDINGS)
+    return address.is_private or address.is_loopback or address.is_link_local
+
+
+def read_size(name: str) -> float | None:
+    """The number of parameters in the name of a model: 1.5e9 in `qwen2.5:1.5b`, 30e9 in `Qwen3-30B-A3B`."""
+    sizes = [int(many or 1) * float(number) * _UNITS[unit.lower()] for many, number, unit in _SIZE.findall(name)]
+    return max(sizes, default=None)
+
+
+def ask_size(base_url: str, api_key: str | None, model: str) -> float | None:
+    """The number of parameters that llama.cpp (`/v1/models`) or Ollama (`/api/show`) tells; None if neither does."""
+    import httpx2  # the library of the OpenAI client, which every question to a model loads
+
+    headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+    address = base_url.rstrip("/")
+    with httpx2.Client(headers=headers, timeout=SECONDS, follow_redirects=False) as client:
+        try:
+            size = _read_listed_size(client.get(f"{address}/models").json(), model)
+            if size is not None:
+                return size
+            shown = client.post(f"{address.removesuffix('/v1')}/api/show", json={"model": model}).json()
+        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, UnicodeEncodeError):
+            return None
+    return _read_shown_size(shown)
+
+
+def _read_listed_size(listed: Any, model: str) -> float | None:
+    """`meta.n_params` of the model in a list of models, or of the only one, whatever its name."""
+    rows = [row for row in _get(listed, "data") or () if isinstance(row, dict)]
+    named = [row for row in rows if row.get("id") == model] or (rows if len(rows) == 1 else [])
+    return _read_number(_get(_get(named[0], "meta"), "n_params")) if named else None
+
+
+def _read_shown_size(shown: Any) -> float | None:
+    counted = _read_number(_get(_get(shown, "model_info"), "general.parameter_count"))
+    return counted or read_size(str(_get(_get(shown, "details"), "parameter_size")))
+
+
+def _get(value: Any, key: str) -> Any:
+    return value.get(key) if isinstance(value, dict) else None
+
+
+def _read_number(value: Any) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and value > 0 else None

@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from functions.adapters.models import model_server
+from tests.support.fakes.json_server import Body, FakeServer, Fault
+
+
+class SizeServer(FakeServer):
+    """Lists models as llama.cpp does, and shows one as Ollama does."""
+
+    def __init__(self, replies: dict[str, Any]) -> None:
+        super().__init__()
+        self.replies = replies
+
+    def answer(self, route: str, body: Body) -> Fault:
+        return Fault(body=self.replies[route]) if route in self.replies else Fault(404, body={})
+
+
+@pytest.mark.parametrize(
+    ("address", "is_near"),
+    [
+        (None, False),
+        ("https://api.openai.com/v1", False),
+        ("https://8.8.8.8/v1", False),
+        ("http://127.0.0.1:11434/v1", True),
+        ("http://[::1]:8080/v1", True),
+        ("http://localhost:8080/v1", True),
+        ("http://192.168.1.20/v1", True),
+        ("http://ollama:11434/v1", True),
+        ("http://host.docker.internal:1234/v1", True),
+        ("http://studio.local/v1", True),
+    ],
+)
+def test_an_address_of_this_machine_or_its_network_is_near(address: str | None, is_near: bool) -> None:
+    """CHAT-2"""
+    assert model_server.is_near(address) is is_near
+
+
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("qwen2.5:1.5b", 1.5e9),
+        ("Llama-3.2-3B-Instruct-Q4_K_M.gguf", 3e9),
+        ("Qwen3-30B-A3B", 30e9),
+        ("mixtral-8x7b-instruct", 56e9),
+        ("smollm2:135m", 135e6),
+        ("gpt-4.1-mini", None),
+        ("llama3.2", None),
+        ("phi-3-mini-128k", None),
+        ("", None),
+    ],
+)
+def test_the_size_is_read_from_the_name_of_the_model(name: str, size: float | None) -> None:
+    """CHAT-4"""
+    assert model_server.read_size(name) == size
+
+
+@pytest.mark.parametrize(
+    ("replies", "size"),
+    [
+        ({"GET /v1/models": {"data": [{"id": "x.gguf", "meta": {"n_params": 1_235_814_432}}]}}, 1_235_814_432.0),
+        ({"GET /v1/models": {"data": [{"id": "a", "meta": {"n_params": 1}}, {"id": "m"}]}}, None),
+        ({"POST /api/show": {"details": {"parameter_size": "3.2B"}}, "GET /v1/models": {"data": None}}, 3.2e9),
+        ({"POST /api/show": {"model_info": {"general.parameter_count": 8e9}}, "GET /v1/models": {}}, 8e9),
+        ({"POST /api/show": [], "GET /v1/models": [1]}, None),
+        ({}, None),
+    ],
+    ids=["llama.cpp", "another-model", "ollama", "ollama-count", "other-shapes", "neither"],
+)
+def test_the_size_is_asked_of_llama_cpp_and_ollama(replies: dict[str, Any], size: float | None) -> None:
+    """CHAT-4"""
+    with SizeServer(replies) as server:
+        assert model_server.ask_size(f"{server.base_url}/v1", None, "m") == size
+
+
+def test_a_server_that_does_not_answer_tells_no_size() -> None:
+    """CHAT-4"""
+    assert model_server.ask_size("http://127.0.0.1:9/v1", None, "m") is None
