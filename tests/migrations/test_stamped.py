@@ -20,7 +20,7 @@ def test_names_are_timestamps_in_order() -> None:
 
 def test_sources_are_named_after_their_function_or_view() -> None:
     """One function or view in each file, so that a change of one is a change of one file."""
-    created = re.compile(r"^create or replace (?:function|view) rag\.(\w+)", re.M)
+    created = re.compile(r"^create or replace (?:function|view) (?:rag|ibid)\.(\w+)", re.M)
     found = {path.name: created.findall(path.read_text()) for path in sorted(migrate.FUNCTIONS.glob("*.sql"))}
     assert found
     assert {name: made for name, made in found.items() if made != [name[3:-4]]} == {}

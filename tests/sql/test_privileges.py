@@ -31,7 +31,7 @@ def names(connection: psycopg.Connection, query: str) -> list[str]:
     return [row[0] for row in table(connection, query)]
 
 
-FUNCTIONS = "pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname = 'rag'"
+FUNCTIONS = "pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname in ('rag', 'ibid')"
 RELATIONS = "pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = 'rag'"
 GRANTS = """
     select o.kind || ' ' || o.name || ' to ' || coalesce(r.rolname, 'PUBLIC') || ': ' || a.privilege_type
@@ -43,9 +43,9 @@ GRANTS = """
         from pg_attribute join pg_class c on c.oid = attrelid where c.relnamespace = 'rag'::regnamespace
         union all
         select 'function', p.oid::regprocedure::text, coalesce(p.proacl, acldefault('f', p.proowner))
-        from pg_proc p where p.pronamespace = 'rag'::regnamespace
+        from pg_proc p where p.pronamespace in ('rag'::regnamespace, 'ibid'::regnamespace)
         union all
-        select 'schema', nspname, nspacl from pg_namespace where nspname = 'rag'
+        select 'schema', nspname, nspacl from pg_namespace where nspname in ('rag', 'ibid')
     ) o, aclexplode(o.acl) a left join pg_roles r on r.oid = a.grantee
 """
 
@@ -90,7 +90,8 @@ def test_anon_and_the_public_have_nothing(connection: psycopg.Connection) -> Non
 
 def test_anon_reaches_nothing(connection: psycopg.Connection) -> None:
     """Not even through roles that it is a member of."""
-    assert table(connection, "select has_schema_privilege('anon', 'rag', 'usage, create')") == [(False,)]
+    schemas = "select has_schema_privilege('anon', schema, 'usage, create') from unnest(array['rag', 'ibid']) schema"
+    assert table(connection, schemas) == [(False,), (False,)]
     every = "select, insert, update, delete, truncate"
     tables = f"select c.relname from {RELATIONS} and c.relkind in ('r', 'p', 'v', 'm')"
     assert names(connection, f"{tables} and has_table_privilege('anon', c.oid, '{every}')") == []
