@@ -1,4 +1,4 @@
-"""The questions about manuals are sound without the manuals, which a program fetches from Debian packages."""
+"""The questions about manuals and a law are sound without these, which a program fetches."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import pypdfium2
 import pytest
 
 from functions.core.text.languages import detect_language
 from tests.eval.manuals import __main__ as program
-from tests.eval.manuals import packages
+from tests.eval.manuals import documents, law, packages
 from tests.support.documents import make_pdf
 
 
 def read_rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (packages.QUESTIONS / name).read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in (documents.QUESTIONS / name).read_text(encoding="utf-8").splitlines()]
 
 
 ANSWERABLE = read_rows("queries.jsonl")
 NEAR_MISSES = read_rows("near_misses.jsonl")
 ROWS = [*ANSWERABLE, *NEAR_MISSES]
-FRENCH = {manual.doc_id for manual in packages.MANUALS if manual.doc_id.endswith("-fr")}
+FRENCH = {document.doc_id for document in documents.DOCUMENTS if document.doc_id.endswith("-fr")}
 
 
 def test_both_languages_have_questions_of_both_kinds() -> None:
@@ -46,7 +47,7 @@ def test_a_question_is_in_its_language() -> None:
 
 def test_a_question_has_an_answer_and_pages_of_its_manual_or_neither() -> None:
     """EVAL-3"""
-    assert {row["scope_doc_id"] for row in ROWS} == {manual.doc_id for manual in packages.MANUALS}
+    assert {row["scope_doc_id"] for row in ROWS} == {document.doc_id for document in documents.DOCUMENTS}
     assert [row for row in ANSWERABLE if not (row["answer"] and row["evidence"] and row["answerable"])] == []
     pages = [(row["scope_doc_id"], place) for row in ANSWERABLE for place in row["evidence"]]
     assert [name for name, place in pages if place["doc_id"] != name or place["page"] < 1 or not place["text"]] == []
@@ -68,9 +69,19 @@ def test_manuals_already_fetched_become_a_set_with_the_questions(tmp_path: Path)
     pdf = b"%PDF-1.7"
     manual = packages.Manual("m", "m-doc", "1", "usr/m.pdf.gz", sha256(pdf).hexdigest())
     (tmp_path / "m.pdf").write_bytes(pdf)
-    packages.write_set(tmp_path, [manual])
+    documents.write_set(tmp_path, [manual])
     assert (tmp_path / "corpus.jsonl").read_text() == '{"doc_id": "m", "path": "m.pdf"}\n'
-    assert [(tmp_path / name).resolve().parent for name in packages.FILES] == [packages.QUESTIONS] * 2
+    assert [(tmp_path / name).resolve().parent for name in documents.FILES] == [documents.QUESTIONS] * 2
+
+
+def test_a_law_is_printed_with_its_titles_articles_and_paragraphs() -> None:
+    """EVAL-3: the same bytes each time, because the questions name its pages."""
+    article = {"type": "article", "data": {"num": "L1", "texteHtml": "<p>One &amp; two.</p><br/>1&#176; A &lt; B"}}
+    printed = law.print_law({"type": "code", "data": {"title": "A  law"}, "children": [article]})
+    assert printed == law.print_law({"type": "code", "data": {"title": "A  law"}, "children": [article]})
+    with pypdfium2.PdfDocument(printed) as pdf:
+        lines = pdf[0].get_textpage().get_text_range().splitlines()
+    assert lines == ["A law", "1", "A law", "Article L1", "One & two.", "1° A < B"]
 
 
 def test_evidence_that_is_not_on_its_page_is_found(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
-"""Measures search and refusals on manuals and rule books of 99 to 265 pages: `python -m tests.eval.manuals`.
+"""Measures search and refusals on manuals, rule books and a law of 99 to 265 pages: `python -m tests.eval.manuals`.
 
-The manuals come from Debian packages, which are fetched into .build/manuals the first time; the questions were written
-from the pages alone, and some French ones are about English manuals. Prints the tables of `make eval` and, as the last
-line, a JSON object; returns 1 when a goal is missed, and 2 without the manuals.
+They come from Debian packages and the npm registry, and are fetched into .build/manuals the first time; the questions
+were written from the pages alone, and some are about documents in the other language. Prints the tables of `make eval`
+and, as the last line, a JSON object; returns 1 when a goal is missed, and 2 without the documents.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from functions.local.evaluation.report import print_figures, print_refusals, pri
 from functions.local.evaluation.scores import limit, list_figures
 from functions.runtime.config import Config
 from tests.eval import goals
-from tests.eval.manuals import packages
+from tests.eval.manuals import documents
+from tests.eval.manuals.packages import UnavailableError
 from tests.support.requirements import REPOSITORY, report_missing
 
 NAME: Final = "manuals"
@@ -59,8 +60,8 @@ def _read_pages(path: Path) -> list[str]:
 
 def main() -> int:
     try:
-        packages.write_set(FOLDER)
-    except packages.UnavailableError as exc:
+        documents.write_set(FOLDER)
+    except UnavailableError as exc:
         report_missing(f"{exc}, so nothing was measured")
         return 2
     with command.open_database() as database, command.open_embedder(Config().home) as embedder:

@@ -1,19 +1,14 @@
-"""Fetches the manuals, which their licences (GPL, GFDL) allow to copy, from pinned Debian packages."""
+"""Fetches manuals, which their licences (GPL, GFDL) allow to copy, from pinned Debian packages."""
 
 from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import subprocess
 import tempfile
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-
-QUESTIONS: Final = Path(__file__).parent
-FILES: Final = ("queries.jsonl", "near_misses.jsonl")
 
 
 class UnavailableError(Exception):
@@ -33,6 +28,21 @@ class Manual:
     @property
     def file_name(self) -> str:
         return Path(self.path).name.removesuffix(".gz")
+
+    def is_copy(self, pdf: bytes) -> bool:
+        return hashlib.sha256(pdf).hexdigest() == self.sha256
+
+    def fetch(self) -> bytes:
+        """The PDF. Raises UnavailableError."""
+        with tempfile.TemporaryDirectory(prefix="ibid-manuals-") as folder:
+            run("apt-get", "download", f"{self.package}={self.version}", folder=folder)
+            (package,) = Path(folder).glob("*.deb")
+            run("dpkg-deb", "--extract", package.name, ".", folder=folder)
+            stored = Path(folder, self.path).read_bytes()
+        pdf = gzip.decompress(stored) if self.path.endswith(".gz") else stored
+        if not self.is_copy(pdf):
+            raise UnavailableError(f"{self.package} {self.version} holds another {self.file_name}")
+        return pdf
 
 
 MANUALS: Final = (
@@ -74,40 +84,8 @@ MANUALS: Final = (
 )
 
 
-def write_set(folder: Path, manuals: Sequence[Manual] = MANUALS) -> None:
-    """Makes `folder` a question set: the manuals, fetched once, their `corpus.jsonl`, and links to the questions.
-
-    Raises UnavailableError.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    for manual in manuals:
-        target = folder / manual.file_name
-        if not target.is_file() or not _is_pinned(target.read_bytes(), manual):
-            target.write_bytes(_fetch(manual))
-    rows = [{"doc_id": manual.doc_id, "path": manual.file_name} for manual in manuals]
-    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    for name in FILES:
-        (folder / name).unlink(missing_ok=True)
-        (folder / name).symlink_to(QUESTIONS / name)
-
-
-def _is_pinned(pdf: bytes, manual: Manual) -> bool:
-    return hashlib.sha256(pdf).hexdigest() == manual.sha256
-
-
-def _fetch(manual: Manual) -> bytes:
-    with tempfile.TemporaryDirectory(prefix="ibid-manuals-") as folder:
-        _run("apt-get", "download", f"{manual.package}={manual.version}", folder=folder)
-        (package,) = Path(folder).glob("*.deb")
-        _run("dpkg-deb", "--extract", package.name, ".", folder=folder)
-        stored = Path(folder, manual.path).read_bytes()
-    pdf = gzip.decompress(stored) if manual.path.endswith(".gz") else stored
-    if not _is_pinned(pdf, manual):
-        raise UnavailableError(f"{manual.package} {manual.version} holds another {manual.file_name}")
-    return pdf
-
-
-def _run(*command: str, folder: str) -> None:
+def run(*command: str, folder: str) -> None:
+    """Runs a command in `folder`. Raises UnavailableError with what it printed."""
     try:
         subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as exc:
