@@ -1,5 +1,5 @@
 # Ibid. `make run` and `make test` do all the set-up themselves; `make help` lists the other targets.
-# Variables: STAGE, REGION (deploy), PORT, IBID_HOME, IBID_PYTHON (the interpreter that creates .venv), ARGS (further arguments for pytest, eval, corpus, bench).
+# Variables: STAGE, REGION (deploy), PORT, IBID_HOME, IBID_PYTHON (the interpreter that creates .venv), ARGS (further arguments for serve, pytest, eval, corpus, bench).
 
 SHELL := /bin/sh
 MAKEFLAGS += --no-print-directory
@@ -29,7 +29,7 @@ help: ## List the targets
 
 .PHONY: run
 run: installed-run ## Install, start the embedded database, migrate it, and serve http://127.0.0.1:8000 (PORT=… changes the port)
-	@exec $(PYTHON) -m functions.local serve
+	@exec $(PYTHON) -m functions.local serve $(ARGS)
 
 .PHONY: test
 test: installed-test installed-osls ## Install, then run every test (ARGS="tests/sql -x" runs some of them)
@@ -95,6 +95,10 @@ corpus: installed-test ## Ingest the awkward files in IBID_CORPUS_DATA and compa
 
 .PHONY: bench
 bench: $(patsubst tests/bench/bench_%.py,bench-%,$(wildcard tests/bench/bench_*.py)) ## Run the short form of every benchmark; make bench-NAME runs one
+
+.PHONY: fuzz
+fuzz: installed-test ## Read 20,000 mutated PDF and DOCX files (ARGS="--runs 1000"), with those in IBID_CORPUS_DATA among the seeds
+	@$(PYTHON) -m tests.fuzz $(ARGS)
 
 bench-%: installed-test
 	@$(PYTHON) -m tests.bench.bench_$* $(ARGS)

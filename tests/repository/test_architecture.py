@@ -45,6 +45,9 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
         "pdf": {"ocr", "plain_text"},
         "documents": {"docx", "pdf", "plain_text"},
         "page_faults": {"documents"},
+        "child_program": {"documents", "file_types", "pdf"},
+        "child_process": {"child_program"},
+        "isolation": {"child_process"},
     },
     "core/extraction/pdf": {
         "line_pieces": {"geometry"},
@@ -84,7 +87,10 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
         "figures": set(),
         "relocation": {"quotes"},
         "passage": {"figures", "quotes"},
-        "cite": {"figures", "passage", "quotes", "sections"},
+        "support": {"figures"},
+        "statements": {"numbering", "passage"},
+        "assessment": {"figures", "numbering", "passage", "statements", "support"},
+        "cite": {"assessment", "figures", "numbering", "passage", "quotes", "sections", "statements"},
     },
     "adapters": {
         "models": set(),
@@ -106,7 +112,7 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
     "web": {
         "schemas": set(),
         "app": {"errors"},
-        "routes": {"deps", "errors", "mcp_server", "schemas", "sse"},
+        "routes": {"deps", "errors", "mcp_server", "page_bundle", "schemas", "sse"},
     },
     "local": {
         "database": set(),
