@@ -147,6 +147,9 @@ class Settings:
         minimum=0,
         maximum=100_000,
     )
+    key_requests_per_minute: int = _setting(
+        600, "Requests that one API key may send per minute; 0 means no limit.", minimum=0, maximum=100_000
+    )
     uploads_per_minute: int = _setting(
         1200, "Uploads that one user may start per minute; 0 means no limit.", minimum=0, maximum=100_000
     )

@@ -14,7 +14,7 @@ from functions.core import errors, models
 from functions.core.citations.description import describe_citation, describe_section
 from functions.runtime import asking, metrics
 from functions.web import sse
-from functions.web.deps import CurrentUser, Deadline, ServicesDep
+from functions.web.deps import Asker, Deadline, ServicesDep
 from functions.web.errors import describe_problem
 from functions.web.schemas import requests
 
@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 @router.post("", response_model=None)
-def ask(body: requests.Question, user: CurrentUser, services: ServicesDep, deadline: Deadline) -> Response:
+def ask(body: requests.Question, user: Asker, services: ServicesDep, deadline: Deadline) -> Response:
     question = asking.Question(
         query_text=body.query,
         conversation_id=_text(body.conversation_id),

@@ -14,13 +14,13 @@ from functions.core.answering import tool_results
 from functions.core.ports import ToolResult
 from functions.runtime.services import Services
 from functions.runtime.toolbox import Toolbox
-from functions.web.deps import CurrentUser, ServicesDep
+from functions.web.deps import Reader, ServicesDep
 
 router = APIRouter(prefix="/mcp")
 
 
 @router.post("", response_model=None)
-def exchange(user: CurrentUser, services: ServicesDep) -> Response:
+def exchange(user: Reader, services: ServicesDep) -> Response:
     """Answers one request with JSON. There are no sessions, so GET and DELETE do not exist."""
     from functions.web.mcp_server import Exchange  # loads the SDK
 

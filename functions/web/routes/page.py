@@ -13,7 +13,7 @@ from fastapi import APIRouter, Request, Response
 from functions.core import errors
 from functions.runtime.services import Services
 from functions.web import page_bundle
-from functions.web.deps import CurrentUser, ServicesDep
+from functions.web.deps import Caller, ServicesDep
 from functions.web.page_bundle import PageFile
 
 router = APIRouter()
@@ -52,10 +52,11 @@ def get_sign_in(services: ServicesDep) -> dict[str, Any]:
 
 
 @router.get("/api/rag/me")
-def get_me(user: CurrentUser, services: ServicesDep) -> dict[str, Any]:
+def get_me(user: Caller, services: ServicesDep) -> dict[str, Any]:
     return {
         "id": user.id,
         "is_admin": user.is_admin,
+        "scopes": None if user.scopes is None else sorted(user.scopes),
         "mode": "local" if services.is_local else "cloud",
         "chat": "extractive" if services.config.chat_model is None else "model",
         "chat_model": services.config.chat_model,
