@@ -93,7 +93,7 @@ class NotSignedInError(NotAllowedError):
 
 
 class MissingScopeError(NotAllowedError):
-    """This API key may not do this. Make one with the scope that it takes."""
+    """This API key, or this assistant's sign-in, may not do this. Make an API key with the scope that it takes."""
 
     code = "missing_scope"
 

@@ -24,7 +24,7 @@ Offsets = tuple[int, int]
 class User:
     """The user on whose behalf a request runs; `claims` are sent to Postgres for row level security.
 
-    `scopes` are those of the API key that the request carries; None for a token, which may do everything.
+    `scopes` limit a request with an API key or with the token of an OAuth client; None for the user's own token.
     """
 
     id: str

@@ -42,13 +42,6 @@ CurrentUser = Annotated[models.User, Depends(get_user)]
 """Takes the scope `read` for GET and `write` for other methods."""
 
 
-def get_reader(caller: Caller) -> models.User:
-    return check_scope(caller, "read")
-
-
-Reader = Annotated[models.User, Depends(get_reader)]
-
-
 def get_asker(caller: Caller) -> models.User:
     return check_scope(caller, "ask")
 
@@ -58,7 +51,7 @@ Asker = Annotated[models.User, Depends(get_asker)]
 
 def get_key_owner(caller: Caller) -> models.User:
     if caller.scopes is not None:
-        raise errors.NotAllowedError("An API key cannot make, list or revoke API keys. Sign in to do that.")
+        raise errors.NotAllowedError("Only you can make, list and revoke API keys, not a program. Sign in to do that.")
     return caller
 
 
@@ -104,7 +97,7 @@ def authenticate(services: Services, bearer: str) -> models.User:
 def check_scope(user: models.User, scope: api_keys.Scope) -> models.User:
     """The same user; raises MissingScopeError for an API key without the scope."""
     if user.scopes is not None and scope not in user.scopes:
-        raise errors.MissingScopeError(f"This API key lacks the scope {scope!r}. Make one that has it.")
+        raise errors.MissingScopeError(f"This API key or sign-in lacks the scope {scope!r}. Make a key that has it.")
     return user
 
 

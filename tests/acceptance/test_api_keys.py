@@ -240,7 +240,7 @@ def test_the_command_line_asks_and_ingests_as_the_owner_of_a_key(command: Any, r
 def test_the_command_line_says_what_is_wrong_with_a_key(command: Any, ada: Person) -> None:
     """KEY-1, FIX-6"""
     key = make_key(ada, "read")["key"]
-    lacking = "ibid: This API key lacks the scope 'ask'. Make one that has it.\n"
+    lacking = "ibid: This API key or sign-in lacks the scope 'ask'. Make a key that has it.\n"
     assert command("ask", QUESTION, key=key) == (1, "", lacking)
     unknown = "ibid: This API key does not exist, or it was revoked. Make a new one.\n"
     assert command("ask", QUESTION, key="ibid_x") == (1, "", unknown)
