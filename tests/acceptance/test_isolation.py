@@ -91,7 +91,12 @@ SHARED = {
     "GET /v1/models",
     "GET /v1/models/{model}",
 }
-ADMIN = {"PATCH /api/rag/settings", "GET /api/rag/embedding-servers", "POST /api/rag/embedding-servers/adopt"}
+ADMIN = {
+    "PATCH /api/rag/settings",
+    "GET /api/rag/settings/audit",
+    "GET /api/rag/embedding-servers",
+    "POST /api/rag/embedding-servers/adopt",
+}
 
 # The scope that a route takes of an API key: `read` for GET and `write` for other methods, except for these.
 OTHER_SCOPES = {

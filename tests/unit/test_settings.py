@@ -7,6 +7,7 @@ import pytest
 
 from functions.core import errors
 from functions.core.settings import Settings, describe_settings, load_settings, validate_changes
+from functions.core.settings_texts import CHOICES, GROUPS, TEXTS, Language
 
 
 def faults_of(changes: dict[str, Any]) -> dict[str, str]:
@@ -15,18 +16,46 @@ def faults_of(changes: dict[str, Any]) -> dict[str, str]:
     return {fault["key"]: fault["message"] for fault in caught.value.details["faults"]}
 
 
-def test_every_setting_is_described_with_its_bounds() -> None:
+def rows_of(lang: Language = "en") -> dict[str, dict[str, Any]]:
+    return {row["key"]: row for row in describe_settings(lang)["settings"]}
+
+
+def test_every_setting_is_described_in_both_languages() -> None:
     """SET-5"""
-    rows = {row["key"]: row for row in describe_settings()}
-    assert list(rows) == list(asdict(Settings()))
-    assert rows["rrf_k"] == {
+    english, french = rows_of("en"), rows_of("fr")
+    assert sorted(english) == sorted(french) == sorted(asdict(Settings())) == sorted(TEXTS)
+    assert [key for key in english if english[key]["description"] == french[key]["description"]] == []
+    assert (
+        len({row["label"] for row in english.values()}) == len({row["label"] for row in french.values()}) == len(TEXTS)
+    )
+
+
+def test_every_setting_is_in_one_group() -> None:
+    """SET-5"""
+    schema = describe_settings("fr")
+    assert sorted(key for group in GROUPS for key in group.settings) == sorted(asdict(Settings()))
+    assert [group["key"] for group in schema["groups"]] == list(dict.fromkeys(r["group"] for r in schema["settings"]))
+
+
+def test_a_setting_is_described_with_its_bounds() -> None:
+    """SET-5"""
+    assert rows_of("en")["rrf_k"] == {
         "key": "rrf_k",
+        "group": "search",
         "type": "integer",
+        "label": "Constant of the fusion",
+        "description": "Constant k of reciprocal rank fusion.",
+        "default": Settings().rrf_k,
         "minimum": 1,
         "maximum": 200,
-        "default": Settings().rrf_k,
-        "description": "Constant k of reciprocal rank fusion.",
     }
+
+
+def test_every_choice_has_a_label() -> None:
+    """SET-5"""
+    labels = {(key, c["value"]): c["label"] for key, row in rows_of("fr").items() for c in row.get("choices", [])}
+    assert labels == {(key, value): names[1] for key, choices in CHOICES.items() for value, names in choices.items()}
+    assert labels["prompt_profile", "auto"] == "Automatique"
 
 
 def test_every_default_is_within_its_own_bounds() -> None:
@@ -34,7 +63,7 @@ def test_every_default_is_within_its_own_bounds() -> None:
     validate_changes(asdict(Settings()))
 
 
-@pytest.mark.parametrize("row", [r for r in describe_settings() if "minimum" in r], ids=lambda r: r["key"])
+@pytest.mark.parametrize("row", [r for r in rows_of().values() if "minimum" in r], ids=lambda r: r["key"])
 def test_a_number_may_equal_but_not_exceed_its_bounds(row: dict[str, Any]) -> None:
     """SET-3"""
     key, low, high = row["key"], row["minimum"], row["maximum"]
