@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 from functions.core import errors
-from functions.core.settings_texts import GROUPS, TEXTS, Language, name_choice
 from functions.core.text.storable import clean_text
 
 MEGABYTE = 1024 * 1024
@@ -28,7 +27,7 @@ def _setting(
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings in force; settings_texts.py has their order on the page, and their labels."""
+    """The settings in force."""
 
     context_turns: int = _setting(
         3, "Number of earlier turns of the conversation that the model reads.", minimum=1, maximum=10
@@ -188,34 +187,19 @@ _FIELDS = {f.name: f for f in fields(Settings)}
 _JSON_TYPES = {int: "integer", float: "number", str: "string", bool: "boolean"}
 
 
-def describe_settings(lang: Language = "en") -> dict[str, Any]:
-    """The groups and settings in the order of a page, with labels and help in `lang`, from which it can draw a form."""
-    return {
-        "lang": lang,
-        "groups": [{"key": group.key, "label": group.fr if lang == "fr" else group.en} for group in GROUPS],
-        "settings": [
-            {"key": name, "group": group.key} | _describe_setting(_FIELDS[name], lang)
-            for group in GROUPS
-            for name in group.settings
-        ],
-    }
-
-
-def _describe_setting(spec: Field[Any], lang: Language) -> dict[str, Any]:
-    assert spec.default is not MISSING
-    text, bounds = TEXTS[spec.name], spec.metadata
-    row = {
-        "type": _JSON_TYPES[type(spec.default)],
-        "label": text.fr if lang == "fr" else text.en,
-        "description": text.help_fr if lang == "fr" else bounds["description"],
-        "default": spec.default,
-    }
-    row |= {name: bounds[name] for name in ("minimum", "maximum") if bounds[name] is not None}
-    if bounds["max_length"]:
-        row["max_length"] = bounds["max_length"]
-    if bounds["choices"]:
-        row["choices"] = [{"value": value, "label": name_choice(spec.name, value, lang)} for value in bounds["choices"]]
-    return row
+def describe_settings() -> list[dict[str, Any]]:
+    """The key, type, bounds, default and help of each setting; web/schemas/settings_texts.py has their labels."""
+    rows = []
+    for name, spec in _FIELDS.items():
+        assert spec.default is not MISSING
+        bounds = {k: spec.metadata[k] for k in ("minimum", "maximum") if spec.metadata[k] is not None}
+        if spec.metadata["max_length"]:
+            bounds["max_length"] = spec.metadata["max_length"]
+        if spec.metadata["choices"]:
+            bounds["choices"] = list(spec.metadata["choices"])
+        row = {"key": name, "type": _JSON_TYPES[type(spec.default)], **bounds}
+        rows.append(row | {"default": spec.default, "description": spec.metadata["description"]})
+    return rows
 
 
 def load_settings(stored: Mapping[str, Any]) -> Settings:

@@ -32,7 +32,7 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
         "models": set(),
         "ports": {"models"},
         "text": {"models"},
-        "settings": {"errors", "settings_texts", "text"},
+        "settings": {"errors", "text"},
         "citations": {"models", "retrieval", "text"},
         "extraction": {"errors", "models", "ports", "text"},
         "retrieval": {"background", "errors", "models", "ports", "settings", "text"},

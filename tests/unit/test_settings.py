@@ -7,7 +7,6 @@ import pytest
 
 from functions.core import errors
 from functions.core.settings import Settings, describe_settings, load_settings, validate_changes
-from functions.core.settings_texts import CHOICES, GROUPS, TEXTS, Language
 
 
 def faults_of(changes: dict[str, Any]) -> dict[str, str]:
@@ -16,46 +15,21 @@ def faults_of(changes: dict[str, Any]) -> dict[str, str]:
     return {fault["key"]: fault["message"] for fault in caught.value.details["faults"]}
 
 
-def rows_of(lang: Language = "en") -> dict[str, dict[str, Any]]:
-    return {row["key"]: row for row in describe_settings(lang)["settings"]}
+def rows_of() -> dict[str, dict[str, Any]]:
+    return {row["key"]: row for row in describe_settings()}
 
 
-def test_every_setting_is_described_in_both_languages() -> None:
+def test_every_setting_is_described_with_its_bounds() -> None:
     """SET-5"""
-    english, french = rows_of("en"), rows_of("fr")
-    assert sorted(english) == sorted(french) == sorted(asdict(Settings())) == sorted(TEXTS)
-    assert [key for key in english if english[key]["description"] == french[key]["description"]] == []
-    assert (
-        len({row["label"] for row in english.values()}) == len({row["label"] for row in french.values()}) == len(TEXTS)
-    )
-
-
-def test_every_setting_is_in_one_group() -> None:
-    """SET-5"""
-    schema = describe_settings("fr")
-    assert sorted(key for group in GROUPS for key in group.settings) == sorted(asdict(Settings()))
-    assert [group["key"] for group in schema["groups"]] == list(dict.fromkeys(r["group"] for r in schema["settings"]))
-
-
-def test_a_setting_is_described_with_its_bounds() -> None:
-    """SET-5"""
-    assert rows_of("en")["rrf_k"] == {
+    assert list(rows_of()) == list(asdict(Settings()))
+    assert rows_of()["rrf_k"] == {
         "key": "rrf_k",
-        "group": "search",
         "type": "integer",
-        "label": "Constant of the fusion",
-        "description": "Constant k of reciprocal rank fusion.",
-        "default": Settings().rrf_k,
         "minimum": 1,
         "maximum": 200,
+        "default": Settings().rrf_k,
+        "description": "Constant k of reciprocal rank fusion.",
     }
-
-
-def test_every_choice_has_a_label() -> None:
-    """SET-5"""
-    labels = {(key, c["value"]): c["label"] for key, row in rows_of("fr").items() for c in row.get("choices", [])}
-    assert labels == {(key, value): names[1] for key, choices in CHOICES.items() for value, names in choices.items()}
-    assert labels["prompt_profile", "auto"] == "Automatique"
 
 
 def test_every_default_is_within_its_own_bounds() -> None:

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Query
 from functions.adapters.postgres import settings as stored_settings
 from functions.core import settings as known_settings
 from functions.core.settings import Settings
-from functions.core.settings_texts import Language
 from functions.web.deps import Admin, CurrentUser, ServicesDep
 from functions.web.schemas import settings as schemas
+from functions.web.schemas.settings_texts import Language
 
 router = APIRouter(prefix="/api/rag/settings")
 
@@ -25,7 +25,7 @@ def get_settings(user: CurrentUser, services: ServicesDep) -> Settings:
 @router.get("/schema", response_model_exclude_unset=True)
 def get_schema(_: CurrentUser, lang: Language = "en") -> schemas.SettingsSchema:
     """The type, bounds, default, label and help of every setting, from which a page can draw a form."""
-    return schemas.SettingsSchema.model_validate(known_settings.describe_settings(lang))
+    return schemas.SettingsSchema.of(lang)
 
 
 @router.get("/audit")

@@ -8,6 +8,9 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from functions.core import settings
+from functions.web.schemas.settings_texts import CHOICES, GROUPS, TEXTS, Language
+
 
 class Choice(BaseModel):
     value: str
@@ -39,9 +42,28 @@ class Setting(BaseModel):
 class SettingsSchema(BaseModel):
     """The settings in the order of the page."""
 
-    lang: Literal["en", "fr"]
+    lang: Language
     groups: list[Group]
     settings: list[Setting]
+
+    @classmethod
+    def of(cls, lang: Language) -> SettingsSchema:
+        rows = {row["key"]: row for row in settings.describe_settings()}
+        return cls(
+            lang=lang,
+            groups=[Group(key=group.key, label=group.fr if lang == "fr" else group.en) for group in GROUPS],
+            settings=[
+                Setting(group=group.key, **_translate(rows[key], lang)) for group in GROUPS for key in group.settings
+            ],
+        )
+
+
+def _translate(row: dict[str, Any], lang: Language) -> dict[str, Any]:
+    text, labels = TEXTS[row["key"]], CHOICES.get(row["key"], {})
+    row |= {"label": text.fr, "description": text.help_fr} if lang == "fr" else {"label": text.en}
+    if "choices" in row:
+        row["choices"] = [Choice(value=value, label=labels[value][lang == "fr"]) for value in row["choices"]]
+    return row
 
 
 class Change(BaseModel):

@@ -1,4 +1,4 @@
-"""How the settings are grouped and named on a page, in English and French; settings.py has their help in English."""
+"""How a page groups and names the settings, in English and French; core/settings.py has their help in English."""
 
 from __future__ import annotations
 
@@ -279,8 +279,3 @@ CHOICES: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "late": ("From the text around (late)", "D’après le texte autour (tardif)"),
     },
 }
-
-
-def name_choice(setting: str, value: str, lang: Language) -> str:
-    en, fr = CHOICES[setting][value]
-    return fr if lang == "fr" else en
