@@ -9,7 +9,8 @@ import time
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import Depends, Header, Request
+from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
 from pydantic import SecretStr
 
 from functions.adapters.postgres import users
@@ -26,7 +27,16 @@ def get_services(request: Request) -> Services:
 ServicesDep = Annotated[Services, Depends(get_services)]
 
 
-def get_caller(services: ServicesDep, authorization: Annotated[str | None, Header()] = None) -> models.User:
+def get_authorization(request: Request) -> str | None:
+    return request.headers.get("authorization")
+
+
+# HTTPBearer only describes the token in OpenAPI: `read_bearer` reads it, because its refusals have our form.
+Authorization = Annotated[str | None, Depends(get_authorization)]
+DESCRIBED = Depends(HTTPBearer(auto_error=False, scheme_name="token", description="An access token or an API key"))
+
+
+def get_caller(services: ServicesDep, authorization: Authorization, _: object = DESCRIBED) -> models.User:
     return authenticate(services, read_bearer(authorization))
 
 

@@ -28,6 +28,8 @@ PUBLIC = {
     "GET /metrics",  # for local clients, or with METRICS_TOKEN: see test_metrics_endpoint.py
     "GET /api/rag/sign-in",
     "POST /api/local/token",
+    "GET /openapi.json",
+    "GET /docs",
     "GET /.well-known/oauth-protected-resource",
     "GET /.well-known/oauth-protected-resource/mcp",
     "GET /api/cron/retention",  # has its own secret

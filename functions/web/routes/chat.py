@@ -17,13 +17,14 @@ from functions.web import sse
 from functions.web.deps import Asker, Deadline, ServicesDep
 from functions.web.errors import describe_problem
 from functions.web.schemas import requests
+from functions.web.schemas.answers import Answer
 
 router = APIRouter(prefix="/api/rag/chat")
 
 _log = logging.getLogger(__name__)
 
 
-@router.post("", response_model=None)
+@router.post("", response_model=Answer, responses={200: {"content": {"text/event-stream": {}}}})
 def ask(body: requests.Question, user: Asker, services: ServicesDep, deadline: Deadline) -> Response:
     question = asking.Question(
         query_text=body.query,

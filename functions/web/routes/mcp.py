@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Header, Request
+from fastapi import APIRouter, Depends, Request
 from fastapi.responses import Response
 
 from functions.adapters import auth
@@ -15,16 +15,20 @@ from functions.core.answering import tool_results
 from functions.core.ports import ToolResult
 from functions.runtime.services import Services
 from functions.runtime.toolbox import Toolbox
-from functions.web.deps import ServicesDep, authenticate, check_scope, read_bearer
+from functions.web.deps import DESCRIBED, Authorization, ServicesDep, authenticate, check_scope, read_bearer
+from functions.web.schemas.answers import RpcReply
 from functions.web.schemas.requests import ProtectedResource
 
 router = APIRouter()
 
+_RPC_REQUEST: Final = {
+    "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}},
+}
 METADATA: Final = "/.well-known/oauth-protected-resource"
 
 
 def get_reader(
-    request: Request, services: ServicesDep, authorization: Annotated[str | None, Header()] = None
+    request: Request, services: ServicesDep, authorization: Authorization, _: object = DESCRIBED
 ) -> models.User:
     """The user, who needs the scope `read`; a refusal says where an OAuth client learns how to sign in."""
     try:
@@ -50,7 +54,7 @@ def describe_resource(request: Request, services: ServicesDep) -> ProtectedResou
     return _describe_resource(services, f"{_find_origin(request)}/mcp")
 
 
-@router.post("/mcp", response_model=None)
+@router.post("/mcp", response_model=RpcReply, openapi_extra=_RPC_REQUEST)
 def exchange(user: Reader, services: ServicesDep) -> Response:
     """Answers one request with JSON. There are no sessions, so GET and DELETE do not exist."""
     from functions.web.mcp_server import Exchange  # loads the SDK

@@ -15,6 +15,7 @@ from functions.runtime.services import Services
 from functions.web import page_bundle
 from functions.web.deps import Caller, ServicesDep
 from functions.web.page_bundle import PageFile
+from functions.web.schemas import operations
 
 router = APIRouter()
 
@@ -36,7 +37,7 @@ def get_static(name: str, request: Request) -> Response:
     return _send(request, file, {"Cache-Control": "public, max-age=31536000, immutable"})
 
 
-@router.get("/api/rag/sign-in")
+@router.get("/api/rag/sign-in", response_model=operations.SignIn, response_model_exclude_unset=True)
 def get_sign_in(services: ServicesDep) -> dict[str, Any]:
     """How the page signs users in; `key` is the publishable key, which Supabase intends for browsers."""
     if services.is_local:
@@ -51,7 +52,7 @@ def get_sign_in(services: ServicesDep) -> dict[str, Any]:
     }
 
 
-@router.get("/api/rag/me")
+@router.get("/api/rag/me", response_model=operations.Me)
 def get_me(user: Caller, services: ServicesDep) -> dict[str, Any]:
     return {
         "id": user.id,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
 from functions.adapters.postgres import settings as stored_settings
 from functions.core import settings as known_settings
-from functions.core.settings import Settings
 from functions.web.deps import Admin, CurrentUser, ServicesDep
 from functions.web.schemas import settings as schemas
 from functions.web.schemas.settings_texts import Language
@@ -16,10 +16,10 @@ from functions.web.schemas.settings_texts import Language
 router = APIRouter(prefix="/api/rag/settings")
 
 
-@router.get("")
-def get_settings(user: CurrentUser, services: ServicesDep) -> Settings:
+@router.get("", response_model=schemas.SettingsInForce)
+def get_settings(user: CurrentUser, services: ServicesDep) -> dict[str, Any]:
     with services.database.as_user(user) as connection:
-        return known_settings.load_settings(stored_settings.read(connection))
+        return asdict(known_settings.load_settings(stored_settings.read(connection)))
 
 
 @router.get("/schema", response_model_exclude_unset=True)
@@ -41,12 +41,12 @@ def list_changes(
     return schemas.ChangePage(items=[schemas.Change(**row) for row in rows], next_cursor=next_cursor)
 
 
-@router.patch("")
-def change_settings(changes: dict[str, Any], user: Admin, services: ServicesDep) -> Settings:
+@router.patch("", response_model=schemas.SettingsInForce)
+def change_settings(changes: dict[str, Any], user: Admin, services: ServicesDep) -> dict[str, Any]:
     """Saves all changes, or none if one of them is invalid; returns the settings in force."""
     known_settings.validate_changes(changes)
     with services.database.as_user(user) as connection:
         stored_settings.write(connection, changes, user)
         settings = known_settings.load_settings(stored_settings.read(connection))
     services.forget_policy()
-    return settings
+    return asdict(settings)

@@ -6,10 +6,16 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, create_model
 
 from functions.core import settings
 from functions.web.schemas.settings_texts import CHOICES, GROUPS, TEXTS, Language
+
+_FIELDS: dict[str, Any] = {
+    row["key"]: (type(row["default"]), Field(description=row["description"])) for row in settings.describe_settings()
+}
+SettingsInForce: type[BaseModel] = create_model("Settings", **_FIELDS)
+"""The value of every setting."""
 
 
 class Choice(BaseModel):
