@@ -60,6 +60,8 @@ def find_user(services: Services, scope: api_keys.Scope) -> models.User:
 
 
 def _print_key(services: Services, options: argparse.Namespace) -> int:
+    if not services.is_local:
+        raise errors.ConflictError("SUPABASE_URL is set, so a key belongs to a person there. Send POST /api/rag/keys.")
     body = NewKey(name=options.name, scopes=options.scope, expires_in_days=options.days)
     created = create_key(body, local_user(), services)
     print(created.key)

@@ -228,6 +228,13 @@ def test_the_command_line_makes_a_key_of_the_local_user(command: Any, server: Lo
         assert http.get("/api/rag/me").json()["scopes"] == ["ask", "read"]
 
 
+def test_the_command_line_makes_no_key_where_there_is_no_local_user(command: Any, monkeypatch: Any) -> None:
+    """KEY-1"""
+    monkeypatch.setenv("SUPABASE_URL", "https://project.supabase.co")
+    code, printed, error = command("key", "script", "--scope", "read")
+    assert (code, printed, error.startswith("ibid: SUPABASE_URL is set")) == (1, "", True)
+
+
 def test_the_command_line_asks_and_ingests_as_the_owner_of_a_key(command: Any, reader: Person, tmp_path: Path) -> None:
     """KEY-1, FIX-6"""
     key = make_key(reader, "ask", "write")["key"]
