@@ -24,8 +24,9 @@ router = APIRouter(prefix="/api/rag/chat")
 _log = logging.getLogger(__name__)
 
 
-@router.post("", response_model=Answer, responses={200: {"content": {"text/event-stream": {}}}})
+@router.post("", response_model=Answer, responses=sse.RESPONSES)
 def ask(body: requests.Question, user: Asker, services: ServicesDep, deadline: Deadline) -> Response:
+    """Answers a question with citations, or with `stream` as server-sent events while the answer is written."""
     question = asking.Question(
         query_text=body.query,
         conversation_id=_text(body.conversation_id),

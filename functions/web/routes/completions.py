@@ -51,7 +51,7 @@ def get_model(model: str, _: Caller) -> Response:
 @router.post(
     "/chat/completions",
     response_model=answers.ChatCompletion,
-    responses={200: {"content": {"text/event-stream": {}}}},
+    responses=sse.RESPONSES,
 )
 def complete(body: completions.Completion, user: Asker, services: ServicesDep, deadline: Deadline) -> Response:
     if body.model != MODEL:
