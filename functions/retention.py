@@ -1,4 +1,4 @@
-"""Schedule, daily: deletes conversations older than the retention, and expired counters and translations.
+"""Schedule, daily: deletes conversations older than the retention, and expired counters, translations and API keys.
 
 `GET /api/cron/retention` does so too, with the secret.
 """
@@ -30,5 +30,6 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 def purge(services: Services) -> dict[str, int]:
     """Deletes in batches, so that a timeout keeps what is done and two simultaneous runs share the work."""
     users.purge_counters(services.database)
+    users.purge_keys(services.database)
     search.purge_translations(services.database)
     return {"deleted": conversations.purge_conversations(services.database, services.policy().settings.retention_days)}

@@ -1,10 +1,10 @@
-"""HTTP: reads and changes the settings, and the embedding model of the library."""
+"""HTTP: the settings, the embedding model of the library, and API keys."""
 
 from __future__ import annotations
 
 from mangum import Mangum
 
 from functions.web.app import create_app
-from functions.web.routes import embedding_servers, settings
+from functions.web.routes import embedding_servers, keys, settings
 
-handler = Mangum(create_app(settings.router, embedding_servers.router), lifespan="off")
+handler = Mangum(create_app(settings.router, embedding_servers.router, keys.router), lifespan="off")

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 import jwt
 
-from functions.core import errors, models
+from functions.core import api_keys, errors, models
 
 AUDIENCE = "authenticated"
 ROLE = "authenticated"
@@ -28,6 +28,8 @@ LEEWAY_SECONDS = 10
 MAX_TOKEN_CHARS = 16_384
 MIN_SECRET_BYTES = 32
 MAX_KEY_SET_BYTES = 1 << 20
+# What an assistant may do for which somebody has signed in with OAuth; such a token has the claim `client_id`.
+CLIENT_SCOPES: frozenset[api_keys.Scope] = frozenset({"read", "ask"})
 
 _log = logging.getLogger(__name__)
 
@@ -201,7 +203,7 @@ class JwtAuthenticator:
     def for_shared_secret(cls, supabase_url: str, secret: str) -> JwtAuthenticator:
         """Accepts tokens that a project signs with its legacy secret; raises UnavailableError if that is too short."""
         with _configuration_errors():
-            return cls(SharedSecret(secret.encode()), issuer=_issuer(supabase_url))
+            return cls(SharedSecret(secret.encode()), issuer=issuer_of(supabase_url))
 
     @classmethod
     def for_supabase(cls, supabase_url: str, algorithm: str = "ES256") -> JwtAuthenticator:
@@ -209,7 +211,7 @@ class JwtAuthenticator:
 
         `algorithm` may name two while a project migrates: "ES256,RS256". Raises UnavailableError for any other.
         """
-        issuer = _issuer(supabase_url)
+        issuer = issuer_of(supabase_url)
         algorithms = tuple(name.strip() for name in algorithm.split(","))
         with _configuration_errors():
             return cls(KeySet(f"{issuer}/.well-known/jwks.json", algorithms), issuer=issuer)
@@ -226,7 +228,13 @@ class JwtAuthenticator:
             user_id = str(uuid.UUID(claims["sub"]))
         except (ValueError, AttributeError, TypeError) as exc:
             raise errors.NotSignedInError("The bearer token names no user. Sign in again.") from exc
-        return models.User(id=user_id, is_admin=_is_admin(claims), claims={**claims, "sub": user_id})
+        is_client = bool(claims.get("client_id"))
+        return models.User(
+            id=user_id,
+            is_admin=_is_admin(claims) and not is_client,
+            claims={**claims, "sub": user_id},
+            scopes=CLIENT_SCOPES if is_client else None,
+        )
 
     def _decode(self, token: str) -> dict[str, Any]:
         if len(token) > MAX_TOKEN_CHARS:
@@ -259,7 +267,8 @@ def _configuration_errors() -> Iterator[None]:
         ) from exc
 
 
-def _issuer(supabase_url: str) -> str:
+def issuer_of(supabase_url: str) -> str:
+    """The issuer of a project's tokens, which is also its authorization server (OAuth 2.1)."""
     return f"{supabase_url.rstrip('/')}/auth/v1"
 
 

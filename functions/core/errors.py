@@ -7,6 +7,7 @@ IbidError
 │   └── TooLargeError
 ├── NotAllowedError
 │   ├── NotSignedInError
+│   ├── MissingScopeError
 │   └── NotAdminError
 ├── NotFoundError
 ├── ConflictError
@@ -89,6 +90,12 @@ class NotSignedInError(NotAllowedError):
     """The request has no valid bearer token. Sign in and send it again."""
 
     code = "not_signed_in"
+
+
+class MissingScopeError(NotAllowedError):
+    """This API key, or this assistant's sign-in, may not do this. Make an API key with the scope that it takes."""
+
+    code = "missing_scope"
 
 
 class NotAdminError(NotAllowedError):

@@ -22,11 +22,15 @@ Offsets = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """The user on whose behalf a request runs; `claims` are sent to Postgres for row level security."""
+    """The user on whose behalf a request runs; `claims` are sent to Postgres for row level security.
+
+    `scopes` limit a request with an API key or with the token of an OAuth client; None for the user's own token.
+    """
 
     id: str
     is_admin: bool
     claims: Mapping[str, Any]
+    scopes: frozenset[str] | None = None
 
     @classmethod
     def named(cls, user_id: str) -> User:

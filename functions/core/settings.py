@@ -27,7 +27,7 @@ def _setting(
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The settings in force, in the order of the settings page."""
+    """The settings in force."""
 
     context_turns: int = _setting(
         3, "Number of earlier turns of the conversation that the model reads.", minimum=1, maximum=10
@@ -147,6 +147,9 @@ class Settings:
         minimum=0,
         maximum=100_000,
     )
+    key_requests_per_minute: int = _setting(
+        600, "Requests that one API key may send per minute; 0 means no limit.", minimum=0, maximum=100_000
+    )
     uploads_per_minute: int = _setting(
         1200, "Uploads that one user may start per minute; 0 means no limit.", minimum=0, maximum=100_000
     )
@@ -185,7 +188,7 @@ _JSON_TYPES = {int: "integer", float: "number", str: "string", bool: "boolean"}
 
 
 def describe_settings() -> list[dict[str, Any]]:
-    """The key, type, bounds, default and description of each setting, from which a page can draw a form."""
+    """The key, type, bounds, default and help of each setting; web/schemas/settings_texts.py has their labels."""
     rows = []
     for name, spec in _FIELDS.items():
         assert spec.default is not MISSING

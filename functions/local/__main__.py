@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from functions.core import errors
+from functions.core.api_keys import SCOPES
 from functions.runtime.config import Config
 
 
@@ -24,7 +25,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"ibid: {exc.message}", file=sys.stderr)
     except ValidationError as exc:
         faults = "; ".join(f"{'.'.join(map(str, e['loc'])).upper()}: {e['msg']}" for e in exc.errors())
-        print(f"ibid: the environment is not valid: {faults}", file=sys.stderr)
+        where = "environment" if exc.title == Config.__name__ else "command"
+        print(f"ibid: the {where} is not valid: {faults}", file=sys.stderr)
     except OSError as exc:  # a folder or a file that this user may not use
         print(f"ibid: {exc.strerror}: {exc.filename or 'unknown file'} (IBID_HOME moves the data)", file=sys.stderr)
     except KeyboardInterrupt:
@@ -83,6 +85,10 @@ def _parser() -> argparse.ArgumentParser:
     token = commands.add_parser("token", help="print a bearer token for a local user")
     token.add_argument("--user", default="local", metavar="NAME")
     token.add_argument("--admin", action="store_true")
+    key = commands.add_parser("key", help="make an API key of the local user, and print it")
+    key.add_argument("name", metavar="NAME", help="what the key is for")
+    key.add_argument("--scope", action="append", required=True, choices=SCOPES, help="may be repeated")
+    key.add_argument("--days", type=int, default=365, help="how long it is valid (365)")
     commands.add_parser("reindex", help="re-index the library with the embedding model of the environment")
     forget = commands.add_parser(
         "forget-user", help="delete all data of one user, and print how many rows and files were deleted"

@@ -16,7 +16,7 @@ from functions.adapters import auth
 from functions.adapters.laptop import object_rows
 from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.adapters.postgres import documents
-from functions.core import errors, models
+from functions.core import api_keys, errors, models
 from functions.core.extraction import file_types
 from functions.core.ingestion.worker import hash_file
 from functions.core.text.storable import clean_text
@@ -25,18 +25,23 @@ from functions.local.server.serve import open_services
 from functions.runtime import asking
 from functions.runtime.config import Config
 from functions.runtime.services import Services
+from functions.web.deps import authenticate, check_scope
+from functions.web.routes.keys import create_key
+from functions.web.schemas.keys import NewKey
 
 TOKEN_SECONDS = 30 * 24 * 3600
 BAR_WIDTH = 30
 
 
 def run(config: Config, options: argparse.Namespace) -> int:
-    """Runs `ingest`, `ask` or `token`; returns the exit code."""
+    """Runs `ingest`, `ask`, `token` or `key`; returns the exit code."""
     if options.command == "token":
         return _print_token(Services(config), options.user, options.admin)
     log_level = {} if "log_level" in config.model_fields_set else {"log_level": "WARNING"}
     with open_services(config.model_copy(update=log_level)) as services:
-        user = local_user()
+        if options.command == "key":
+            return _print_key(services, options)
+        user = find_user(services, "ask" if options.command == "ask" else "write")
         if options.command == "ask":
             return _ask(services, user, options.question)
         return max(_ingest(services, user, Path(name)) for name in options.files)
@@ -46,6 +51,21 @@ def local_user() -> models.User:
     """The user of this machine, an administrator."""
     user_id = auth.local_user_id(LOCAL_USER)
     return models.User(user_id, is_admin=True, claims={"sub": user_id, "app_metadata": {"role": "admin"}})
+
+
+def find_user(services: Services, scope: api_keys.Scope) -> models.User:
+    """The owner of the API key in the environment, which must have the scope; without a key, the local user."""
+    key = services.config.ibid_api_key
+    return local_user() if key is None else check_scope(authenticate(services, key.get_secret_value()), scope)
+
+
+def _print_key(services: Services, options: argparse.Namespace) -> int:
+    if not services.is_local:
+        raise errors.ConflictError("SUPABASE_URL is set, so a key belongs to a person there. Send POST /api/rag/keys.")
+    body = NewKey(name=options.name, scopes=options.scope, expires_in_days=options.days)
+    created = create_key(body, local_user(), services)
+    print(created.key)
+    return 0
 
 
 def _print_token(services: Services, name: str, admin: bool) -> int:

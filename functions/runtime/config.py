@@ -50,6 +50,7 @@ class Config(BaseSettings):
     metrics_token: SecretStr | None = None
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"] = "INFO"
     ibid_home: Path = Field(default=Path(".ibid"), validation_alias=AliasChoices("IBID_HOME", "ibid_home"))
+    ibid_api_key: SecretStr | None = None
     port: int = Field(default=8000, ge=1, le=65535)
 
     @field_validator("database_url")

@@ -12,6 +12,7 @@ import uuid
 
 import anyio
 from fastapi import APIRouter, FastAPI
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -48,7 +49,7 @@ _HEADERS = [
 
 def create_app(*routers: APIRouter, services: Services | None = None) -> FastAPI:
     """The app with these routes; without `services`, the first request creates them from the environment."""
-    app = FastAPI(title="Ibid", docs_url=None, redoc_url=None, openapi_url=None)
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, generate_unique_id_function=_name_operation)
     app.state.services = services
     app.state.readiness = None
     for router in routers:
@@ -56,6 +57,11 @@ def create_app(*routers: APIRouter, services: Services | None = None) -> FastAPI
     errors.install(app)
     app.add_middleware(RequestFrame)
     return app
+
+
+def _name_operation(route: APIRoute) -> str:
+    """The name of a route for generated clients: that of its module and of its function."""
+    return f"{route.endpoint.__module__.rpartition('.')[2]}_{route.name}"
 
 
 class BrokenOffError(Exception):

@@ -9,10 +9,12 @@ import time
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import Depends, Header, Request
+from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
 from pydantic import SecretStr
 
-from functions.core import errors, models
+from functions.adapters.postgres import users
+from functions.core import api_keys, errors, models
 from functions.runtime.config import find_function_name
 from functions.runtime.services import Services, shared_services
 
@@ -25,11 +27,45 @@ def get_services(request: Request) -> Services:
 ServicesDep = Annotated[Services, Depends(get_services)]
 
 
-def get_user(services: ServicesDep, authorization: Annotated[str | None, Header()] = None) -> models.User:
-    return services.authenticator.authenticate(read_bearer(authorization))
+def get_authorization(request: Request) -> str | None:
+    return request.headers.get("authorization")
+
+
+# HTTPBearer only describes the token in OpenAPI: `read_bearer` reads it, because its refusals have our form.
+Authorization = Annotated[str | None, Depends(get_authorization)]
+DESCRIBED = Depends(HTTPBearer(auto_error=False, scheme_name="token", description="An access token or an API key"))
+
+
+def get_caller(services: ServicesDep, authorization: Authorization, _: object = DESCRIBED) -> models.User:
+    return authenticate(services, read_bearer(authorization))
+
+
+Caller = Annotated[models.User, Depends(get_caller)]
+"""Whoever is signed in, also with an API key of any scope."""
+
+
+def get_user(caller: Caller, request: Request) -> models.User:
+    return check_scope(caller, "read" if request.method == "GET" else "write")
 
 
 CurrentUser = Annotated[models.User, Depends(get_user)]
+"""Takes the scope `read` for GET and `write` for other methods."""
+
+
+def get_asker(caller: Caller) -> models.User:
+    return check_scope(caller, "ask")
+
+
+Asker = Annotated[models.User, Depends(get_asker)]
+
+
+def get_key_owner(caller: Caller) -> models.User:
+    if caller.scopes is not None:
+        raise errors.NotAllowedError("Only you can make, list and revoke API keys, not a program. Sign in to do that.")
+    return caller
+
+
+KeyOwner = Annotated[models.User, Depends(get_key_owner)]
 
 
 def get_deadline(request: Request) -> float:
@@ -52,13 +88,27 @@ def get_deadline(request: Request) -> float:
 Deadline = Annotated[float, Depends(get_deadline)]
 
 
-def get_admin(user: CurrentUser) -> models.User:
-    if not user.is_admin:
+def get_admin(caller: Caller) -> models.User:
+    if not caller.is_admin:
         raise errors.NotAdminError
-    return user
+    return caller
 
 
 Admin = Annotated[models.User, Depends(get_admin)]
+
+
+def authenticate(services: Services, bearer: str) -> models.User:
+    """The user that a token or an API key stands for; raises NotSignedInError, and RateLimitedError for a key."""
+    if api_keys.is_key(bearer):
+        return users.use_key(services.database, bearer, checks_account=not services.is_local)
+    return services.authenticator.authenticate(bearer)
+
+
+def check_scope(user: models.User, scope: api_keys.Scope) -> models.User:
+    """The same user; raises MissingScopeError for an API key without the scope."""
+    if user.scopes is not None and scope not in user.scopes:
+        raise errors.MissingScopeError(f"This API key or sign-in lacks the scope {scope!r}. Make a key that has it.")
+    return user
 
 
 def read_bearer(authorization: str | None) -> str:

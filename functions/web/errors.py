@@ -112,10 +112,16 @@ def _on_ibid_error(request: Request, exc: Exception) -> JSONResponse:
     body = describe_problem(exc)
     if body["status"] >= 500:
         _log.error("request failed: %s", exc.code, exc_info=exc)
-    headers = {"WWW-Authenticate": "Bearer"} if body["status"] == 401 else {}
+    headers = {"WWW-Authenticate": _describe_challenge(exc)} if body["status"] == 401 else {}
     if exc.retryable:
         headers["Retry-After"] = str(math.ceil(exc.details.get("retry_after", 5)))
     return _respond(request.scope["path"], body, headers)
+
+
+def _describe_challenge(error: errors.IbidError) -> str:
+    """The challenge of a 401; `resource_metadata` tells an OAuth client where sign-in is described (RFC 9728)."""
+    address = error.details.get("resource_metadata")
+    return "Bearer" if address is None else f'Bearer resource_metadata="{address}"'
 
 
 def _on_invalid_request(request: Request, exc: Exception) -> JSONResponse:

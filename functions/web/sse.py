@@ -15,6 +15,9 @@ from starlette.types import Receive, Scope, Send
 PING_SECONDS = 15.0
 HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
+# How OpenAPI describes a route that streams when it is asked to.
+RESPONSES: dict[int | str, dict[str, Any]] = {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}}
+
 _END = object()
 
 

@@ -28,6 +28,10 @@ PUBLIC = {
     "GET /metrics",  # for local clients, or with METRICS_TOKEN: see test_metrics_endpoint.py
     "GET /api/rag/sign-in",
     "POST /api/local/token",
+    "GET /openapi.json",
+    "GET /docs",
+    "GET /.well-known/oauth-protected-resource",
+    "GET /.well-known/oauth-protected-resource/mcp",
     "GET /api/cron/retention",  # has its own secret
     # Signed for one object and one purpose, as Supabase Storage does: see test_documents.py.
     "PUT /storage/v1/object/upload/sign/{bucket}/{path:path}",
@@ -63,6 +67,7 @@ FOREIGN: dict[str, Json | None] = {
     "DELETE /api/rag/conversations/{conversation_id}/documents/{document_id}": None,
     "GET /api/rag/conversations/{conversation_id}/export": None,
     "POST /api/rag/conversations/{conversation_id}/messages/{message_id}/note": {},
+    "DELETE /api/rag/keys/{key_id}": None,
 }
 # Routes that answer from the caller's own data; `test_the_second_user_finds_nothing` calls each.
 OWN = {
@@ -77,6 +82,8 @@ OWN = {
     "POST /api/rag/chat",
     "POST /v1/chat/completions",
     "POST /mcp",
+    "GET /api/rag/keys",
+    "POST /api/rag/keys",
 }
 # Routes without user data: the same for all, but only for signed-in users.
 SHARED = {
@@ -86,7 +93,24 @@ SHARED = {
     "GET /v1/models",
     "GET /v1/models/{model}",
 }
-ADMIN = {"PATCH /api/rag/settings", "GET /api/rag/embedding-servers", "POST /api/rag/embedding-servers/adopt"}
+ADMIN = {
+    "PATCH /api/rag/settings",
+    "GET /api/rag/settings/audit",
+    "GET /api/rag/embedding-servers",
+    "POST /api/rag/embedding-servers/adopt",
+}
+
+# The scope that a route takes of an API key: `read` for GET and `write` for other methods, except for these.
+OTHER_SCOPES = {
+    "POST /api/rag/chat": "ask",
+    "POST /v1/chat/completions": "ask",
+    "POST /mcp": "read",
+}
+# Routes that a key of any scope may call, and those that no key may.
+ANY_SCOPE = {"GET /api/rag/me", "GET /v1/models", "GET /v1/models/{model}"}
+NO_SCOPE = dict.fromkeys(ADMIN, "not_admin") | dict.fromkeys(
+    ("GET /api/rag/keys", "POST /api/rag/keys", "DELETE /api/rag/keys/{key_id}"), "not_allowed"
+)
 
 
 @dataclass(frozen=True)
@@ -99,6 +123,7 @@ class Owned:
     message_id: str
     notebook_id: str
     note_id: str
+    key_id: str
 
     @property
     def ids(self) -> dict[str, str]:
@@ -116,7 +141,10 @@ def owned(server: LocalServer, tmp_path_factory: pytest.TempPathFactory) -> Iter
         assert document["status"] == "indexed"
         answer = person.ask(QUESTION)
         assert answer["status"] == "complete"
-        yield Owned(person, document["id"], answer["conversation_id"], answer["message_id"], notebook_id, note_id)
+        key = person.post("/keys", name="script", scopes=["read"])
+        yield Owned(
+            person, document["id"], answer["conversation_id"], answer["message_id"], notebook_id, note_id, key["id"]
+        )
 
 
 def operations(server: LocalServer) -> set[str]:
@@ -243,6 +271,8 @@ def test_the_second_user_finds_nothing(request: pytest.FixtureRequest, owned: Ow
     assert stranger.get("/notes", notebook_id=owned.notebook_id)["items"] == []
     found = stranger.get("/search", q=SECRET_WORDS, debug=True)
     assert (found["hits"], found["debug"]["candidate_sources"]) == ([], 0)
+    own = stranger.post("/keys", name="script", scopes=["read"])
+    assert [key["id"] for key in stranger.get("/keys")["items"]] == [own["id"]]
     answer = stranger.ask(QUESTION)
     assert (answer["mode"], answer["sources"]) == ("guard", [])
     assert "zeppelin" not in answer["answer"]
@@ -276,6 +306,7 @@ def test_the_first_users_content_is_unchanged_by_the_second_user(owned: Owned, b
     note = owned.person.get(f"/notes/{owned.note_id}")
     assert (note["title"], note["content"], note["notebook_id"]) == ("Airship", SECRET_NOTE, owned.notebook_id)
     assert owned.person.get(f"/documents/{owned.document_id}/text")["pages"][0]["text"] == SECRET_WORDS
+    assert [key["id"] for key in owned.person.get("/keys")["items"]] == [owned.key_id]
 
 
 # Tokens
@@ -313,7 +344,8 @@ def list_protected_routes(server: LocalServer) -> list[str]:
 
 def statuses(server: LocalServer, headers: dict[str, str]) -> dict[str, tuple[int, str]]:
     """What every route that is not public answers to a request with these headers."""
-    ids: Json = {f"{what}_id": str(uuid4()) for what in ("document", "conversation", "message", "notebook", "note")}
+    kinds = ("document", "conversation", "message", "notebook", "note", "key")
+    ids: Json = {f"{kind}_id": str(uuid4()) for kind in kinds}
     with server.open_client(**headers) as http:
         return {operation: refusal_of(call(http, operation, **ids)) for operation in list_protected_routes(server)}
 
@@ -347,6 +379,71 @@ def test_no_route_accepts_an_invalid_token(server: LocalServer, claims: Json) ->
     """SEC-1"""
     headers = {"Authorization": f"Bearer {forge(server, **claims)}"}
     assert statuses(server, headers) == dict.fromkeys(list_protected_routes(server), (401, "not_signed_in"))
+
+
+# API keys
+
+
+def call_each_route(server: LocalServer, key: str) -> dict[str, str | None]:
+    """For every protected route, the code with which it refuses a key for what the key may not do; else None."""
+    ids: Json = {
+        f"{kind}_id": str(uuid4()) for kind in ("document", "conversation", "message", "notebook", "note", "key")
+    }
+    found: dict[str, str | None] = {}
+    with server.open_client(Authorization=f"Bearer {key}") as http:
+        for operation in list_protected_routes(server):
+            answer = call(http, operation, **ids)
+            assert answer.status_code != 401
+            found[operation] = refusal_of(answer)[1] if answer.status_code == 403 else None
+    return found
+
+
+def expect_refusals(server: LocalServer, scopes: set[str]) -> dict[str, str | None]:
+    expected: dict[str, str | None] = {}
+    for operation in list_protected_routes(server):
+        usual = "read" if operation.startswith("GET ") else "write"
+        has_scope = operation in ANY_SCOPE or OTHER_SCOPES.get(operation, usual) in scopes
+        expected[operation] = NO_SCOPE.get(operation, None if has_scope else "missing_scope")
+    return expected
+
+
+@pytest.mark.parametrize("scopes", [{"read"}, {"ask"}, {"write"}, {"read", "ask", "write"}], ids="-".join)
+def test_a_key_may_do_what_its_scopes_say_on_every_route(admin: Person, server: LocalServer, scopes: set[str]) -> None:
+    """KEY-1, SET-4: not even a key of an administrator changes settings, and no key manages keys."""
+    key = admin.post("/keys", name="script", scopes=sorted(scopes))["key"]
+    assert call_each_route(server, key) == expect_refusals(server, scopes)
+
+
+@pytest.mark.parametrize("fate", ["unknown", "revoked", "expired"])
+def test_no_route_accepts_a_key_that_is_no_longer_valid(ada: Person, server: LocalServer, fate: str) -> None:
+    """KEY-1"""
+    made = ada.post("/keys", name="script", scopes=["read", "ask", "write"])
+    if fate == "revoked":
+        ada.http.delete(f"/api/rag/keys/{made['id']}")
+    elif fate == "expired":
+        with server.services.database.as_worker() as connection:
+            connection.execute("update rag.api_keys set expires_at = created_at where id = %s", (made["id"],))
+    headers = {"Authorization": f"Bearer {'ibid_' + 'A' * 43 if fate == 'unknown' else made['key']}"}
+    assert statuses(server, headers) == dict.fromkeys(list_protected_routes(server), (401, "not_signed_in"))
+
+
+@pytest.mark.parametrize("operation", FOREIGN)
+def test_a_key_reaches_nothing_of_another_user(bob: Person, owned: Owned, server: LocalServer, operation: str) -> None:
+    """KEY-1, SEC-3"""
+    key = bob.post("/keys", name="script", scopes=["read", "ask", "write"])["key"]
+    with server.open_client(Authorization=f"Bearer {key}") as http:
+        answer = call(http, operation, FOREIGN[operation], **owned.ids)
+    refused = (403, NO_SCOPE[operation]) if operation in NO_SCOPE else (404, "not_found")
+    assert problem_of(answer) == refused
+
+
+def test_a_key_finds_nothing_of_another_user(bob: Person, owned: Owned, server: LocalServer) -> None:
+    """KEY-1, SEC-2"""
+    key = bob.post("/keys", name="script", scopes=["read", "ask"])["key"]
+    with server.open_client(Authorization=f"Bearer {key}") as http:
+        assert http.get("/api/rag/documents").json()["items"] == []
+        assert http.get("/api/rag/search", params={"q": SECRET_WORDS}).json()["hits"] == []
+        assert http.post("/api/rag/chat", json={"query": QUESTION}).json()["mode"] == "guard"
 
 
 def test_a_token_in_the_address_is_ignored(server: LocalServer) -> None:

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 from pydantic import SecretStr
 
+import supabase
 from functions import sweeper
 from functions.adapters.storage_supabase import CHUNK_BYTES
 from tests.acceptance.support import stored_state
@@ -96,6 +97,43 @@ def test_a_document_is_uploaded_to_supabase_indexed_and_removed(
     assert httpx.get(link).content == FACT
     receipt = ada.http.delete(f"/api/rag/documents/{document_id}").json()
     assert (receipt["removed"]["objects"], table.objects(ticket), table.jobs(ticket)) == (1, 0, [])
+
+
+@pytest.fixture
+def program(server: LocalServer, ada: Person, table: Table) -> Iterator[Person]:
+    """A program with an API key of Ada, who has an account in Supabase Auth."""
+    table("insert into auth.users (id, email) values (%s, %s) returning id", ada.id, f"{ada.id}@example.org")
+    key = ada.post("/keys", name="script", scopes=["read", "write"])["key"]
+    with server.person("Ada's program") as person:
+        person.id = ada.id
+        person.http.headers["Authorization"] = f"Bearer {key}"
+        yield person
+
+
+def test_supabases_client_uploads_what_an_api_key_has_announced(
+    server: LocalServer, program: Person, storage: StorageServer
+) -> None:
+    """KEY-1, LIB-3"""
+    ticket = program.announce("boiler.txt", FACT).json()
+    signed = httpx.URL(ticket["upload"]["url"])
+    path = signed.path.partition("/sign/documents/")[2]
+    with httpx.Client() as http:
+        client = supabase.create_client(storage.url, "sb_publishable_test", supabase.ClientOptions(httpx_client=http))
+        client.storage.from_("documents").upload_to_signed_url(path, signed.params["token"], FACT)
+    run_due_jobs(server)
+    assert program.get(f"/documents/{ticket['document']['id']}")["status"] == "indexed"
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["update auth.users set banned_until = now() + interval '1 hour'", "delete from auth.users"],
+    ids=["banned", "deleted"],
+)
+def test_a_key_stops_with_the_account_of_its_owner(program: Person, table: Table, change: str) -> None:
+    """KEY-1"""
+    assert program.http.get("/api/rag/documents").status_code == 200
+    table(f"{change} where id = %s returning id", program.id)
+    assert problem_of(program.http.get("/api/rag/documents")) == (401, "not_signed_in")
 
 
 def test_finalize_after_the_trigger_creates_no_second_job(ada: Person, table: Table) -> None:

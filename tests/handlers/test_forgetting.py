@@ -34,6 +34,7 @@ def fill(services: Services) -> Caller:
     attach = {"document_ids": [document["id"]]}
     caller.call("conversations", "PUT", f"/api/rag/conversations/{asked['conversation_id']}/documents", attach)
     caller.call("settings", "PATCH", "/api/rag/settings", {"context_turns": 4})
+    caller.call("settings", "POST", "/api/rag/keys", {"name": "script", "scopes": ["read"]})
     save_translation(services.database, caller.user, "0" * 64, "fr", "Que brûle la chaudière ?")
     return caller
 

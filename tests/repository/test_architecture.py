@@ -112,6 +112,7 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
     "web": {
         "schemas": set(),
         "app": {"errors"},
+        "openapi": {"errors", "schemas"},
         "routes": {"deps", "errors", "mcp_server", "page_bundle", "schemas", "sse"},
     },
     "local": {

@@ -72,7 +72,7 @@ def test_functions_create_only_their_own_routes(module: str) -> None:
         "conversations": {"conversations"},
         "notebooks": {"notebooks", "notes"},
         "page": {"page", "health"},
-        "settings": {"settings", "embedding_servers"},
+        "settings": {"settings", "embedding_servers", "keys"},
     }
     name = module.removeprefix("functions.")
     routes = {found for found in loaded_by(module) if found.startswith("functions.web.routes.")}

@@ -20,6 +20,7 @@ SECURITY_DEFINER = {
     "request_note_job": "users may not write the queue; it checks the owner",
     "sweep_ingest_jobs": "storage.objects is not readable for the worker role",
     "take_quota": "users may not write the counters; it counts for its caller alone",
+    "use_api_key": "auth.users is not readable for the worker role",
 }
 
 

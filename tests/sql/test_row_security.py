@@ -13,12 +13,21 @@ from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.search import save_translation
 from functions.core import errors, models
 from tests.support import database as database_servers
-from tests.support.library import ADA, BOB, add_note, add_notebook, index_document
+from tests.support.library import ADA, BOB, add_key, add_note, add_notebook, index_document
 
 # Tables that every signed-in user may read.
 SHARED = {"embedding_servers", "settings"}
 # Tables in which users may write their own rows.
-OWN = ("conversation_documents", "conversations", "documents", "messages", "notebooks", "notes", "query_translations")
+OWN = (
+    "api_keys",
+    "conversation_documents",
+    "conversations",
+    "documents",
+    "messages",
+    "notebooks",
+    "notes",
+    "query_translations",
+)
 
 
 @pytest.fixture
@@ -50,6 +59,7 @@ def row_counts(db: Database, database: str, server: models.EmbeddingServer) -> d
             (row["id"], document, ADA.id),
         )
         connection.execute("select rag.take_quota('question', 10)")
+    add_key(db)
     save_translation(db, ADA, "0" * 64, "fr", "Que brûle la chaudière ?")
     with psycopg.connect(database) as own, database_servers.as_user(own, ADA.id, admin=True):
         own.execute("insert into rag.settings (key, value) values ('rrf_k', '20')")

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
 import psycopg
 
-from functions.adapters.postgres import documents, messages, settings
+from functions.adapters.postgres import documents, messages, settings, users
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
-from functions.core import models
+from functions.core import api_keys, models
 from functions.core.ingestion import jobs
 from functions.core.retrieval import retriever
 from functions.core.settings import Settings
@@ -47,6 +48,14 @@ def add_notebook(database: Database, user: models.User = ADA, title: str = "Note
         ).fetchone()
     assert row is not None
     return str(row["id"])
+
+
+def add_key(database: Database, user: models.User = ADA, days: int = 1, scopes: Sequence[str] = ("read",)) -> str:
+    """A new API key of a user."""
+    key = api_keys.make_key()
+    with database.as_user(user) as connection:
+        users.insert_key(connection, user, key, "script", scopes, datetime.now(UTC) + timedelta(days=days))
+    return key
 
 
 def add_note(database: Database, user: models.User = ADA, title: str = "Note") -> str:

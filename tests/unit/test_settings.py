@@ -15,11 +15,14 @@ def faults_of(changes: dict[str, Any]) -> dict[str, str]:
     return {fault["key"]: fault["message"] for fault in caught.value.details["faults"]}
 
 
+def rows_of() -> dict[str, dict[str, Any]]:
+    return {row["key"]: row for row in describe_settings()}
+
+
 def test_every_setting_is_described_with_its_bounds() -> None:
     """SET-5"""
-    rows = {row["key"]: row for row in describe_settings()}
-    assert list(rows) == list(asdict(Settings()))
-    assert rows["rrf_k"] == {
+    assert list(rows_of()) == list(asdict(Settings()))
+    assert rows_of()["rrf_k"] == {
         "key": "rrf_k",
         "type": "integer",
         "minimum": 1,
@@ -34,7 +37,7 @@ def test_every_default_is_within_its_own_bounds() -> None:
     validate_changes(asdict(Settings()))
 
 
-@pytest.mark.parametrize("row", [r for r in describe_settings() if "minimum" in r], ids=lambda r: r["key"])
+@pytest.mark.parametrize("row", [r for r in rows_of().values() if "minimum" in r], ids=lambda r: r["key"])
 def test_a_number_may_equal_but_not_exceed_its_bounds(row: dict[str, Any]) -> None:
     """SET-3"""
     key, low, high = row["key"], row["minimum"], row["maximum"]

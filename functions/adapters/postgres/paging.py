@@ -26,6 +26,11 @@ def read_message_cursor(cursor: str | None) -> tuple[int | None, int | None]:
     return _read(cursor, _read_position, _read_position) if cursor else (None, None)
 
 
+def read_change_cursor(cursor: str | None) -> tuple[datetime | None, int | None]:
+    """The time and number of the last row; (None, None) without a cursor. Raises InvalidInputError."""
+    return _read(cursor, datetime.fromisoformat, _read_position) if cursor else (None, None)
+
+
 def cut_page(rows: list[Row], limit: int, *keys: str) -> tuple[list[Row], str | None]:
     """The first `limit` rows of `limit` + 1 that were read, and the cursor of the next page if there is one."""
     page = rows[:limit]

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from functions.adapters.postgres.connection import Connection, Database
+from functions.adapters.postgres.paging import cut_page, read_change_cursor
 from functions.core import models
 
 
@@ -25,6 +26,21 @@ def write(connection: Connection, changes: Mapping[str, Any], user: models.User)
             " where settings.value is distinct from excluded.value",
             (key, json.dumps(value), user.id),
         )
+
+
+def list_changes(connection: Connection, limit: int, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
+    """A page of the audit, newest change first, and the cursor of the next; row level security asks for administrators.
+
+    Raises InvalidInputError for another cursor than one of ours.
+    """
+    before, before_id = read_change_cursor(cursor)
+    rows = connection.execute(
+        "select id, key, old_value, new_value, changed_by, changed_at from rag.settings_audit"
+        " where %(before)s::timestamptz is null or (changed_at, id) < (%(before)s, %(before_id)s)"
+        " order by changed_at desc, id desc limit %(limit)s",
+        {"before": before, "before_id": before_id, "limit": limit + 1},
+    ).fetchall()
+    return cut_page([dict(row) for row in rows], limit, "changed_at", "id")
 
 
 def list_servers(connection: Connection, pause_seconds: float = 0.0) -> list[models.EmbeddingServer]:

@@ -1,19 +1,22 @@
-"""Quotas and deletion of users. The database counts, so simultaneous requests to other processes count too."""
+"""Users: quotas, API keys, deletion. The database counts, so simultaneous requests to other processes count too."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any
 
 import psycopg
 
-from functions.adapters.postgres.connection import Connection, Database, write_claims
-from functions.core import errors, models
+from functions.adapters.postgres.connection import WORKER_ROLE, Connection, Database, write_claims
+from functions.core import api_keys, errors, models
 from functions.core.settings import MEGABYTE, Settings
 
-QUOTA_SQLSTATE = "IB002"  # raised by rag.take_quota and rag.take_upload
+QUOTA_SQLSTATE = "IB002"  # raised by rag.take_quota, rag.take_upload and rag.use_api_key
+MAX_KEYS = 50
+"""API keys that one user may have, expired ones included."""
 
 FULL_LIBRARY_RETRY_SECONDS = 3600
 """The Retry-After of a full library: a fixed time, because only its owner can make room."""
@@ -26,6 +29,13 @@ with act as materialized (
 )
 select rag.take_quota('request', %s) from act
 """
+_USE_KEY = """
+with act as materialized (
+    select set_config('role', %s, true), set_config('synchronous_commit', 'off', true)
+)
+select rag.use_api_key(%s, %s, %s) as key from act
+"""
+_KEY_COLUMNS = "id, name, hint, scopes, created_at, expires_at, last_used_at"
 
 
 @contextmanager
@@ -60,6 +70,64 @@ def take_upload(connection: Connection, settings: Settings, size: int) -> None:
         )
 
 
+def use_key(database: Database, key: str, *, checks_account: bool) -> models.User:
+    """The owner of an API key, with its scopes; the same statement counts the request.
+
+    `checks_account` says that Supabase Auth keeps the accounts: a key stops when that of its owner does. Raises
+    NotSignedInError or RateLimitedError.
+    """
+    parameters = (WORKER_ROLE, api_keys.hash_key(key), Settings().key_requests_per_minute, checks_account)
+    with quota_errors(), database.autocommit() as connection:
+        row = connection.execute(_USE_KEY, parameters).fetchone()
+    found = row and row["key"]
+    if not found:
+        raise errors.NotSignedInError("This API key does not exist, or it was revoked. Make a new one.")
+    if "expired_at" in found:
+        raise errors.NotSignedInError(f"This API key expired on {found['expired_at'][:10]}. Make a new one.")
+    claims = {"sub": found["owner_id"], "api_key_id": found["id"]}
+    return models.User(found["owner_id"], is_admin=False, claims=claims, scopes=frozenset(found["scopes"]))
+
+
+def insert_key(
+    connection: Connection, user: models.User, key: str, name: str, scopes: Sequence[str], expires_at: datetime
+) -> dict[str, Any]:
+    """Stores the hash of a new API key; raises QuotaExceededError when the user has MAX_KEYS."""
+    connection.execute("select pg_advisory_xact_lock(hashtextextended('rag.api_keys ' || auth.uid(), 0))")
+    if len(list_keys(connection)) >= MAX_KEYS:
+        raise errors.QuotaExceededError(
+            f"You have {MAX_KEYS} API keys, as many as one person may have. Revoke one first.",
+            retry_after=FULL_LIBRARY_RETRY_SECONDS,
+        )
+    statement = f"""
+        insert into rag.api_keys (owner_id, name, hint, key_hash, scopes, expires_at)
+        values (%s, %s, %s, %s, %s, %s) returning {_KEY_COLUMNS}
+    """
+    hint, digest = api_keys.shorten_key(key), api_keys.hash_key(key)
+    row = connection.execute(statement.encode(), (user.id, name, hint, digest, list(scopes), expires_at)).fetchone()
+    assert row is not None
+    return dict(row)
+
+
+def list_keys(connection: Connection) -> list[dict[str, Any]]:
+    """The API keys of the user, newest first, without the keys themselves."""
+    statement = f"select {_KEY_COLUMNS} from rag.api_keys order by created_at desc, id"
+    return [dict(row) for row in connection.execute(statement.encode()).fetchall()]
+
+
+def delete_key(connection: Connection, key_id: str) -> None:
+    """Revokes an API key at once; raises NotFoundError."""
+    if connection.execute("delete from rag.api_keys where id = %s", (key_id,)).rowcount == 0:
+        raise errors.NotFoundError("There is no such API key.")
+
+
+def purge_keys(database: Database) -> int:
+    """Deletes the API keys that expired a month ago, until when their owner is told so; returns how many."""
+    with database.as_worker() as connection:
+        return connection.execute(
+            "delete from rag.api_keys where expires_at < clock_timestamp() - interval '30 days'"
+        ).rowcount
+
+
 def purge_counters(database: Database) -> int:
     """Deletes the counters of expired windows; returns how many."""
     with database.as_worker() as connection:
@@ -82,6 +150,12 @@ def _read_refusal(refusal: dict[str, Any]) -> errors.LimitReachedError:
             retry_after=FULL_LIBRARY_RETRY_SECONDS,
         )
     seconds = refusal["retry_after"]
+    if kind == "key":
+        return errors.RateLimitedError(
+            f"This API key has sent {quota:,} requests within a minute, as many as this installation allows. Try again"
+            f" in {_format_duration(seconds)}.",
+            retry_after=seconds,
+        )
     if kind == "question":
         return errors.QuotaExceededError(
             f"You have asked {quota:,} questions today, as many as this installation allows. Ask again in"

@@ -83,6 +83,7 @@ create table if not exists auth.users (
     updated_at timestamptz default now(),
     deleted_at timestamptz
 );
+alter table auth.users add column if not exists banned_until timestamptz;
 alter table auth.users enable row level security;
 grant select, insert, update, delete on auth.users to service_role;
 

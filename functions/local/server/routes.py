@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import anyio.from_thread
 import anyio.to_thread
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse
 from starlette.requests import ClientDisconnect
 
@@ -19,7 +19,8 @@ from functions.adapters.laptop import object_rows
 from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.core import errors
 from functions.runtime.services import Services
-from functions.web.deps import ServicesDep, check_secret, read_bearer
+from functions.web.deps import DESCRIBED, Authorization, ServicesDep, check_secret, read_bearer
+from functions.web.schemas.operations import Retention
 
 router = APIRouter()
 
@@ -29,7 +30,7 @@ _LOOPBACK_CLIENTS = {"127.0.0.1", "::1"}
 _LOOPBACK_NAMES = {"127.0.0.1", "localhost", "::1"}
 
 
-@router.post("/api/local/token")
+@router.post("/api/local/token", include_in_schema=False)
 def create_token(request: Request, services: ServicesDep) -> dict[str, Any]:
     """Signs the local user in, for pages that this server has served to a browser on this machine.
 
@@ -46,14 +47,14 @@ def create_token(request: Request, services: ServicesDep) -> dict[str, Any]:
     return {"token": token, "user": {"id": user_id, "name": LOCAL_USER, "is_admin": True}}
 
 
-@router.get("/api/cron/retention")
-def run_retention(services: ServicesDep, authorization: Annotated[str | None, Header()] = None) -> dict[str, int]:
+@router.get("/api/cron/retention", response_model=Retention)
+def run_retention(services: ServicesDep, authorization: Authorization, _: object = DESCRIBED) -> dict[str, int]:
     """Runs the daily clean-up now, for callers that know CRON_SECRET; the worker also runs it once a day."""
     check_secret(read_bearer(authorization), services.config.cron_secret)
     return retention.purge(services)
 
 
-@router.put("/storage/v1/object/upload/sign/{bucket}/{path:path}")
+@router.put("/storage/v1/object/upload/sign/{bucket}/{path:path}", include_in_schema=False)
 async def receive_object(bucket: str, path: str, request: Request, services: ServicesDep, token: str) -> dict[str, str]:
     """Stores the bytes of a signed upload, in one of the threads of uploads.
 
@@ -87,7 +88,7 @@ def _receive_object(bucket: str, path: str, request: Request, services: Services
     return {"Key": f"{bucket}/{path}"}
 
 
-@router.get("/storage/v1/object/sign/{bucket}/{path:path}")
+@router.get("/storage/v1/object/sign/{bucket}/{path:path}", include_in_schema=False)
 def send_object(
     bucket: str,
     path: str,

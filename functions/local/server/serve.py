@@ -23,7 +23,7 @@ from pydantic import SecretStr
 from functions.core import errors
 from functions.local.database import embedded_postgres, migrate
 from functions.local.packaging import install, local_models
-from functions.local.server import routes, sources
+from functions.local.server import api_docs, routes, sources
 from functions.local.server.worker import NoteThread, WorkerProcess
 from functions.runtime import metrics, reindexing
 from functions.runtime.config import Config
@@ -36,6 +36,7 @@ from functions.web.routes import (
     documents,
     embedding_servers,
     health,
+    keys,
     mcp,
     notebooks,
     notes,
@@ -93,6 +94,7 @@ def create_local_app(services: Services, *, page_sources: bool = False) -> FastA
     `page_sources` serves the modules of the page as they are, in place of the files that are deployed.
     """
     routers = [
+        api_docs.router,
         chat.router,
         completions.router,
         conversations.router,
@@ -100,6 +102,7 @@ def create_local_app(services: Services, *, page_sources: bool = False) -> FastA
         embedding_servers.router,
         health.alive,
         health.router,
+        keys.router,
         mcp.router,
         notebooks.router,
         notes.router,

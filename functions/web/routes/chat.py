@@ -14,17 +14,19 @@ from functions.core import errors, models
 from functions.core.citations.description import describe_citation, describe_section
 from functions.runtime import asking, metrics
 from functions.web import sse
-from functions.web.deps import CurrentUser, Deadline, ServicesDep
+from functions.web.deps import Asker, Deadline, ServicesDep
 from functions.web.errors import describe_problem
 from functions.web.schemas import requests
+from functions.web.schemas.answers import Answer
 
 router = APIRouter(prefix="/api/rag/chat")
 
 _log = logging.getLogger(__name__)
 
 
-@router.post("", response_model=None)
-def ask(body: requests.Question, user: CurrentUser, services: ServicesDep, deadline: Deadline) -> Response:
+@router.post("", response_model=Answer, responses=sse.RESPONSES)
+def ask(body: requests.Question, user: Asker, services: ServicesDep, deadline: Deadline) -> Response:
+    """Answers a question with citations, or with `stream` as server-sent events while the answer is written."""
     question = asking.Question(
         query_text=body.query,
         conversation_id=_text(body.conversation_id),

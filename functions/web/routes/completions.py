@@ -22,10 +22,10 @@ from functions.core import errors, models
 from functions.core.answering import export, follow_ups
 from functions.runtime import asking
 from functions.web import sse
-from functions.web.deps import CurrentUser, Deadline, ServicesDep
+from functions.web.deps import Asker, Caller, Deadline, ServicesDep
 from functions.web.errors import describe_openai_error, describe_problem, refuse_openai
 from functions.web.routes.chat import describe_answer
-from functions.web.schemas import completion_text, completions
+from functions.web.schemas import answers, completion_text, completions
 
 router = APIRouter(prefix="/v1")
 
@@ -38,18 +38,22 @@ Events = Generator[asking.Opened | asking.TextDelta | asking.Answered, None, Non
 _log = logging.getLogger(__name__)
 
 
-@router.get("/models")
-def list_models(_: CurrentUser) -> dict[str, Any]:
+@router.get("/models", response_model=answers.ModelList)
+def list_models(_: Caller) -> dict[str, Any]:
     return {"object": "list", "data": [_MODEL_OBJECT]}
 
 
-@router.get("/models/{model}", response_model=None)
-def get_model(model: str, _: CurrentUser) -> Response:
+@router.get("/models/{model}", response_model=answers.ModelObject)
+def get_model(model: str, _: Caller) -> Response:
     return JSONResponse(_MODEL_OBJECT) if model == MODEL else _refuse_model(model)
 
 
-@router.post("/chat/completions", response_model=None)
-def complete(body: completions.Completion, user: CurrentUser, services: ServicesDep, deadline: Deadline) -> Response:
+@router.post(
+    "/chat/completions",
+    response_model=answers.ChatCompletion,
+    responses=sse.RESPONSES,
+)
+def complete(body: completions.Completion, user: Asker, services: ServicesDep, deadline: Deadline) -> Response:
     if body.model != MODEL:
         return _refuse_model(body.model)
     question = _read_question(body)

@@ -23,6 +23,10 @@ Limit = Annotated[int, Query(ge=1, le=100)]
 Cursor = Annotated[str | None, Query(max_length=500)]
 
 
+class MarkdownFile(Response):
+    media_type = "text/markdown; charset=utf-8"
+
+
 @router.get("")
 def list_conversations(
     user: CurrentUser, services: ServicesDep, limit: Limit = 30, cursor: Cursor = None
@@ -91,7 +95,7 @@ def detach_document(conversation_id: str, document_id: str, user: CurrentUser, s
         )
 
 
-@router.get("/{conversation_id}/export", response_class=Response)
+@router.get("/{conversation_id}/export", response_class=MarkdownFile)
 def export_conversation(
     conversation_id: str, user: CurrentUser, services: ServicesDep, lang: export.Language = "en"
 ) -> Response:
@@ -110,7 +114,7 @@ def export_conversation(
     )
     name = export.name_file(conversation["title"])
     disposition = f"attachment; filename=\"conversation.md\"; filename*=UTF-8''{quote(name, safe='')}"
-    return Response(text, media_type="text/markdown; charset=utf-8", headers={"Content-Disposition": disposition})
+    return MarkdownFile(text, headers={"Content-Disposition": disposition})
 
 
 @router.post("/{conversation_id}/messages/{message_id}/note", status_code=201)

@@ -17,7 +17,7 @@ from functions.core.extraction import file_types, scratch
 from functions.core.text.storable import clean_text
 from functions.runtime.services import Services
 from functions.web.deps import CurrentUser, ServicesDep, read_id
-from functions.web.schemas import requests
+from functions.web.schemas import operations, requests
 
 router = APIRouter(prefix="/api/rag/documents")
 
@@ -30,7 +30,11 @@ DOWNLOAD_SECONDS = 300
 Limit = Annotated[int, Query(ge=1, le=100)]
 
 
-@router.post("", status_code=201)
+class PageImage(Response):
+    media_type = "image/png"
+
+
+@router.post("", status_code=201, responses={200: {"model": requests.UploadTicket}})
 def create_document(
     body: requests.NewDocument, user: CurrentUser, services: ServicesDep, request: Request, response: Response
 ) -> requests.UploadTicket:
@@ -132,14 +136,14 @@ def finalize_document(document_id: str, user: CurrentUser, services: ServicesDep
     return _request_ingestion(services, user, document_id, only_if="awaiting_upload")
 
 
-@router.post("/{document_id}/retry")
+@router.post("/{document_id}/retry", operation_id="documents_retry")
 @router.post("/{document_id}/reindex")
 def request_ingestion(document_id: str, user: CurrentUser, services: ServicesDep) -> requests.Document:
     """Ingests the stored file again; the old passages remain searchable until the new ones replace them."""
     return _request_ingestion(services, user, document_id)
 
 
-@router.delete("/{document_id}")
+@router.delete("/{document_id}", response_model=operations.DocumentReceipt)
 def delete_document(document_id: str, user: CurrentUser, services: ServicesDep) -> dict[str, Any]:
     """Deletes the rows before the stored files, so that after a crash only files remain, which the sweeper removes."""
     checked_id = read_id(document_id, "document")
@@ -149,7 +153,7 @@ def delete_document(document_id: str, user: CurrentUser, services: ServicesDep) 
     return {"document_id": checked_id, "removed": receipt | {"objects": removed}}
 
 
-@router.get("/{document_id}/text")
+@router.get("/{document_id}/text", response_model=operations.DocumentText)
 def get_text(
     document_id: str, user: CurrentUser, services: ServicesDep, page: Annotated[int | None, Query(ge=1)] = None
 ) -> dict[str, Any]:
@@ -166,7 +170,7 @@ def get_text(
     return {"document_id": str(row["id"]), "page_count": row["page_count"], "pages": items}
 
 
-@router.get("/{document_id}/pages/{number}.png")
+@router.get("/{document_id}/pages/{number}.png", response_class=PageImage)
 def get_page_image(
     document_id: str,
     number: int,
@@ -188,10 +192,10 @@ def get_page_image(
         path = Path(folder) / "original.pdf"
         services.objects.download(row["object_path"], path)
         image = services.page_drawer.draw(path, number, start=start, end=end, scale=scale, words=words)
-    return Response(image, media_type="image/png", headers={"Cache-Control": "private, max-age=300"})
+    return PageImage(image, headers={"Cache-Control": "private, max-age=300"})
 
 
-@router.get("/{document_id}/download")
+@router.get("/{document_id}/download", response_model=operations.Download)
 def get_download(document_id: str, user: CurrentUser, services: ServicesDep, request: Request) -> dict[str, Any]:
     row = _find(services, user, document_id)
     if row["status"] == "awaiting_upload":

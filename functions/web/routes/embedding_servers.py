@@ -10,16 +10,17 @@ from fastapi import APIRouter
 from functions.core import models
 from functions.runtime import reindexing
 from functions.web.deps import Admin, ServicesDep
+from functions.web.schemas.operations import EmbeddingServers
 
 router = APIRouter(prefix="/api/rag/embedding-servers")
 
 
-@router.get("")
+@router.get("", response_model=EmbeddingServers)
 def get_servers(_: Admin, services: ServicesDep) -> dict[str, Any]:
     return _describe(reindexing.describe(services))
 
 
-@router.post("/adopt")
+@router.post("/adopt", response_model=EmbeddingServers)
 def adopt_server(user: Admin, services: ServicesDep) -> dict[str, Any]:
     """Makes the model that the environment configures the default, and re-indexes the library of every user with it."""
     return _describe(reindexing.adopt(services, user))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated, Final
+from typing import Final
 
-from fastapi import APIRouter, Header, Request
-from fastapi.responses import JSONResponse, Response
+from fastapi import APIRouter, Request
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from functions.adapters.postgres import jobs
 from functions.core import errors
 from functions.runtime import metrics
 from functions.runtime.readiness import Readiness
 from functions.runtime.services import Services
-from functions.web.deps import ServicesDep, check_secret, read_bearer
+from functions.web.deps import DESCRIBED, Authorization, ServicesDep, check_secret, read_bearer
+from functions.web.schemas import operations
 
 router = APIRouter()
 alive = APIRouter()  # for functions without the packages that the checks of /ready need
@@ -25,12 +26,12 @@ _LAMBDA_COMMENT: Final = (
 )
 
 
-@alive.get("/health")
+@alive.get("/health", response_model=operations.Health)
 def get_health() -> dict[str, str]:
     return {"status": "ok"}
 
 
-@router.get("/ready")
+@router.get("/ready", response_model=operations.Readiness, responses={503: {"model": operations.Readiness}})
 def get_ready(request: Request, services: ServicesDep) -> JSONResponse:
     """The result of every check, with a sentence for each; 503 if one of them fails."""
     checks = _find_readiness(request, services).check()
@@ -39,9 +40,9 @@ def get_ready(request: Request, services: ServicesDep) -> JSONResponse:
     return JSONResponse(body, 200 if ready else 503)
 
 
-@router.get("/metrics")
+@router.get("/metrics", response_class=PlainTextResponse)
 def get_metrics(
-    request: Request, services: ServicesDep, authorization: Annotated[str | None, Header()] = None
+    request: Request, services: ServicesDep, authorization: Authorization, _: object = DESCRIBED
 ) -> Response:
     """Metrics in Prometheus's text format; requires METRICS_TOKEN, or without one a local request to a laptop."""
     # Also checks the Host header: a foreign page can resolve its own name to 127.0.0.1, but cannot send "localhost".

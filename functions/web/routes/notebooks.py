@@ -10,6 +10,7 @@ from functions.adapters.postgres import notebooks
 from functions.core.text.storable import clean_text
 from functions.web.deps import CurrentUser, ServicesDep, read_id
 from functions.web.schemas import library as schemas
+from functions.web.schemas.operations import NotebookReceipt
 
 router = APIRouter(prefix="/api/rag/notebooks")
 
@@ -52,7 +53,7 @@ def rename_notebook(
     return schemas.Notebook.model_validate(row)
 
 
-@router.delete("/{notebook_id}")
+@router.delete("/{notebook_id}", response_model=NotebookReceipt)
 def delete_notebook(
     notebook_id: str, user: CurrentUser, services: ServicesDep, contents: Literal["keep", "delete"] = "keep"
 ) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from functions.core.text.storable import clean_text
 from functions.web.deps import CurrentUser, ServicesDep, read_id
 from functions.web.routes.notebooks import Cursor, Limit, TitleFilter
 from functions.web.schemas import library as schemas
+from functions.web.schemas.operations import NoteReceipt, NoteText
 
 router = APIRouter(prefix="/api/rag/notes")
 
@@ -113,7 +114,7 @@ def reindex_note(note_id: str, user: CurrentUser, services: ServicesDep) -> sche
     return schemas.Note.model_validate(row)
 
 
-@router.delete("/{note_id}")
+@router.delete("/{note_id}", response_model=NoteReceipt)
 def delete_note(
     note_id: str, user: CurrentUser, services: ServicesDep, attachments: Literal["delete", "keep"] = "delete"
 ) -> dict[str, Any]:
@@ -125,7 +126,7 @@ def delete_note(
     return {"note_id": checked_id, "removed": removed, "moved": {"documents": kept}}
 
 
-@router.get("/{note_id}/text")
+@router.get("/{note_id}/text", response_model=NoteText)
 def get_text(
     note_id: str, user: CurrentUser, services: ServicesDep, page: Annotated[int | None, Query(ge=1)] = None
 ) -> dict[str, Any]:

@@ -13,8 +13,9 @@ from fastapi import APIRouter, Request, Response
 from functions.core import errors
 from functions.runtime.services import Services
 from functions.web import page_bundle
-from functions.web.deps import CurrentUser, ServicesDep
+from functions.web.deps import Caller, ServicesDep
 from functions.web.page_bundle import PageFile
+from functions.web.schemas import operations
 
 router = APIRouter()
 
@@ -36,7 +37,7 @@ def get_static(name: str, request: Request) -> Response:
     return _send(request, file, {"Cache-Control": "public, max-age=31536000, immutable"})
 
 
-@router.get("/api/rag/sign-in")
+@router.get("/api/rag/sign-in", response_model=operations.SignIn, response_model_exclude_unset=True)
 def get_sign_in(services: ServicesDep) -> dict[str, Any]:
     """How the page signs users in; `key` is the publishable key, which Supabase intends for browsers."""
     if services.is_local:
@@ -51,11 +52,12 @@ def get_sign_in(services: ServicesDep) -> dict[str, Any]:
     }
 
 
-@router.get("/api/rag/me")
-def get_me(user: CurrentUser, services: ServicesDep) -> dict[str, Any]:
+@router.get("/api/rag/me", response_model=operations.Me)
+def get_me(user: Caller, services: ServicesDep) -> dict[str, Any]:
     return {
         "id": user.id,
         "is_admin": user.is_admin,
+        "scopes": None if user.scopes is None else sorted(user.scopes),
         "mode": "local" if services.is_local else "cloud",
         "chat": "extractive" if services.config.chat_model is None else "model",
         "chat_model": services.config.chat_model,

@@ -15,11 +15,12 @@ from functions.runtime import asking, searching
 from functions.web.deps import CurrentUser, ServicesDep
 from functions.web.routes.chat import describe_scope
 from functions.web.schemas import requests
+from functions.web.schemas.answers import SearchResults
 
 router = APIRouter(prefix="/api/rag/search")
 
 
-@router.get("")
+@router.get("", response_model=SearchResults, response_model_exclude_unset=True)
 def search(user: CurrentUser, services: ServicesDep, parameters: Annotated[requests.Search, Query()]) -> dict[str, Any]:
     """The fused ranking, reranked where a reranker is set up; with `debug`, ranks, scores, evidence and timings."""
     scope = _read_scope(parameters)

@@ -37,7 +37,7 @@ class Part(BaseModel):
 
 class Message(BaseModel):
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: Annotated[list[Part], BeforeValidator(read_parts)] = []
+    content: Annotated[list[Part], BeforeValidator(read_parts, json_schema_input_type=str | list[Part] | None)] = []
 
     @property
     def text(self) -> str:
@@ -61,6 +61,10 @@ class Library(requests.Request):
     list_sources: bool = True
 
 
+def read_library(value: Any) -> Any:
+    return Library() if value is None else value
+
+
 class Completion(BaseModel):
     model: str
     messages: list[Message]
@@ -69,7 +73,7 @@ class Completion(BaseModel):
     n: int | None = None
     response_format: dict[str, Any] | None = None
     tool_choice: Any = None
-    ibid: Annotated[Library, BeforeValidator(lambda value: Library() if value is None else value)] = Library()
+    ibid: Annotated[Library, BeforeValidator(read_library, json_schema_input_type=Library | None)] = Library()
 
     @field_validator("messages")
     @classmethod

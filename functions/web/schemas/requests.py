@@ -225,3 +225,12 @@ class Conversation(BaseModel):
 class ConversationPage(BaseModel):
     items: list[Conversation]
     next_cursor: str | None
+
+
+class ProtectedResource(BaseModel):
+    """Who issues tokens for a resource (RFC 9728)."""
+
+    resource: str
+    resource_name: str = "Ibid"
+    authorization_servers: list[str]
+    bearer_methods_supported: list[str] = ["header"]

@@ -2,14 +2,14 @@
 
 import { openDialog } from "../shared/dialogs.js";
 import { el, setAttribute, setText } from "../shared/dom.js";
-import { t } from "../language/i18n.js";
+import { language, t } from "../language/i18n.js";
 import { errorText, toast } from "../shared/notices.js";
 
 const LONG_TEXT = 120;
 
 export async function openSettings({ api }) {
   try {
-    const [{ settings: schema }, values] = await Promise.all([api.get("/settings/schema"), api.get("/settings")]);
+    const [schema, values] = await Promise.all([api.get(`/settings/schema?lang=${language()}`), api.get("/settings")]);
     new SettingsForm(api, schema, values);
   } catch (error) {
     toast(errorText(error), { kind: "bad" });
@@ -19,10 +19,10 @@ export async function openSettings({ api }) {
 class SettingsForm {
   constructor(api, schema, values) {
     Object.assign(this, { api, values });
-    this.fields = new Map(schema.map((setting) => [setting.key, new Field(setting, values[setting.key] ?? setting.default)]));
+    this.fields = new Map(schema.settings.map((setting) => [setting.key, new Field(setting, values[setting.key] ?? setting.default)]));
     this.message = el("p", { class: "form-message", role: "status" });
     this.save = el("button", { type: "submit", class: "button primary", "data-testid": "settings-save" }, t("save"));
-    this.form = el("form", { class: "settings", id: "settings-form", novalidate: true }, [...this.fields.values()].map((field) => field.node));
+    this.form = el("form", { class: "settings", id: "settings-form", novalidate: true }, schema.groups.map((group) => this.#group(group)));
     this.save.setAttribute("form", "settings-form");
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -32,6 +32,11 @@ class SettingsForm {
       testid: "settings-dialog", kind: "wide", title: t("settings.title"), body: this.form,
       actions: [this.message, el("span", { class: "spacer" }), this.save],
     });
+  }
+
+  #group({ key, label }) {
+    const fields = [...this.fields.values()].filter((field) => field.setting.group === key);
+    return el("fieldset", { "data-testid": "settings-group" }, el("legend", {}, label), fields.map((field) => field.node));
   }
 
   async #save() {
@@ -66,9 +71,9 @@ class Field {
     this.input.id = id;
     this.input.setAttribute("aria-describedby", `${id}-help ${id}-fault`);
     this.faultText = el("p", { class: "fault", id: `${id}-fault`, "data-testid": "setting-fault", hidden: true });
-    const reset = el("button", { type: "button", class: "button quiet small", on: { click: () => this.#reset() } }, t("settings.default", { value: displayValue(setting.default) }));
+    const reset = el("button", { type: "button", class: "button quiet small", on: { click: () => this.#reset() } }, t("settings.default", { value: displayValue(setting) }));
     this.node = el("div", { class: `setting ${setting.type}`, "data-testid": "setting-field", "data-key": setting.key },
-      el("label", { htmlFor: id }, labelOf(setting.key)),
+      el("label", { htmlFor: id }, setting.label),
       el("div", { class: "setting-input" }, this.input, reset),
       el("p", { class: "hint", id: `${id}-help` }, [setting.description, boundsText(setting)].filter(Boolean).join(" ")),
       this.faultText);
@@ -96,17 +101,18 @@ class Field {
   }
 }
 
-function inputFor({ type, max_length: length, default: fallback }, value) {
+function inputFor({ type, max_length: length, choices, default: fallback }, value) {
   if (type === "boolean") return el("input", { type: "checkbox", checked: Boolean(value), class: "switch" });
+  if (choices) return el("select", { class: "input" }, choices.map((choice) => el("option", { value: choice.value, selected: choice.value === value }, choice.label)));
   const text = value ?? "";
   if (type !== "string") return el("input", { type: "text", inputmode: type === "integer" ? "numeric" : "decimal", class: "input", value: text });
   if (Math.max(length || 0, String(fallback ?? "").length, String(text).length) > LONG_TEXT) return el("textarea", { class: "input", rows: "3", maxlength: length || null, value: text });
   return el("input", { type: "text", class: "input", maxlength: length || null, value: text });
 }
 
-const labelOf = (key) => key.charAt(0).toUpperCase() + key.slice(1).replaceAll("_", " ");
-
-function displayValue(value) {
+function displayValue({ default: value, choices }) {
+  const choice = choices?.find((one) => one.value === value);
+  if (choice) return choice.label;
   if (typeof value === "boolean") return t(value ? "yes" : "no");
   const text = String(value ?? "");
   return text.length > 40 ? `${text.slice(0, 39)}…` : text || "–";

@@ -1,0 +1,124 @@
+"""Response bodies of what is neither library nor answer: texts, receipts, sign-in, health, embedding servers."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+
+class Page(BaseModel):
+    """The stored text of a page, to which the offsets of citations refer."""
+
+    page: int
+    text: str
+    warnings: list[Any]
+    ocr_confidence: float | None
+
+
+class DocumentText(BaseModel):
+    document_id: str
+    page_count: int | None
+    pages: list[Page]
+
+
+class NoteText(BaseModel):
+    note_id: str
+    page_count: int | None
+    pages: list[Page]
+
+
+class Download(BaseModel):
+    """A signed address, valid for `expires_in` seconds."""
+
+    url: str
+    expires_in: int
+
+
+class DocumentReceipt(BaseModel):
+    """How many rows and files of each kind were deleted."""
+
+    document_id: str
+    removed: dict[str, int]
+
+
+class NotebookReceipt(BaseModel):
+    """How many rows and files of each kind were deleted, and how many moved out of the notebook."""
+
+    notebook_id: str
+    removed: dict[str, int]
+    moved: dict[str, int]
+
+
+class NoteReceipt(BaseModel):
+    """How many rows and files of each kind were deleted, and how many attachments were kept."""
+
+    note_id: str
+    removed: dict[str, int]
+    moved: dict[str, int]
+
+
+class SignIn(BaseModel):
+    """How a page signs people in; `url` and `key` are those of Supabase."""
+
+    method: Literal["local", "token", "supabase"]
+    url: str | None = None
+    key: str | None = None
+
+
+class Me(BaseModel):
+    """Who is signed in; `scopes` are those of an API key, and null for a person."""
+
+    id: str
+    is_admin: bool
+    scopes: list[str] | None
+    mode: Literal["local", "cloud"]
+    chat: Literal["extractive", "model"]
+    chat_model: str | None
+    chat_url: str
+
+
+class Health(BaseModel):
+    status: Literal["ok"]
+
+
+class Check(BaseModel):
+    ok: bool
+    detail: str
+
+
+class Readiness(BaseModel):
+    """The state of every part, with a sentence for each."""
+
+    status: Literal["ok", "degraded"]
+    checks: dict[str, Check]
+
+
+class Retention(BaseModel):
+    """How many conversations were deleted."""
+
+    deleted: int
+
+
+class ServerFacts(BaseModel):
+    name: str
+    model: str
+    dimensions: int
+
+
+class Move(BaseModel):
+    """How many documents and notes are re-indexed, remain, and cannot be moved."""
+
+    done: int
+    remaining: int
+    failed: int
+
+
+class EmbeddingServers(BaseModel):
+    """The embedding model in force, the one that the environment configures, and how far a move has come."""
+
+    stored: ServerFacts
+    configured: ServerFacts
+    can_adopt: bool
+    reindexing: Move | None
+    detail: str

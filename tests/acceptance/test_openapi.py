@@ -1,0 +1,198 @@
+"""API-1: the OpenAPI document is complete: a client that is made of it alone can call every operation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.acceptance.conftest import CRON_SECRET
+from tests.support import documents
+from tests.support.generated_client import GeneratedClient
+from tests.support.local_server import Json, LocalServer, Person
+
+FACT = "The boiler burns wood chips in winter."
+QUESTION = "What does the boiler burn?"
+RPC = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+# Operations that a laptop refuses.
+ONLY_IN_THE_CLOUD = {"mcp_describe_origin", "mcp_describe_resource"}
+
+
+@pytest.fixture(scope="module")
+def document(server: LocalServer) -> Json:
+    return dict(server.http.get("/openapi.json").json())
+
+
+@pytest.fixture
+def client(document: Json, admin: Person) -> GeneratedClient:
+    return GeneratedClient(document, admin.http)
+
+
+@pytest.fixture(scope="module")
+def tour(document: Json, server: LocalServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GeneratedClient]:
+    """A client that has called every operation, in the order in which a person would."""
+    with server.person("Ada", admin=True) as ada:
+        client = GeneratedClient(document, ada.http)
+        file = documents.make_pdf(tmp_path_factory.mktemp("tour") / "boiler.pdf", FACT)
+        notebook = client.call("notebooks_create_notebook", {"title": "House"})["id"]
+        walk_documents(client, ada, file, notebook)
+        walk_notes(client, ada, notebook)
+        walk_answers(client, ada)
+        walk_settings(client)
+        walk_service(client, server)
+        client.call("notebooks_delete_notebook", notebook_id=notebook)
+        yield client
+
+
+def walk_documents(client: GeneratedClient, ada: Person, file: Path, notebook: str) -> None:
+    content = file.read_bytes()
+    ticket = client.call("documents_create_document", {"file_name": file.name, "size": len(content)})
+    assert ada.put(ticket, content).status_code == 200
+    own = {"document_id": ticket["document"]["id"]}
+    client.call("documents_finalize_document", **own)
+    ada.follow(own["document_id"])
+    client.call("documents_list_documents", status="indexed", limit=5)
+    sha256 = client.call("documents_get_document", **own)["sha256"]
+    client.call("documents_create_document", {"file_name": "b.pdf", "size": len(content), "sha256": sha256})
+    client.call("documents_update_document", {"notebook_id": notebook}, **own)
+    assert client.call("documents_get_text", **own, page=1)["pages"][0]["text"].strip() == FACT
+    assert client.call("documents_get_page_image", **own, number=1, start=0, end=5).startswith(b"\x89PNG")
+    client.call("documents_get_download", **own)
+    for again in ("documents_request_ingestion", "documents_retry"):
+        client.call(again, **own)
+        ada.follow(own["document_id"])
+    extra = ada.add_bytes("extra.txt", b"The stove burns peat.")["id"]
+    client.call("documents_delete_document", document_id=extra)
+
+
+def walk_notes(client: GeneratedClient, ada: Person, notebook: str) -> None:
+    client.call("notebooks_list_notebooks", title="Hou")
+    client.call("notebooks_get_notebook", notebook_id=notebook)
+    client.call("notebooks_rename_notebook", {"title": "Home"}, notebook_id=notebook)
+    note = client.call("notes_create_note", {"title": "Boiler", "content": FACT, "notebook_id": notebook})
+    own = {"note_id": note["id"]}
+    client.call("notes_get_note", **own, wait=20)
+    client.call("notes_update_note", {"title": "The boiler"}, **own)
+    client.call("notes_list_notes", notebook_id=notebook)
+    client.call("notes_reindex_note", **own)
+    assert client.call("notes_get_note", **own, wait=20)["status"] == "indexed"
+    client.call("notes_get_text", **own)
+    client.call("notes_trash_note", **own)
+    client.call("notes_restore_note", **own)
+    client.call("notes_delete_note", **own, attachments="keep")
+
+
+def walk_answers(client: GeneratedClient, ada: Person) -> None:
+    client.call("search_search", q=QUESTION)
+    assert client.call("search_search", q=QUESTION, debug=True, limit=3)["hits"][0]["arms"]["fts_rank"] == 1
+    answer = client.call("chat_ask", {"query": QUESTION})
+    assert client.call("chat_ask", {"query": QUESTION, "stream": True}).startswith(b"data: ")
+    own = {"conversation_id": answer["conversation_id"]}
+    client.call("conversations_list_conversations")
+    client.call("conversations_rename_conversation", {"title": "Heating"}, **own)
+    client.call("conversations_list_messages", **own)
+    attached: Json = {"document_ids": [answer["sources"][0]["document_id"]]}
+    client.call("conversations_replace_documents", attached, **own)
+    client.call("conversations_attach_documents", attached, **own)
+    client.call("conversations_list_documents", **own)
+    client.call("conversations_detach_document", **own, document_id=attached["document_ids"][0])
+    assert client.call("conversations_export_conversation", **own, lang="fr").startswith(b"# ")
+    client.call("conversations_save_answer_as_note", {}, **own, message_id=answer["message_id"])
+    client.call("conversations_delete_conversation", **own)
+    client.call("completions_list_models")
+    client.call("completions_get_model", model="ibid")
+    body = {"model": "ibid", "messages": [{"role": "user", "content": QUESTION}]}
+    assert client.call("completions_complete", body)["ibid"]["sources"]
+    client.call("completions_complete", body | {"stream": True})
+
+
+def walk_settings(client: GeneratedClient) -> None:
+    before = client.call("settings_get_settings")
+    client.call("settings_get_schema", lang="fr")
+    client.call("settings_change_settings", {"rrf_k": 11})
+    client.call("settings_list_changes", limit=5)
+    client.call("settings_change_settings", {"rrf_k": before["rrf_k"]})
+    key = client.call("keys_create_key", {"name": "script", "scopes": ["read"]})
+    client.call("keys_list_keys")
+    client.call("keys_revoke_key", key_id=key["id"])
+    client.call("embedding_servers_get_servers")
+    client.call("embedding_servers_adopt_server")
+
+
+def walk_service(client: GeneratedClient, server: LocalServer) -> None:
+    for operation_id in ("page_get_me", "page_get_sign_in", "health_get_health", "health_get_ready"):
+        client.call(operation_id)
+    client.http.headers["Accept"] = "application/json, text/event-stream"
+    client.call("mcp_exchange", RPC)
+    assert b"ai_rag_retrieve_total" in client.call("health_get_metrics")
+    with server.open_client(Authorization=f"Bearer {CRON_SECRET}") as http:
+        cron = GeneratedClient(client.document, http)
+        cron.call("routes_run_retention")
+        client.called |= cron.called
+
+
+def test_every_operation_answers_as_the_document_says(tour: GeneratedClient) -> None:
+    """API-1"""
+    assert sorted(tour.operation_ids) == sorted(tour.called | ONLY_IN_THE_CLOUD)
+
+
+def test_every_operation_describes_its_success_and_its_errors(client: GeneratedClient) -> None:
+    """API-1"""
+    assert len(client.operation_ids) == len(set(client.operation_ids))
+    for operations in client.document["paths"].values():
+        for operation in operations.values():
+            assert re.fullmatch(r"[a-z_]+", operation["operationId"])
+            assert "422" not in operation["responses"]
+            success = {status: r for status, r in operation["responses"].items() if status.startswith("2")}
+            assert success.pop("204", None) or all(r["content"] for r in success.values())
+
+
+def test_every_reference_leads_to_a_schema(document: Json) -> None:
+    """API-1"""
+    references = set(re.findall(r'"\$ref": ?"#/components/schemas/([^"]+)"', httpx.Response(200, json=document).text))
+    assert references == set(document["components"]["schemas"])
+
+
+def test_exactly_the_protected_routes_ask_for_a_token(document: Json, server: LocalServer) -> None:
+    """API-1, SEC-1"""
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            ids = dict.fromkeys(re.findall(r"\{(\w+)\}", path), "1")
+            answer = server.http.request(method, path.format_map(ids))
+            assert ("security" in operation) == (answer.status_code == 401 or path == "/metrics"), (method, path)
+
+
+@pytest.mark.parametrize(
+    ("operation_id", "body", "code"),
+    [
+        ("chat_ask", {"query": ""}, "invalid_input"),
+        ("settings_change_settings", {"rrf_k": 0}, "invalid_settings"),
+        ("completions_complete", {"model": "gpt", "messages": [{"role": "user", "content": "?"}]}, "model_not_found"),
+        ("mcp_describe_resource", None, "not_found"),
+    ],
+)
+def test_an_error_has_the_form_that_the_document_describes(
+    client: GeneratedClient, operation_id: str, body: Any, code: str
+) -> None:
+    """API-1, SEC-6"""
+    assert client.refuse(operation_id, body) == code
+
+
+def test_the_fields_of_requests_are_in_snake_case_as_in_responses(document: Json) -> None:
+    """API-1"""
+    names = [name for schema in document["components"]["schemas"].values() for name in schema.get("properties", {})]
+    assert [name for name in names if name != name.lower()] == []
+
+
+def test_the_page_of_the_api_needs_no_other_host(server: LocalServer, document: Json) -> None:
+    """API-1, WEB-1"""
+    page = server.http.get("/docs")
+    assert page.headers["content-security-policy"].startswith("default-src 'none'; style-src 'sha256-")
+    assert re.findall(r"(?:src|href)=[\"']([^#\"'][^\"']*)", page.text) == ["/openapi.json"]
+    assert "<script" not in page.text
+    listed = re.findall(r"<h3 id=\"[a-z_]+\"><code>([A-Z]+ [^<]+)</code>", page.text)
+    assert sorted(listed) == sorted(f"{m.upper()} {p}" for p, ms in document["paths"].items() for m in ms)
