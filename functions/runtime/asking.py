@@ -14,7 +14,7 @@ from functions.adapters.postgres import messages
 from functions.core import background, errors, models
 from functions.core.answering import answers, follow_ups, model_writer, query_rephrasing, query_translation
 from functions.core.citations.description import describe_citation, describe_section
-from functions.core.retrieval import early_embedding, guard, retriever
+from functions.core.retrieval import early_embedding, guard, retriever, sentence_similarity
 from functions.core.settings import Settings
 from functions.core.text import languages
 from functions.runtime import metrics, searching, translating
@@ -315,6 +315,7 @@ def _answer(
         profile=services.find_profile(policy.settings.prompt_profile),
         limits=limits,
         search_query=saver.search_query,
+        quote_rules=_make_quote_rules(services, policy, lang, retrieval),
     )
     try:
         with closing(stream):
@@ -331,6 +332,16 @@ def _answer(
     if saver.draft is None:
         raise errors.ModelUnavailableError("The model returned no answer. Ask again.")
     return saver.draft, None
+
+
+def _make_quote_rules(
+    services: Services, policy: Policy, lang: str, retrieval: retriever.Retrieval
+) -> answers.QuoteRules:
+    """Sentences are compared by the first server that answered and understands the question's language."""
+    server = next((one for one in retrieval.answered if not one.languages or lang in one.languages), None)
+    compare = None if server is None else sentence_similarity.make_compare(server, services.embedder_of)
+    bar = guard.find_threshold(lang, retrieval.answered, policy.settings, guard.MEDIUM_SCOPE)
+    return answers.QuoteRules(compare, bar)
 
 
 def _open_question(

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from functions.core import errors, models, ports
-from functions.core.answering import extractive, prompts
+from functions.core.answering import prompts
+from functions.core.answering.extracts import choice
 from functions.core.answering.model_writer import NO_LIMITS, ModelWriter, Prompt, TextDelta, TimeLimits
 from functions.core.answering.tool_rounds import ToolRounds
 from functions.core.citations.cite import cite_extracts, cite_sections, mark_answer
@@ -15,6 +16,18 @@ from functions.core.citations.sections import SECTION_BREAK, WrittenSection
 from functions.core.retrieval.context import order_for_reading
 
 _UNUSED = models.Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class QuoteRules:
+    """How an answer without a model is made.
+
+    `compare` tells how near sentences are to the question. Passages with less than `least_evidence` are quoted as the
+    nearest ones, not as an answer.
+    """
+
+    compare: choice.Compare | None = None
+    least_evidence: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +49,7 @@ def answer_question(
     profile: models.PromptProfile = "full",
     limits: TimeLimits = NO_LIMITS,
     search_query: str | None = None,
+    quote_rules: QuoteRules = QuoteRules(),
 ) -> Generator[TextDelta | AnswerReady, None, None]:
     """Yields text as it is written, then one AnswerReady; the joined texts equal the sections joined by SECTION_BREAK.
 
@@ -45,9 +59,9 @@ def answer_question(
     are chosen for `search_query`, the complete question that a follow-up means. An answer that ends too early without
     an error is `interrupted` too. Closing the generator closes the model's stream.
     """
-    complete_question = search_query or question
+    quote = partial(_write_quotations, search_query or question, lang, quote_rules)
     if chat_model is None or not hits:
-        yield from _write_quotations(complete_question, hits, lang)
+        yield from quote(hits)
         return
     if profile == "compact":
         prompt, rounds = _ask_briefly(question, hits, lang, history)
@@ -67,11 +81,11 @@ def answer_question(
         if failure is not None:
             raise failure
     elif failure is not None:
-        yield from _replace_model(failure, _write_quotations(complete_question, hits, lang, writer.usage), lang)
+        yield from _replace_model(failure, quote(hits, writer.usage), lang)
     elif reader.says_no_answer:
         yield from _write_refusal(lang, writer.usage)
     else:
-        yield from _write_quotations(complete_question, citable_hits, lang, writer.usage)
+        yield from quote(citable_hits, writer.usage)
 
 
 def _ask_fully(question: str, hits: Sequence[models.SearchHit], lang: str, history: Sequence[models.Turn]) -> Prompt:
@@ -136,17 +150,19 @@ def _replace_model(
 
 
 def _write_quotations(
-    question: str, hits: Sequence[models.SearchHit], lang: str, usage: models.Usage = _UNUSED
+    question: str,
+    lang: str,
+    rules: QuoteRules,
+    hits: Sequence[models.SearchHit],
+    usage: models.Usage = _UNUSED,
 ) -> Iterator[TextDelta | AnswerReady]:
     """The extractive answer, also used if a model writes nothing; `usage` then counts the tokens of its empty reply."""
-    extracts = extractive.extract_answer(question, hits, lang=lang)
-    sections, sources = cite_extracts(((item.hit, item.start, item.end) for item in extracts), question, lang)
-    if not sections:
-        sections = (models.CitedSection(prompts.NOT_ENOUGH.get(lang, prompts.NOT_ENOUGH["en"]), (), ()),)
-    are_foreign = [extractive.is_foreign(item.hit, lang) for item in extracts]
-    if any(are_foreign):
-        all_foreign, some_foreign = prompts.FOREIGN_QUOTES[lang]
-        sections = (models.CitedSection(all_foreign if all(are_foreign) else some_foreign, (), ()), *sections)
+    quotations = choice.extract_answer(question, hits, lang=lang, compare=rules.compare)
+    quoted, sources = cite_extracts(quotations, question, lang, least_evidence=rules.least_evidence)
+    are_foreign = [choice.is_foreign(quotation.hit, lang) for quotation in quotations]
+    is_answer = any(source.support == "high" for source in sources)
+    notes = prompts.explain_quotations(lang, are_foreign, is_answer=is_answer)
+    sections = (*(models.CitedSection(note, (), ()) for note in notes), *quoted)
     for at, section in enumerate(sections):
         yield TextDelta((SECTION_BREAK if at else "") + section.text)
     answer = mark_answer(sections)

@@ -24,6 +24,12 @@ FOREIGN_QUOTES = {
 }
 """What stands above quotations that are not in the language of the question: all of them, or some."""
 
+NEAREST = {
+    "en": "No passage clearly answers this question. These are the nearest ones:",
+    "fr": "Aucun passage ne répond clairement à cette question. Voici les plus proches :",
+}
+"""What stands above quotations that bear little on the question."""
+
 _FAILURES: dict[str, dict[type[errors.UnavailableError], str]] = {
     "en": {
         errors.ModelTooSlowError: "The language model did not answer in time",
@@ -178,6 +184,18 @@ def explain_failure(failure: errors.UnavailableError, lang: str, *, has_passages
     chosen = lang if lang in _FAILURES else "en"
     reason = next(text for kind, text in _FAILURES[chosen].items() if isinstance(failure, kind))
     return reason + (_INSTEAD[chosen] if has_passages else ".")
+
+
+def explain_quotations(lang: str, are_foreign: Sequence[bool], *, is_answer: bool) -> list[str]:
+    """What a reader is told above quotations: that there are none, that they may not answer, or are in French."""
+    chosen = lang if lang in NEAREST else "en"
+    if not are_foreign:
+        return [NOT_ENOUGH[chosen]]
+    notes = [] if is_answer else [NEAREST[chosen]]
+    if any(are_foreign):
+        all_foreign, some_foreign = FOREIGN_QUOTES[chosen]
+        notes.append(all_foreign if all(are_foreign) else some_foreign)
+    return notes
 
 
 def _write_turns(history: Sequence[models.Turn], max_chars: int) -> list[ports.ChatMessage]:

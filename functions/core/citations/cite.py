@@ -16,15 +16,13 @@ from functions.core.citations.assessment import assess_places
 from functions.core.citations.figures import comparison
 from functions.core.citations.numbering import RANK, CitedPlace, Numbering
 from functions.core.citations.passage import Passage, collect_allowed_figures, remove_file_names
-from functions.core.citations.sections import SECTION_BREAK, WrittenSection
+from functions.core.citations.sections import SECTION_BREAK, Quotation, WrittenSection
 from functions.core.citations.statements import MIN_WORDS, find_best_window, split_statements
 from functions.core.retrieval import guard
 from functions.core.text import words
 
 MIN_SHARE = 0.2
 """A cited passage with a smaller share of a section's words is dropped when another passage supports the section."""
-EXTRACT_EVIDENCE = 0.24
-"""The evidence for the question from which a quotation, given as the answer, is said to support it."""
 
 _WRAPPING = re.compile(r"^\W*seg\s*[=:]\s*|[\s\[\]()<>\"'`【】]+", re.IGNORECASE)
 _NUMBER_MARK = re.compile(r"\[(\s*\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*\s*)\]")
@@ -54,18 +52,19 @@ def cite_sections(
 
 
 def cite_extracts(
-    extracts: Iterable[tuple[models.SearchHit, int, int]], question: str = "", lang: str = "en"
+    quotations: Iterable[Quotation], question: str = "", lang: str = "en", *, least_evidence: float = 0.0
 ) -> tuple[tuple[models.CitedSection, ...], tuple[models.Citation, ...]]:
-    """The sections and citations of an answer made of quotations; each extract is hit.text[start:end].
+    """The sections and citations of an answer made of quotations.
 
-    A quotation says what it quotes, so its support is whether the passage bears on the question.
+    A quotation says what it quotes, so its support is whether its passage has `least_evidence` for the question.
     """
     numbering = Numbering()
     cited_sections = []
-    for hit, start, end in extracts:
-        evidence = guard.find_evidence([(question, lang)], [hit])
-        place = CitedPlace(hit, start, end, "exact", support="high" if evidence >= EXTRACT_EVIDENCE else "low")
-        cited_sections.append(_build_section(hit.text[start:end], [place], numbering))
+    for quotation in quotations:
+        is_supported = guard.find_evidence([(question, lang)], [quotation.hit]) >= least_evidence
+        support: models.SupportResult = "high" if is_supported else "low"
+        places = [CitedPlace(quotation.hit, *span, "exact", support=support) for span in quotation.spans]
+        cited_sections.append(_build_section(quotation.text, places, numbering))
     return tuple(cited_sections), tuple(numbering.citations)
 
 

@@ -1,8 +1,10 @@
-"""The unchecked sections of an answer, which `answering` reads from a model's reply and `citations` checks."""
+"""The unchecked sections of an answer: written by a model, or quoted from passages."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from functions.core import models
 
 SECTION_BREAK = "\n\n"
 
@@ -14,3 +16,12 @@ class WrittenSection:
     text: str
     segment_ids: tuple[str, ...] = ()
     quotes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """A section that quotes hit.text[start:end] for each span; `text` is the same for reading, without line breaks."""
+
+    hit: models.SearchHit
+    spans: tuple[tuple[int, int], ...]
+    text: str

@@ -27,7 +27,9 @@ _ABBREVIATIONS = frozenset(
     """,
     )
 )
-_BEFORE_NUMBERS = frozenset({"no", "nos", "n", "sec", "ch", "art", "ex", "col", "tab", "mar", "jun", "dec"})
+_BEFORE_NUMBERS = frozenset(
+    {"no", "nos", "n", "sec", "ch", "art", "ex", "col", "tab", "mar", "jun", "dec", "ffr", "fr", "frs"}
+)
 """Abbreviations only in front of a number: several of them are words that end sentences."""
 _BULLET = re.compile(r"[ \t]*(?:[-*+•▪◦‣–—·][ \t]|\(?(?:\d{1,3}|[a-zA-Z])[.)][ \t])")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]")

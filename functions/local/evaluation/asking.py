@@ -11,8 +11,9 @@ from typing import Any
 from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
 from functions.core import models, ports
-from functions.core.answering import extractive
-from functions.core.retrieval import guard, retriever
+from functions.core.answering.extracts import choice
+from functions.core.citations.sections import Quotation
+from functions.core.retrieval import guard, retriever, sentence_similarity
 from functions.core.retrieval.context import choose_context
 from functions.core.settings import Settings
 from functions.core.text import languages
@@ -162,11 +163,12 @@ class _Asker:
         )
         if self.arm != "hybrid" or asked.is_refused:
             return asked
-        extracts = extractive.extract_answer(question.text, context, lang=lang)
+        compare = sentence_similarity.make_compare(self.library.server, lambda _: self.embedder)
+        quotations = choice.extract_answer(question.text, context, lang=lang, compare=compare)
         return replace(
             asked,
-            cited=frozenset(_find_unit(self.library, extract.hit) for extract in extracts),
-            contains_answer=any(_contains(extract.text, answer) for extract in extracts for answer in question.answers),
+            cited=frozenset(_find_unit(self.library, quotation.hit) for quotation in quotations),
+            contains_answer=any(_says(quotation, answer) for quotation in quotations for answer in question.answers),
         )
 
     def _score(
@@ -178,6 +180,11 @@ class _Asker:
 def _find_unit(library: Library, hit: models.SearchHit) -> question_sets.Unit:
     name = library.names[hit.source_id]
     return (name, hit.page_start) if hit.file_type == "pdf" else name
+
+
+def _says(quotation: Quotation, answer: str) -> bool:
+    texts = [quotation.text, *(quotation.hit.text[start:end] for start, end in quotation.spans)]
+    return any(_contains(text, answer) for text in texts)
 
 
 def _contains(text: str, answer: str) -> bool:

@@ -15,6 +15,8 @@ def make_hit(
     lang: str = "en",
     similarity: float = 0.6,
     coverage: float = 0.4,
+    title: str | None = None,
+    markdown: str | None = None,
 ) -> models.SearchHit:
     return models.SearchHit(
         chunk_id=index,
@@ -22,16 +24,17 @@ def make_hit(
         source_id=document,
         chunk_index=index,
         file_name=f"{document}.pdf",
-        title=None,
+        title=title,
         file_type="pdf",
         page_start=page,
         page_end=page,
         start_offset=offset,
         end_offset=offset + len(text),
-        section_title=None,
+        section_title=title,
         text=text,
         lang=lang,
         score=0.09,
         similarity=similarity,
         coverage=coverage,
+        markdown=markdown,
     )

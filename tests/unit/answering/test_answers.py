@@ -270,3 +270,17 @@ def test_passages_are_kept_within_the_budget_best_first() -> None:
     hits = [make_hit("a" * 3000, index=0), make_hit("b" * 3000, index=1), make_hit("c" * 300, index=2)]
     assert prompts.fit_passages(hits, 1200) == [hits[0], hits[2]]
     assert prompts.fit_passages(hits, 1) == [hits[0]]
+
+
+def quote(question: str, least_evidence: float) -> models.Answer:
+    rules = answers.QuoteRules(least_evidence=least_evidence)
+    *_, ready = answers.answer_question(question, [LYON], lang="en", history=[], chat_model=None, quote_rules=rules)
+    assert isinstance(ready, answers.AnswerReady)
+    return ready.answer
+
+
+def test_quotations_that_bear_little_on_the_question_are_called_the_nearest_passages() -> None:
+    """CHAT-6"""
+    near, answered = quote(QUESTION, least_evidence=0.99), quote(QUESTION, least_evidence=0.1)
+    assert near.answer == f"{prompts.NEAREST['en']}{SECTION_BREAK}{answered.answer}"
+    assert [source.support for source in (*near.sources, *answered.sources)] == ["low", "high"]

@@ -7,7 +7,7 @@ import pytest
 from functions.core import models
 from functions.core.citations import quotes
 from functions.core.citations.cite import cite_extracts, cite_sections, mark_answer
-from functions.core.citations.sections import WrittenSection
+from functions.core.citations.sections import Quotation, WrittenSection
 from tests.support.fakes.search_hits import make_hit
 
 REVENUE = make_hit(
@@ -187,7 +187,7 @@ def test_marks_follow_each_section_and_no_other_number_looks_like_one() -> None:
 def test_the_preview_is_at_most_200_characters_of_one_line() -> None:
     """CHAT-5"""
     hit = make_hit("several words\n" * 60)
-    _, [source] = cite_extracts([(hit, 0, len(hit.text))])
+    _, [source] = cite_extracts([Quotation(hit, ((0, len(hit.text)),), hit.text)])
     assert (len(source.snippet_preview) <= 200, "\n" in source.snippet_preview) == (True, False)
     assert source.quote == hit.text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from functions.core.citations.cite import cite_extracts, cite_sections
-from functions.core.citations.sections import WrittenSection
+from functions.core.citations.sections import Quotation, WrittenSection
 from tests.support.fakes.search_hits import make_hit
 
 BATTLE = make_hit("Harald of Norway defeated Edmund near Dover on 14 March 1066 with 300 ships. He did not pursue him.")
@@ -133,5 +133,5 @@ def test_two_passages_bear_out_a_claim_together() -> None:
 def test_an_extract_is_supported_if_its_passage_bears_on_the_question(question: str, support: str) -> None:
     """CHAT-6"""
     hit = make_hit(BATTLE.text) if support == "high" else make_hit(BATTLE.text, similarity=0.3, coverage=0.1)
-    _, [source] = cite_extracts([(hit, 0, len(WON))], question, "en")
+    _, [source] = cite_extracts([Quotation(hit, ((0, len(WON)),), WON)], question, "en", least_evidence=0.24)
     assert (source.check, source.support) == ("exact", support)

@@ -7,6 +7,7 @@ import pytest
 from functions.core import models
 from functions.core.answering import export
 from functions.core.citations.cite import cite_extracts
+from functions.core.citations.sections import Quotation
 from functions.web.schemas import completion_text
 
 ANSWER = "The kiln burns 99 logs. [1]\n\nIt stands in Lyon."
@@ -23,7 +24,7 @@ def test_added_marks_and_sources_are_removed_again(
     lang: export.Language, status: models.MessageStatus, numbers: tuple[str, ...], is_cited: bool
 ) -> None:
     """CHAT-10"""
-    sources = cite_extracts([(HIT, 0, 4)])[1] if is_cited else ()
+    sources = cite_extracts([Quotation(HIT, ((0, 4),), HIT.text[:4])])[1] if is_cited else ()
     answer = models.Answer(ANSWER, (models.CitedSection(ANSWER, (), (), numbers),), sources, status, "model")
     added = completion_text.list_sources(answer, lang)
     assert bool(added) == (is_cited or bool(numbers) or status == "interrupted")
