@@ -1,4 +1,4 @@
-"""What is known of a model server without asking it a question: whether it is near, and how large its model is."""
+"""What is known of a model server without asking it a question: where it is, how large its model is, what it takes."""
 
 from __future__ import annotations
 
@@ -34,19 +34,33 @@ def read_size(name: str) -> float | None:
 
 def ask_size(base_url: str, api_key: str | None, model: str) -> float | None:
     """The number of parameters that llama.cpp (`/v1/models`) or Ollama (`/api/show`) tells; None if neither does."""
+    listed = _ask("GET", f"{base_url.rstrip('/')}/models", api_key)
+    size = None if listed is None else _read_listed_size(listed, model)
+    if size is not None or listed is None:
+        return size
+    return _read_shown_size(_ask("POST", f"{_find_root(base_url)}/api/show", api_key, {"model": model}))
+
+
+def ask_slots(base_url: str, api_key: str | None) -> int | None:
+    """How many questions llama.cpp (`/props`) answers at the same time; None if the server does not tell."""
+    slots = _read_number(_get(_ask("GET", f"{_find_root(base_url)}/props", api_key), "total_slots"))
+    return None if slots is None else int(slots)
+
+
+def _find_root(base_url: str) -> str:
+    return base_url.rstrip("/").removesuffix("/v1")
+
+
+def _ask(method: str, url: str, api_key: str | None, body: Any = None) -> Any:
+    """The JSON of a reply; None if there is none."""
     import httpx2  # the library of the OpenAI client, which every question to a model loads
 
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-    address = base_url.rstrip("/")
     with httpx2.Client(headers=headers, timeout=SECONDS, follow_redirects=False) as client:
         try:
-            size = _read_listed_size(client.get(f"{address}/models").json(), model)
-            if size is not None:
-                return size
-            shown = client.post(f"{address.removesuffix('/v1')}/api/show", json={"model": model}).json()
+            return client.request(method, url, json=body).json()
         except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, UnicodeEncodeError):
             return None
-    return _read_shown_size(shown)
 
 
 def _read_listed_size(listed: Any, model: str) -> float | None:
