@@ -315,6 +315,7 @@ def _answer(
         profile=services.find_profile(policy.settings.prompt_profile),
         limits=limits,
         search_query=saver.search_query,
+        passage_count=retrieval.ranking.candidate_chunks,
     )
     try:
         with closing(stream):

@@ -43,6 +43,18 @@ _INSTEAD = {
     "fr": " ; voici les passages de vos documents qui correspondent le mieux à la question.",
 }
 
+_READ = {
+    "en": (
+        "Based on all passages that were searched ({count}).",
+        "Based on {read} of {count} passages; others may add to it.",
+    ),
+    "fr": (
+        "D’après l’ensemble des passages consultés ({count}).",
+        "D’après {read} des {count} passages ; d’autres peuvent compléter la réponse.",
+    ),
+}
+"""What stands below an answer that lists or counts something, if all passages were read, or some."""
+
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -178,6 +190,12 @@ def explain_failure(failure: errors.UnavailableError, lang: str, *, has_passages
     chosen = lang if lang in _FAILURES else "en"
     reason = next(text for kind, text in _FAILURES[chosen].items() if isinstance(failure, kind))
     return reason + (_INSTEAD[chosen] if has_passages else ".")
+
+
+def describe_reading(lang: str, read: int, count: int) -> str:
+    """Over how many of the passages in scope something was listed or counted."""
+    every, some = _READ.get(lang, _READ["en"])
+    return (every if read >= count else some).format(read=read, count=count)
 
 
 def _write_turns(history: Sequence[models.Turn], max_chars: int) -> list[ports.ChatMessage]:
