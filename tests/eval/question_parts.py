@@ -18,7 +18,7 @@ from functions.core.answering.prompts import COMPACT_PASSAGES
 from functions.core.retrieval import question_forms
 from functions.core.settings import Settings
 from functions.local.evaluation import asking, command, question_sets, ranking_scores
-from functions.local.evaluation.library import Library, load_library
+from functions.local.evaluation.library import load_library
 from functions.runtime.config import Config
 
 SETS: Final = {"passages/xquad_en": "and", "pages_en": "and", "passages/piaf": "et"}
@@ -53,11 +53,11 @@ def list_pairs(questions: Sequence[question_sets.Question], conjunction: str, *,
                 break
 
 
-def measure(library: Library, pairs: Sequence[Pair], found: Sequence[asking.Found]) -> list[float]:
+def measure(pairs: Sequence[Pair], found: Sequence[asking.Found]) -> list[float]:
     """The shares of pairs of which both are among the passages read, and among the four of the compact prompt."""
     shares = []
     for count in (None, COMPACT_PASSAGES):
-        units = [{asking.find_unit(library, hit) for hit in one.context[:count]} for one in found]
+        units = [{one.units[hit.segment_id] for hit in one.context[:count]} for one in found]
         both = [
             bool(pair.first.gold & read) and bool(pair.second.gold & read)
             for pair, read in zip(pairs, units, strict=True)
@@ -85,7 +85,7 @@ def main() -> int:
                 for parts in ((), None):
                     with _searched_as(parts):
                         found = asking.find_passages(database, library, questions, embedder, settings)
-                    shares += measure(library, pairs, found)
+                    shares += measure(pairs, found)
                 columns = "".join(f"{share:8.3f}" for share in shares)
                 print(f"{asked.name:12}{'same' if same else 'two':>10}{len(pairs):7}{split:7}   {columns}", flush=True)
     return 0

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from functions.local.evaluation import command
-from tests.support.fakes.model_server import FakeModelServer, Reply
+from functions.local.evaluation import command, question_sets
+from functions.local.evaluation.answer_scores import judge
+from tests.eval import replay
+from tests.support.fakes.model_server import FakeModelServer, Reply, answer
 
 PASSAGES = {
     "sun": "The Sun is a star. The light of the Sun takes eight minutes to reach the Earth.",
@@ -61,11 +63,22 @@ def test_both_prompts_answer_from_the_same_passages(
     found = read_figures(printed)
     assert (found["right answers"], found["answers that failed"]) == ((1, 1), (0, 0))
     assert found["output tokens"][0] < found["output tokens"][1]
-    replies = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
-    asked = [(row["query_id"], row["profile"]) for row in replies]
-    assert asked == [(id_, profile) for id_ in QUERIES for profile in ("full", "compact")]
-    assert replies[0]["passages"] == replies[1]["passages"]
-    assert replies[3]["reply"] == "Bread rises because yeast turns sugar into carbon dioxide [1]."
+    rows = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+    assert [row["query_id"] for row in rows] == list(QUERIES)
+    assert rows[1]["replies"]["compact"] == {"text": f"{PASSAGES['bread'][:-1]} [1].", "code": None}
+
+
+def test_recorded_replies_make_the_same_answers_again(server: FakeModelServer, folder: Path) -> None:
+    """EVAL-4: a wrong reply, a refusal, a right one without a source, and one that cites the wrong passage."""
+    said = "Yeast turns sugar into carbon dioxide"
+    server.script(answer(("It takes long.", [])), "NO_ANSWER", answer((f"{said}.", [])), f"{said} [2].")
+    record = folder / "replies.jsonl"
+    command.main([str(folder), "--answers", "--record", str(record)])
+    replies = [row["replies"] for row in question_sets.read_lines(record)]
+    made = list(replay.replay(record))
+    assert [one.reply for one in made] == [reply["text"] for both in replies for reply in both.values()]
+    assert [judge(one) for one in made] == ["wrong", "refused", "right", "right"]
+    assert [set(one.cited) for one in made] == [set(), set(), {"bread"}, {"bread"}]
 
 
 def test_a_refusal_and_an_error_are_counted(

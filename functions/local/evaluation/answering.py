@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +22,6 @@ from functions.core.answering import answers
 from functions.core.answering.model_writer import TextDelta, TimeLimits
 from functions.core.text.token_estimate import estimate_tokens
 from functions.local.evaluation import asking, question_sets
-from functions.local.evaluation.library import Library
 from functions.runtime.config import Config
 from functions.runtime.services import Services
 
@@ -69,25 +68,25 @@ class Examinee:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A file that gets a line for each reply at once, so that an interrupted measurement keeps those it has."""
+    """A file that gets a line for each question at once, so that an interrupted measurement keeps those it has.
+
+    A line holds what the model was given and what it wrote, so that the answers can be made again without the model.
+    """
 
     path: Path
-    set_name: str
 
-    def add(self, found: asking.Found, written: Written) -> None:
-        """Adds the question, the passages, what the model wrote, and the answer made of it."""
-        answer = written.answer
+    def add(self, found: asking.Found, written: Sequence[Written]) -> None:
+        """Adds a question with its gold answers and units, its passages, and the reply to each prompt."""
+        question = found.question
         row = {
-            "set": self.set_name,
-            "query_id": found.question.id,
-            "question": found.question.text,
+            "query_id": question.id,
+            "question": question.text,
             "lang": found.lang,
-            "gold": found.question.answers,
-            "profile": written.profile,
-            "passages": [{"id": hit.segment_id, "text": hit.markdown or hit.text} for hit in found.context],
-            "reply": written.reply,
-            "answer": answer.answer if answer else None,
-            "failure": written.code,
+            "answers": question.answers,
+            "gold": sorted(question.gold, key=str),
+            "is_refused": found.is_refused,
+            "passages": [asdict(hit) | {"unit": found.units[hit.segment_id]} for hit in found.context],
+            "replies": {one.profile: {"text": one.reply, "code": one.code} for one in written},
         }
         with self.path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, ensure_ascii=False) + "\n")
@@ -108,27 +107,25 @@ def _count_requests(services: Services) -> int:
     return model_server.ask_slots(address, services.chat_key) or 1
 
 
-def answer_all(
-    examinee: Examinee, library: Library, found: Sequence[asking.Found], record: Record | None = None
-) -> Iterator[Written]:
+def answer_all(examinee: Examinee, found: Sequence[asking.Found], record: Record | None = None) -> Iterator[Written]:
     """Answers every question with each prompt, several questions at a time, and yields the results in order."""
     with ThreadPoolExecutor(examinee.parallel, thread_name_prefix="ibid-eval") as threads:
-        results = threads.map(partial(_answer_with_each, examinee, library), found)
-        for one, pair in zip(found, results, strict=True):
-            for written in pair:
-                if record is not None:
-                    record.add(one, written)
-                yield written
+        results = threads.map(partial(_answer_with_each, examinee), found)
+        for one, written in zip(found, results, strict=True):
+            if record is not None:
+                record.add(one, written)
+            yield from written
 
 
-def _answer_with_each(examinee: Examinee, library: Library, found: asking.Found) -> list[Written]:
-    return [_answer(examinee, library, found, profile) for profile in PROFILES]
+def _answer_with_each(examinee: Examinee, found: asking.Found) -> list[Written]:
+    return [answer(examinee, found, profile) for profile in PROFILES]
 
 
-def _answer(examinee: Examinee, library: Library, found: asking.Found, profile: models.PromptProfile) -> Written:
+def answer(examinee: Examinee, found: asking.Found, profile: models.PromptProfile) -> Written:
+    """Answers one question with one prompt; a question that the guard refuses is not sent to the model."""
     if found.is_refused:
         return Written(found.question, profile, _REFUSAL)
-    recorder, answer, failure = _Recorder(examinee.model), None, None
+    recorder, ready, failure = _Recorder(examinee.model), None, None
     started = time.monotonic()
     first_word = math.inf
     try:
@@ -144,18 +141,18 @@ def _answer(examinee: Examinee, library: Library, found: asking.Found, profile: 
             if isinstance(item, TextDelta):
                 first_word = min(first_word, time.monotonic() - started)
             else:
-                answer = item.answer
+                ready = item.answer
     except errors.UnavailableError as exc:
-        failure = exc.code if answer is None else None  # a model that fails after some text leaves an answer
-    usage = answer.usage if answer else models.Usage()
+        failure = exc.code if ready is None else None  # a model that fails after some text leaves an answer
+    usage = ready.usage if ready else models.Usage()
     return Written(
         found.question,
         profile,
-        answer,
-        tuple(asking.find_unit(library, source) for source in answer.sources) if answer else (),
+        ready,
+        tuple(found.units[f"{one.source_id}:{one.chunk_index}"] for one in ready.sources) if ready else (),
         usage.prompt_tokens or estimate_tokens(recorder.prompt),
         usage.completion_tokens or estimate_tokens("".join(recorder.pieces)),
-        first_word if answer and answer.mode == "model" else math.inf,
+        first_word if ready and ready.mode == "model" else math.inf,
         "".join(recorder.pieces),
         failure,
     )

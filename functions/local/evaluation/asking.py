@@ -63,11 +63,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The passages that a language model would be given for a question; `is_refused` says that none would be asked."""
+    """The passages that a language model would be given for a question; `is_refused` says that none would be asked.
+
+    `units` are what the passages stand in, by their public ids.
+    """
 
     question: question_sets.Question
     lang: models.Lang
     context: tuple[models.SearchHit, ...]
+    units: Mapping[str, question_sets.Unit]
     is_refused: bool
 
 
@@ -178,7 +182,7 @@ class _Asker:
         extracts = extractive.extract_answer(question.text, context, lang=lang)
         return replace(
             asked,
-            cited=frozenset(find_unit(self.library, extract.hit) for extract in extracts),
+            cited=frozenset(_find_unit(self.library, extract.hit) for extract in extracts),
             contains_answer=any(_contains(extract.text, answer) for extract in extracts for answer in question.answers),
         )
 
@@ -188,7 +192,8 @@ class _Asker:
         ranking = retrieval.ranking
         threshold = guard.find_threshold(lang, self._servers, self.settings, ranking.candidate_chunks, has_model=True)
         is_refused = not guard.is_answerable(retrieval.versions, ranking.hits, threshold)
-        return Found(question, lang, retrieval.context, is_refused)
+        units = {hit.segment_id: _find_unit(self.library, hit) for hit in retrieval.context}
+        return Found(question, lang, retrieval.context, units, is_refused)
 
     @property
     def _servers(self) -> tuple[models.EmbeddingServer, ...]:
@@ -208,13 +213,12 @@ class _Asker:
     def _score(
         self, hits: Sequence[models.SearchHit], gold: Collection[Hashable]
     ) -> ranking_scores.RankingScores | None:
-        return ranking_scores.score_ranking([find_unit(self.library, hit) for hit in hits], gold) if gold else None
+        return ranking_scores.score_ranking([_find_unit(self.library, hit) for hit in hits], gold) if gold else None
 
 
-def find_unit(library: Library, place: models.SearchHit | models.Citation) -> question_sets.Unit:
-    """The unit of the set that a passage or citation stands in: a page of a PDF, or the whole of another document."""
-    name = library.names[place.source_id]
-    return (name, place.page_start) if place.file_type == "pdf" else name
+def _find_unit(library: Library, hit: models.SearchHit) -> question_sets.Unit:
+    name = library.names[hit.source_id]
+    return (name, hit.page_start) if hit.file_type == "pdf" else name
 
 
 def _contains(text: str, answer: str) -> bool:

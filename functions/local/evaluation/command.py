@@ -261,9 +261,7 @@ def _examine(
     for asked in sets:
         library = load_library(database, asked, embedder, settings)
         found = asking.find_passages(database, library, asked.questions, embedder, settings)
-        written = list(
-            answering.answer_all(examinee, library, found, answering.Record(record, asked.name) if record else None)
-        )
+        written = list(answering.answer_all(examinee, found, answering.Record(record) if record else None))
         print_answers(asked.name, written)
         every += written
     if len(sets) > 1:
@@ -293,7 +291,7 @@ def _parser() -> argparse.ArgumentParser:
     modes.add_argument("--ablation", action="store_true", help="measure the search without each of its parts")
     modes.add_argument("--answers", action="store_true", help="let the chat model answer, with each prompt")
     add("--parallel", type=_read_count, metavar="N", help="with --answers: ask N questions at a time")
-    add("--record", type=Path, metavar="FILE", help="with --answers: add each reply to a file of JSON lines")
+    add("--record", type=Path, metavar="FILE", help="with --answers: keep passages and replies, as JSON lines")
     add("--fresh", action="store_true", help="delete the cached vectors of earlier runs")
     return parser
 
