@@ -76,6 +76,8 @@ def main() -> int:
         for name, conjunction in SETS.items():
             asked = question_sets.read_set(name)
             library = load_library(database, asked, embedder, settings)
+            cut = sum(bool(question_forms.split_question(one.text)) for one in asked.questions)
+            print(f"{asked.name}: {cut} of its own {len(asked.questions)} questions are cut")
             for same in (True, False):
                 pairs = list(list_pairs(asked.questions, conjunction, same=same))
                 pairs = [pairs[place * len(pairs) // limit] for place in range(limit)] if len(pairs) > limit else pairs

@@ -282,6 +282,15 @@ def test_the_prompt_has_the_passages_the_rules_and_the_turns_without_marks() -> 
     assert f"Question: {QUESTION}\n\n" in request.content
 
 
+@pytest.mark.parametrize(("lang", "read"), [("en", 3), ("en", 40), ("fr", 3), ("fr", 40)])
+def test_the_turns_have_no_remarks_which_a_model_would_imitate(lang: str, read: int) -> None:
+    """CHAT-7, CHAT-13"""
+    remark = prompts.describe_reading(lang, read, 40)
+    history = [models.Turn("assistant", f"Eleven. [1]{SECTION_BREAK}{remark}")]
+    _, turn, _ = prompts.build_messages(QUESTION, HITS, lang=lang, history=history)
+    assert turn.content == "Eleven."
+
+
 @pytest.mark.parametrize(
     "text",
     [
