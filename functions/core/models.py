@@ -221,12 +221,14 @@ class CitedSection:
     """A section of the final answer with the numbers of the citations that support it.
 
     `unsupported_numbers` are the numbers in its text, as written ("42 %"), that none of the cited passages contains.
+    A section that `is_remark` is Ibid's own, about the answer, and needs no citation.
     """
 
     text: str
     segment_ids: tuple[str, ...]
     citations: tuple[int, ...]
     unsupported_numbers: tuple[str, ...] = ()
+    is_remark: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -316,6 +316,7 @@ def _answer(
         limits=limits,
         search_query=saver.search_query,
         quote_rules=_make_quote_rules(services, policy, lang, retrieval),
+        passage_count=retrieval.ranking.candidate_chunks,
     )
     try:
         with closing(stream):

@@ -116,6 +116,24 @@ def test_figures_without_a_passage_and_the_query_of_a_follow_up_are_shown(page: 
     )
 
 
+@pytest.mark.parametrize(("is_remark", "warnings"), [(True, 0), (False, 1)])
+def test_a_remark_of_the_product_needs_no_source(
+    page: Page, ada: Person, tmp_path: Path, is_remark: bool, warnings: int
+) -> None:
+    """CHAT-13, WEB-4"""
+    ada.add(documents.make_pdf(tmp_path / "boiler.pdf", FACT))
+    asked = ada.ask(QUESTION)
+    remark = {"text": "Based on all passages.", "source_ids": [], "citations": [], "is_remark": is_remark}
+    sections = [*asked["sections"], remark]
+    answer = asked | {"answer": f"{asked['answer']}\n\n{remark['text']}", "sections": sections, "mode": "model"}
+    page.route("**/api/rag/chat", lambda route: route.fulfill(json=answer))
+    page.get_by_test_id("question").fill(QUESTION)
+    page.get_by_test_id("send").click()
+    expect(page.get_by_text("Based on all passages.")).to_be_visible()
+    expect(see(page, "source-row")).to_be_visible()
+    expect(page.get_by_text("Part of this answer has no source")).to_have_count(warnings)
+
+
 def test_a_translated_answer_stands_above_the_original_quotation(page: Page, ada: Person, tmp_path: Path) -> None:
     """LANG-4, CHAT-5"""
     ada.add(documents.make_pdf(tmp_path / "boiler.pdf", FACT))

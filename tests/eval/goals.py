@@ -28,6 +28,8 @@ GOALS: Final = Goals(
     refused_off_topic={"en": 0.90, "fr": 0.70},
     near_misses_refused=0.60,
     gold_in_context=0.95,
+    compact_at_least={"right": 1.0, "verified": 2.0},
+    compact_at_most={"output": 0.6},
 )
 
 MANUALS: Final = Goals(answerable_refused=0.08, gold_in_context=0.85)

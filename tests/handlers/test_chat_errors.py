@@ -200,7 +200,7 @@ def test_the_body_of_an_answer_has_every_documented_field(reader: Caller) -> Non
         "translated_query",
     }
     assert [set(section) for section in given["sections"]] == [
-        {"text", "segment_ids", "source_ids", "citations", "unsupported_numbers"}
+        {"text", "segment_ids", "source_ids", "citations", "unsupported_numbers", "is_remark"}
     ]
     (source,) = given["sources"]
     assert {

@@ -1,11 +1,14 @@
-"""What is known of a model server without asking it a question: whether it is near, and how large its model is."""
+"""What is known of a model server without asking it a question: where it is, how large its model is, what it takes."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    import httpx2
 
 SECONDS = 1.0
 COMPACT_PARAMETERS = 8.5e9
@@ -34,19 +37,42 @@ def read_size(name: str) -> float | None:
 
 def ask_size(base_url: str, api_key: str | None, model: str) -> float | None:
     """The number of parameters that llama.cpp (`/v1/models`) or Ollama (`/api/show`) tells; None if neither does."""
+    with _open(api_key) as client:
+        try:
+            size = _read_listed_size(client.get(f"{base_url.rstrip('/')}/models").json(), model)
+            if size is not None:
+                return size
+            return _read_shown_size(client.post(f"{_find_root(base_url)}/api/show", json={"model": model}).json())
+        except _list_faults():
+            return None
+
+
+def ask_slots(base_url: str, api_key: str | None) -> int | None:
+    """How many questions llama.cpp (`/props`) answers at the same time; None if the server does not tell."""
+    with _open(api_key) as client:
+        try:
+            slots = _read_number(_get(client.get(f"{_find_root(base_url)}/props").json(), "total_slots"))
+        except _list_faults():
+            return None
+    return None if slots is None else int(slots)
+
+
+def _find_root(base_url: str) -> str:
+    return base_url.rstrip("/").removesuffix("/v1")
+
+
+def _open(api_key: str | None) -> httpx2.Client:
+    """One client for all requests to a server, because reading the certificates takes a tenth of a second."""
     import httpx2  # the library of the OpenAI client, which every question to a model loads
 
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-    address = base_url.rstrip("/")
-    with httpx2.Client(headers=headers, timeout=SECONDS, follow_redirects=False) as client:
-        try:
-            size = _read_listed_size(client.get(f"{address}/models").json(), model)
-            if size is not None:
-                return size
-            shown = client.post(f"{address.removesuffix('/v1')}/api/show", json={"model": model}).json()
-        except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, UnicodeEncodeError):
-            return None
-    return _read_shown_size(shown)
+    return httpx2.Client(headers=headers, timeout=SECONDS, follow_redirects=False)
+
+
+def _list_faults() -> tuple[type[Exception], ...]:
+    import httpx2
+
+    return (httpx2.HTTPError, httpx2.InvalidURL, ValueError, UnicodeEncodeError)
 
 
 def _read_listed_size(listed: Any, model: str) -> float | None:

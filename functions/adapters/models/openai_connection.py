@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import random
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -75,30 +76,35 @@ class Connection:
         self._retry_policy = retry_policy
         self._read_seconds = read_seconds
         self._client: openai.OpenAI | None = None
+        self._lock = threading.Lock()  # two first requests would open two clients, and one would never be closed
 
     @property
     def client(self) -> openai.OpenAI:
-        if self._client is None:
-            import httpx2
-            import openai
+        with self._lock:
+            if self._client is None:
+                self._client = self._open()
+            return self._client
 
-            from functions.adapters.models import stream_body
+    def _open(self) -> openai.OpenAI:
+        import httpx2
+        import openai
 
-            timeout = openai.Timeout(self._read_seconds, connect=CONNECT_SECONDS)
-            wrap_body = partial(stream_body.wrap_body, silence_seconds=min(self._total_seconds, COMMENT_SECONDS))
-            self._client = openai.OpenAI(
-                api_key=self._api_key or "none",  # the client requires one; servers without keys ignore it
-                base_url=self._base_url or "https://api.openai.com/v1",
-                max_retries=0,  # the client would obey a Retry-After of up to 120 s, longer than a function runs
-                http_client=openai.DefaultHttpx2Client(
-                    timeout=timeout,
-                    follow_redirects=False,
-                    limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
-                    event_hooks={"response": [wrap_body]},
-                ),
+        from functions.adapters.models import stream_body
+
+        timeout = openai.Timeout(self._read_seconds, connect=CONNECT_SECONDS)
+        wrap_body = partial(stream_body.wrap_body, silence_seconds=min(self._total_seconds, COMMENT_SECONDS))
+        return openai.OpenAI(
+            api_key=self._api_key or "none",  # the client requires one; servers without keys ignore it
+            base_url=self._base_url or "https://api.openai.com/v1",
+            max_retries=0,  # the client would obey a Retry-After of up to 120 s, longer than a function runs
+            http_client=openai.DefaultHttpx2Client(
                 timeout=timeout,
-            )
-        return self._client
+                follow_redirects=False,
+                limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),
+                event_hooks={"response": [wrap_body]},
+            ),
+            timeout=timeout,
+        )
 
     def close(self) -> None:
         """Closes the sockets; the next request opens new ones."""

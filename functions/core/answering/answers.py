@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,6 +13,7 @@ from functions.core.answering.model_writer import NO_LIMITS, ModelWriter, Prompt
 from functions.core.answering.tool_rounds import ToolRounds
 from functions.core.citations.cite import cite_extracts, cite_sections, mark_answer
 from functions.core.citations.sections import SECTION_BREAK, WrittenSection
+from functions.core.retrieval import question_forms
 from functions.core.retrieval.context import order_for_reading
 
 _UNUSED = models.Usage()
@@ -50,6 +51,7 @@ def answer_question(
     limits: TimeLimits = NO_LIMITS,
     search_query: str | None = None,
     quote_rules: QuoteRules = QuoteRules(),
+    passage_count: int = 0,
 ) -> Generator[TextDelta | AnswerReady, None, None]:
     """Yields text as it is written, then one AnswerReady; the joined texts equal the sections joined by SECTION_BREAK.
 
@@ -57,11 +59,14 @@ def answer_question(
     `tool_rounds` rounds. If the model fails after some text, an AnswerReady of status `interrupted` with that text is
     yielded **before** the error is raised. If it fails earlier, the answer is made of quotations and says why; they
     are chosen for `search_query`, the complete question that a follow-up means. An answer that ends too early without
-    an error is `interrupted` too. Closing the generator closes the model's stream.
+    an error is `interrupted` too. Closing the generator closes the model's stream. An answer that lists or counts
+    something says how many of the `passage_count` passages in scope were read for it; 0: it is not known.
     """
-    quote = partial(_write_quotations, search_query or question, lang, quote_rules)
+    complete_question = search_query or question
+    cover = partial(_cover, complete_question, lang, passage_count)
+    quote = partial(_write_quotations, complete_question, lang, quote_rules)
     if chat_model is None or not hits:
-        yield from quote(hits)
+        yield from cover(hits, quote(hits))
         return
     if profile == "compact":
         prompt, rounds = _ask_briefly(question, hits, lang, history)
@@ -77,15 +82,17 @@ def answer_question(
         written = reader.sections
         if profile == "compact":
             written = tuple(_correct_numbers(section, citable_hits, question) for section in written)
-        yield AnswerReady(_cite_answer(question, written, citable_hits, status, writer.usage))
+        yield from cover(
+            citable_hits, [AnswerReady(_cite_answer(question, written, citable_hits, status, writer.usage))]
+        )
         if failure is not None:
             raise failure
     elif failure is not None:
-        yield from _replace_model(failure, quote(hits, writer.usage), lang)
+        yield from _replace_model(failure, cover(hits, quote(hits, writer.usage)), lang)
     elif reader.says_no_answer:
         yield from _write_refusal(lang, writer.usage)
     else:
-        yield from quote(citable_hits, writer.usage)
+        yield from cover(citable_hits, quote(citable_hits, writer.usage))
 
 
 def _ask_fully(question: str, hits: Sequence[models.SearchHit], lang: str, history: Sequence[models.Turn]) -> Prompt:
@@ -127,6 +134,25 @@ def _correct_numbers(section: WrittenSection, hits: Sequence[models.SearchHit], 
     return unnumbered if is_wrong else section
 
 
+def _cover(
+    question: str,
+    lang: str,
+    passage_count: int,
+    hits: Sequence[models.SearchHit],
+    items: Iterable[TextDelta | AnswerReady],
+) -> Iterator[TextDelta | AnswerReady]:
+    """The items of an answer made from `hits`; if it lists or counts something, a remark says what it was read from."""
+    for item in items:
+        if isinstance(item, AnswerReady) and passage_count and question_forms.asks_for_all(question):
+            answer = item.answer
+            if answer.status == "complete" and any(source.support == "high" for source in answer.sources):
+                remark = prompts.describe_reading(lang, len(hits), passage_count)
+                yield TextDelta(SECTION_BREAK + remark)
+                sections = (*answer.sections, models.CitedSection(remark, (), (), is_remark=True))
+                item = AnswerReady(replace(answer, answer=answer.answer + SECTION_BREAK + remark, sections=sections))
+        yield item
+
+
 def _write_refusal(lang: str, usage: models.Usage) -> Iterator[TextDelta | AnswerReady]:
     """The fixed text that replaces a model's NO_ANSWER."""
     text = prompts.NOT_ENOUGH.get(lang, prompts.NOT_ENOUGH["en"])
@@ -162,7 +188,7 @@ def _write_quotations(
     are_foreign = [choice.is_foreign(quotation.hit, lang) for quotation in quotations]
     is_answer = any(source.support == "high" for source in sources)
     notes = prompts.explain_quotations(lang, are_foreign, is_answer=is_answer)
-    sections = (*(models.CitedSection(note, (), ()) for note in notes), *quoted)
+    sections = (*(models.CitedSection(note, (), (), is_remark=True) for note in notes), *quoted)
     for at, section in enumerate(sections):
         yield TextDelta((SECTION_BREAK if at else "") + section.text)
     answer = mark_answer(sections)

@@ -49,6 +49,18 @@ _INSTEAD = {
     "fr": " ; voici les passages de vos documents qui correspondent le mieux à la question.",
 }
 
+_READ = {
+    "en": (
+        "Based on all passages that were searched ({count}).",
+        "Based on {read} of {count} passages; others may add to it.",
+    ),
+    "fr": (
+        "D’après l’ensemble des passages consultés ({count}).",
+        "D’après {read} des {count} passages ; d’autres peuvent compléter la réponse.",
+    ),
+}
+"""What stands below an answer that lists or counts something, if all passages were read, or some."""
+
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -137,6 +149,10 @@ _TAG = re.compile(  # also in full-width characters, which a model reads as the 
 _BORDER = re.compile(r"<(?=[\s/]*passages?\b)", re.IGNORECASE)
 _MARK = re.compile(r" ?\[\d{1,4}\]")
 _LABEL = re.compile(r"[\[\u3010\uff3b]([^\[\]\n]{0,24}\d[^\[\]\n]{0,24})[\]\u3011\uff3d]")
+_REMARK = re.compile(  # the beginnings of _READ
+    r"\n\n(?:Based on (?:all passages that were searched|\d+ of \d+ passages)"
+    r"|D’après (?:l’ensemble des passages consultés|\d+ des \d+ passages))[^\n]*\Z"
+)
 _MAX_TURN_CHARS = 2_000
 _MAX_COMPACT_TURN_CHARS = 400
 
@@ -198,8 +214,18 @@ def explain_quotations(lang: str, are_foreign: Sequence[bool], *, is_answer: boo
     return notes
 
 
+def describe_reading(lang: str, read: int, count: int) -> str:
+    """Over how many of the passages in scope something was listed or counted."""
+    every, some = _READ.get(lang, _READ["en"])
+    return (every if read >= count else some).format(read=read, count=count)
+
+
 def _write_turns(history: Sequence[models.Turn], max_chars: int) -> list[ports.ChatMessage]:
-    return [ports.ChatMessage(turn.role, neutralise(_MARK.sub("", turn.content)[:max_chars])) for turn in history]
+    """The earlier turns without marks and remarks, which a model would imitate."""
+    return [
+        ports.ChatMessage(turn.role, neutralise(_REMARK.sub("", _MARK.sub("", turn.content))[:max_chars]))
+        for turn in history
+    ]
 
 
 def enclose_passages(hits: Sequence[models.SearchHit]) -> str:

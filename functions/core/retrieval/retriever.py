@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from functions.core import errors, models, ports
+from functions.core.retrieval import question_forms
 from functions.core.retrieval.context import choose_context
 from functions.core.retrieval.early_embedding import EmbedderOf
 from functions.core.settings import Settings
@@ -40,7 +41,7 @@ class QueryVector:
 class Query:
     """Everything that `hybrid_search` needs; `blend_alpha` is the setting times the largest weight of a vector.
 
-    `versions` are the question and its translations, each with its language.
+    `versions` are the question, its translations and its parts, each with its language.
     """
 
     versions: tuple[models.Version, ...]
@@ -69,8 +70,9 @@ class Search(Protocol):
 class Retrieval:
     """The ranking, the passages of it that the model reads, and how long each step took.
 
-    `versions` are the question and its translations, and `answered` the embedding servers whose vectors were searched.
-    `degraded` names those that did not answer, and "reranker" if the reranker failed and the fused order was kept.
+    `versions` are the question, its translations and its parts, and `answered` the embedding servers whose vectors
+    were searched. `degraded` names those that did not answer, and "reranker" if the reranker failed and the fused order
+    was kept.
     `rerank_ms` is None without a reranker.
     """
 
@@ -98,12 +100,14 @@ def retrieve(
 ) -> Retrieval:
     """Finds the `hybrid_top_k` best passages for a question; a reranker first orders the best `rerank_count`.
 
-    `translations` of the question are searched in the same statement, by words and by meaning.
+    `translations` of the question are searched in the same statement, by words and by meaning, and so are the parts of
+    a question that asks several things.
 
     An embedding server or a reranker that does not answer is not fatal: the search does without it.
     """
     started = time.perf_counter()
-    versions = ((query_text, lang), *translations)
+    parts = question_forms.split_question(query_text)
+    versions = ((query_text, lang), *translations, *((part, lang) for part in parts))
     vectors, degraded = _embed_question(versions, servers, embedder_of, settings)
     embedded = time.perf_counter()
     max_weight = max((v.weight for v in vectors), default=0.0)

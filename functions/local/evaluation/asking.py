@@ -62,6 +62,32 @@ class Asked:
         return self.evidence < self.threshold
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The passages that a language model would be given for a question; `is_refused` says that none would be asked.
+
+    `units` are what the passages stand in, by their public ids.
+    """
+
+    question: question_sets.Question
+    lang: models.Lang
+    context: tuple[models.SearchHit, ...]
+    units: Mapping[str, question_sets.Unit]
+    is_refused: bool
+
+
+def find_passages(
+    database: Database,
+    library: Library,
+    questions: Sequence[question_sets.Question],
+    embedder: ports.Embedder,
+    settings: Settings,
+) -> list[Found]:
+    """Searches the whole library for every question, as it is done before a language model is asked."""
+    asker = _Asker(database, library, embedder, settings, "hybrid")
+    return [asker.find(question, models.Scope("library")) for question in questions]
+
+
 def ask_all(
     database: Database,
     library: Library,
@@ -133,16 +159,7 @@ class _Asker:
     ) -> Asked:
         """`is_chosen` says that a user would have chosen the documents of the scope."""
         lang = languages.guess_language(question.text)
-        servers = () if self.arm == "lexical" else (self.library.server,)
-        retrieval = retriever.retrieve(
-            question.text,
-            lang,
-            scope,
-            servers=servers,
-            embedder_of=lambda _: self.embedder,
-            search=partial(search.hybrid_search, self.database, self.library.user),
-            settings=replace(self.settings, hybrid_top_k=HITS),
-        )
+        retrieval = self._retrieve(question.text, lang, scope, replace(self.settings, hybrid_top_k=HITS))
         hits = [hit for hit in retrieval.ranking.hits if self.arm != "dense" or hit.vector_rank is not None]
         seen = hits[: self.settings.hybrid_top_k]  # what a user's search would have returned
         context = choose_context(seen, self.settings, retrieval.ranking.candidate_sources)
@@ -155,7 +172,7 @@ class _Asker:
             evidence=guard.find_evidence(retrieval.versions, seen),
             threshold=guard.find_threshold(
                 lang,
-                servers,
+                self._servers,
                 self.settings,
                 retrieval.ranking.candidate_chunks,
                 names_documents=is_chosen,
@@ -169,6 +186,30 @@ class _Asker:
             asked,
             cited=frozenset(_find_unit(self.library, quotation.hit) for quotation in quotations),
             contains_answer=any(_says(quotation, answer) for quotation in quotations for answer in question.answers),
+        )
+
+    def find(self, question: question_sets.Question, scope: models.Scope) -> Found:
+        lang = languages.guess_language(question.text)
+        retrieval = self._retrieve(question.text, lang, scope, self.settings)
+        ranking = retrieval.ranking
+        threshold = guard.find_threshold(lang, self._servers, self.settings, ranking.candidate_chunks, has_model=True)
+        is_refused = not guard.is_answerable(retrieval.versions, ranking.hits, threshold)
+        units = {hit.segment_id: _find_unit(self.library, hit) for hit in retrieval.context}
+        return Found(question, lang, retrieval.context, units, is_refused)
+
+    @property
+    def _servers(self) -> tuple[models.EmbeddingServer, ...]:
+        return () if self.arm == "lexical" else (self.library.server,)
+
+    def _retrieve(self, text: str, lang: models.Lang, scope: models.Scope, settings: Settings) -> retriever.Retrieval:
+        return retriever.retrieve(
+            text,
+            lang,
+            scope,
+            servers=self._servers,
+            embedder_of=lambda _: self.embedder,
+            search=partial(search.hybrid_search, self.database, self.library.user),
+            settings=settings,
         )
 
     def _score(

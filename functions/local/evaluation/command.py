@@ -1,6 +1,7 @@
 """Measures retrieval on a question set: `python -m functions.local eval SET`.
 
-Every question is asked of the product's own search: of the whole, of full text alone and of vectors alone.
+Every question is asked of the product's own search: of the whole, of full text alone and of vectors alone. With
+`--answers` it is asked of the chat model instead, with each of the two prompts.
 """
 
 from __future__ import annotations
@@ -21,9 +22,19 @@ from functions.adapters.postgres.connection import Database
 from functions.core import errors, models, ports
 from functions.core.settings import Settings, validate_changes
 from functions.local.database import embedded_postgres, migrate
-from functions.local.evaluation import ablation, across, asking, calibration, question_sets, refusals
+from functions.local.evaluation import (
+    ablation,
+    across,
+    answer_scores,
+    answering,
+    asking,
+    calibration,
+    question_sets,
+    refusals,
+)
 from functions.local.evaluation.library import Library, load_library
 from functions.local.evaluation.report import (
+    print_answers,
     print_crossed,
     print_difference,
     print_figures,
@@ -122,7 +133,10 @@ class Standards:
 
 def main(argv: Sequence[str] | None = None, standards: Standards | None = None) -> int:
     """Prints a table and, as the last line, a JSON object; returns 1 when a goal is missed and 2 after an error."""
-    options = _parser().parse_args(argv)
+    parser = _parser()
+    options = parser.parse_args(argv)
+    if (options.parallel or options.record) and not options.answers:
+        parser.error("--parallel and --record need --answers")
     try:
         return _run(options, standards or Standards())
     except errors.IbidError as exc:
@@ -133,13 +147,17 @@ def main(argv: Sequence[str] | None = None, standards: Standards | None = None) 
 
 def _run(options: argparse.Namespace, standards: Standards) -> int:
     settings = parse_configuration(options.configuration)
-    sets, crossings, cases = _read_sets(options, standards)
     config = Config()
+    examinee = answering.open_model(config, options.parallel) if options.answers else None
+    sets, crossings, cases = _read_sets(options, standards)
     server = policy.configured_server(config)
     with open_database() as database, open_embedder(config.home, server, fresh=options.fresh) as embedder:
         stored_settings.ensure_default_server(database, server)
         name = "eval"
-        if options.calibrate:
+        if examinee is not None:
+            name = "answers"
+            figures = _examine(database, sets, embedder, settings, examinee, standards.goals, options.record)
+        elif options.calibrate:
             name = "calibration"
             figures, threshold = calibration.run(database, sets, embedder, settings, server.model, standards.goals)
             if options.save:
@@ -159,7 +177,7 @@ def _read_sets(
     options: argparse.Namespace, standards: Standards
 ) -> tuple[list[question_sets.QuestionSet], list[across.Crossing], list[refusals.Case]]:
     names, crossings, cases = list(options.sets), list[across.Crossing](), list[refusals.Case]()
-    takes_apart = options.calibrate or options.ablation
+    takes_apart = options.calibrate or options.ablation or options.answers
     if refusals.NAME in names:
         names.remove(refusals.NAME)
         if not names and takes_apart:
@@ -229,6 +247,31 @@ def _compare(
     return figures
 
 
+def _examine(
+    database: Database,
+    sets: Sequence[question_sets.QuestionSet],
+    embedder: ports.Embedder,
+    settings: Settings,
+    examinee: answering.Examinee,
+    goals: Goals,
+    record: Path | None,
+) -> list[dict[str, Any]]:
+    """Lets the chat model answer the questions of the sets; raises UnavailableError when it answers none."""
+    every: list[answering.Written] = []
+    for asked in sets:
+        library = load_library(database, asked, embedder, settings)
+        found = asking.find_passages(database, library, asked.questions, embedder, settings)
+        written = list(answering.answer_all(examinee, found, answering.Record(record) if record else None))
+        print_answers(asked.name, written)
+        every += written
+    if len(sets) > 1:
+        print_answers("all", every)
+    if not any(one.answer and one.answer.mode == "model" for one in every):
+        raise errors.UnavailableError("The chat model answered no question, so nothing was measured.")
+    full, compact = (answer_scores.score([w for w in every if w.profile == one]) for one in answering.PROFILES)
+    return answer_scores.list_figures("all" if len(sets) > 1 else sets[0].name, full, compact, goals)
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m functions.local eval", description="Measures retrieval.")
     add = parser.add_argument
@@ -246,5 +289,14 @@ def _parser() -> argparse.ArgumentParser:
     modes.add_argument("--calibrate", action="store_true", help="choose the guard's threshold")
     add("--save", action="store_true", help="with --calibrate: save the threshold in the installation")
     modes.add_argument("--ablation", action="store_true", help="measure the search without each of its parts")
+    modes.add_argument("--answers", action="store_true", help="let the chat model answer, with each prompt")
+    add("--parallel", type=_read_count, metavar="N", help="with --answers: ask N questions at a time")
+    add("--record", type=Path, metavar="FILE", help="with --answers: keep passages and replies, as JSON lines")
     add("--fresh", action="store_true", help="delete the cached vectors of earlier runs")
     return parser
+
+
+def _read_count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
+    return int(text)

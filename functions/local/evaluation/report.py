@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from functions.local.evaluation import ranking_scores
+from functions.local.evaluation import answer_scores, ranking_scores
 from functions.local.evaluation.across import Crossed
+from functions.local.evaluation.answering import PROFILES, Written
 from functions.local.evaluation.asking import Asked
 from functions.local.evaluation.refusals import FACTORS, Refusals
 from functions.local.evaluation.scores import (
@@ -96,6 +97,27 @@ def print_refusals(found: Sequence[Refusals]) -> None:
 def _format_shares(shares: tuple[float, float]) -> str:
     answerable, unanswerable = (" -" if math.isnan(share) else f"{share:.2f}" for share in shares)
     return f"{f'{answerable} / {unanswerable}':>14}"
+
+
+def print_answers(name: str, written: Sequence[Written]) -> None:
+    """Prints a line for each prompt: verdicts, claims and citations, refusals, tokens, and the median first word."""
+    verdicts = "".join(f"{verdict:>9}" for verdict in answer_scores.VERDICTS)
+    print(
+        f"\n{name:14}{'n':>5}{verdicts}{'stand':>9}{'verified':>9}{'recall':>8}{'prompt':>9}{'output':>8}{'word s':>8}"
+    )
+    for profile in PROFILES:
+        own = [one for one in written if one.profile == profile]
+        found = answer_scores.score(own)
+        counts = "".join(f"{found.verdicts[verdict]:9}" for verdict in answer_scores.VERDICTS)
+        stand = f"{found.held}/{found.claims}"
+        print(
+            f"{profile:14}{len(own):5}{counts}{stand:>9}{found.verified:9}{found.citation_recall:8.3f}"
+            f"{found.prompt_tokens:9}{found.output_tokens:8}{found.first_word:8.2f}"
+        )
+        if found.unanswerable:
+            print(f"    unanswerable, refused: {found.unanswerable_refused} of {found.unanswerable}")
+        for code, count in found.failures.most_common():
+            print(f"    {code}: {count}")
 
 
 def print_figures(figures: Sequence[dict[str, Any]]) -> None:

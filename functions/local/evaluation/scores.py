@@ -29,7 +29,8 @@ class Goals:
     of the answerable ones that may be refused, and `across_off_topic` the least share of the others, by language of
     the question. `refused_off_topic` is the least share in libraries of any size, by language, `near_misses_refused`
     that of near misses asked of their document, and `gold_in_context` the least share of questions asked of the right
-    document of which the model reads a page that answers them.
+    document of which the model reads a page that answers them. `compact_at_least` and `compact_at_most` are the least
+    and largest ratios of the compact prompt's figures (`right`, `verified`; `output`) to those of the full one.
     """
 
     hybrid: Mapping[tuple[str, str], float] = field(default_factory=dict)
@@ -46,6 +47,8 @@ class Goals:
     refused_off_topic: Mapping[str, float] = field(default_factory=dict)
     near_misses_refused: float | None = None
     gold_in_context: float | None = None
+    compact_at_least: Mapping[str, float] = field(default_factory=dict)
+    compact_at_most: Mapping[str, float] = field(default_factory=dict)
 
 
 NO_GOALS: Final = Goals()

@@ -76,6 +76,18 @@ def test_the_size_is_asked_of_llama_cpp_and_ollama(replies: dict[str, Any], size
         assert model_server.ask_size(f"{server.base_url}/v1", None, "m") == size
 
 
-def test_a_server_that_does_not_answer_tells_no_size() -> None:
-    """CHAT-4"""
+def test_a_server_that_does_not_answer_tells_nothing() -> None:
+    """CHAT-4, EVAL-4"""
     assert model_server.ask_size("http://127.0.0.1:9/v1", None, "m") is None
+    assert model_server.ask_slots("http://127.0.0.1:9/v1", None) is None
+
+
+@pytest.mark.parametrize(
+    ("replies", "slots"),
+    [({"GET /props": {"total_slots": 4}}, 4), ({"GET /props": {"total_slots": "4"}}, None), ({}, None)],
+    ids=["llama.cpp", "another-shape", "not-told"],
+)
+def test_llama_cpp_tells_how_many_questions_it_takes(replies: dict[str, Any], slots: int | None) -> None:
+    """EVAL-4"""
+    with SizeServer(replies) as server:
+        assert model_server.ask_slots(f"{server.base_url}/v1", None) == slots

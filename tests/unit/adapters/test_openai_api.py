@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
 
 import numpy as np
@@ -36,6 +38,15 @@ def chat_model(server: FakeModelServer, **options: Any) -> OpenAIChatModel:
 
 def embedder(server: FakeModelServer, **options: Any) -> OpenAIEmbedder:
     return OpenAIEmbedder(**usual_options(server) | {"dimensions": 8} | options)
+
+
+def test_first_requests_at_the_same_time_share_one_client() -> None:
+    """CHAT-4: a second client would never be closed."""
+    connection = openai_connection.Connection("http://127.0.0.1:9/v1", None, QUICK, 1.0)
+    ready = threading.Barrier(8)
+    with ThreadPoolExecutor(8) as threads:
+        clients = threads.map(lambda _: (ready.wait(), connection.client)[1], range(8))
+        assert len({id(client) for client in clients}) == 1
 
 
 def test_a_500_that_calls_a_field_invalid_is_a_refusal_of_the_field(server: FakeModelServer) -> None:

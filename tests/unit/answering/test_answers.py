@@ -71,6 +71,43 @@ def test_an_answer_of_the_model_has_citations_marks_and_usage(server: FakeModelS
     assert ready.usage.prompt_tokens
 
 
+def cover(server: FakeModelServer | None, count: int, lang: str = "en") -> tuple[str, models.Answer]:
+    """The streamed text and the answer, of `count` passages in scope."""
+    model = OpenAIChatModel(model="fake", base_url=server.base_url) if server else None
+    *texts, ready = answers.answer_question(
+        QUESTION, HITS, lang=lang, history=[], chat_model=model, passage_count=count
+    )
+    assert isinstance(ready, answers.AnswerReady)
+    return "".join(text.text for text in texts if isinstance(text, TextDelta)), ready.answer
+
+
+@pytest.mark.parametrize(
+    ("count", "lang", "remark"),
+    [
+        (40, "en", "Based on 3 of 40 passages; others may add to it."),
+        (3, "en", "Based on all passages that were searched (3)."),
+        (40, "fr", "D’après 3 des 40 passages ; d’autres peuvent compléter la réponse."),
+    ],
+)
+def test_an_answer_that_counts_says_what_it_was_read_from(
+    server: FakeModelServer, count: int, lang: str, remark: str
+) -> None:
+    """CHAT-13"""
+    server.script(answer(GOOD))
+    streamed, ready = cover(server, count, lang)
+    assert streamed == f"{GOOD[0]}{SECTION_BREAK}{remark}"
+    assert ready.answer == f"{GOOD[0]} [1]{SECTION_BREAK}{remark}"
+    assert ready.sections[1:] == (models.CitedSection(remark, (), (), is_remark=True),)
+
+
+def test_quotations_that_count_say_so_too_and_a_refusal_does_not(server: FakeModelServer) -> None:
+    """CHAT-13"""
+    streamed, ready = cover(None, 40)
+    assert (ready.mode, streamed.rpartition(SECTION_BREAK)[2]) == ("extractive", prompts.describe_reading("en", 3, 40))
+    server.script(answer((prompts.NO_ANSWER, [])))
+    assert cover(server, 40)[0] == prompts.NOT_ENOUGH["en"]
+
+
 def test_the_default_fake_quotes_its_first_passage(server: FakeModelServer) -> None:
     """CHAT-5"""
     _, ready, _ = ask(server)
@@ -198,7 +235,7 @@ def test_quotations_in_another_language_say_so(hits: list[models.SearchHit], not
     assert ready is not None
     assert ready.answer.startswith(f"{note}{SECTION_BREAK}The company employs 420 people in Lyon.")
     assert (ready.sections[0], streamed) == (
-        models.CitedSection(note, (), ()),
+        models.CitedSection(note, (), (), is_remark=True),
         SECTION_BREAK.join(section.text for section in ready.sections),
     )
     assert [source.check for source in ready.sources] == ["exact"] * len(ready.sources) != []
@@ -243,6 +280,15 @@ def test_the_prompt_has_the_passages_the_rules_and_the_turns_without_marks() -> 
     assert "French" in system.content
     assert f"[SEG=doc:0] file: doc.pdf | page: 1\n{LYON.text}" in request.content
     assert f"Question: {QUESTION}\n\n" in request.content
+
+
+@pytest.mark.parametrize(("lang", "read"), [("en", 3), ("en", 40), ("fr", 3), ("fr", 40)])
+def test_the_turns_have_no_remarks_which_a_model_would_imitate(lang: str, read: int) -> None:
+    """CHAT-7, CHAT-13"""
+    remark = prompts.describe_reading(lang, read, 40)
+    history = [models.Turn("assistant", f"Eleven. [1]{SECTION_BREAK}{remark}")]
+    _, turn, _ = prompts.build_messages(QUESTION, HITS, lang=lang, history=history)
+    assert turn.content == "Eleven."
 
 
 @pytest.mark.parametrize(

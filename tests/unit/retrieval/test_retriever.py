@@ -34,7 +34,9 @@ class Embedder:
         return len(text.split())
 
 
-def ask(lang: str, embedders: dict[models.EmbeddingServer, Embedder]) -> tuple[Query, retriever.Retrieval]:
+def ask(
+    lang: str, embedders: dict[models.EmbeddingServer, Embedder], question: str = "question"
+) -> tuple[Query, retriever.Retrieval]:
     queries: list[Query] = []
 
     def search(query: Query) -> Ranking:
@@ -42,7 +44,7 @@ def ask(lang: str, embedders: dict[models.EmbeddingServer, Embedder]) -> tuple[Q
         return Ranking(())
 
     result = retriever.retrieve(
-        "question",
+        question,
         lang,
         models.Scope("library"),
         servers=list(embedders),
@@ -71,6 +73,15 @@ def test_the_question_is_embedded_once_for_each_server() -> None:
     """RET-6"""
     query, _ = ask("en", {EN: Embedder(), ANY: Embedder()})
     assert [v.server_id for v in query.vectors] == ["en", "any"]
+
+
+def test_each_part_of_a_question_is_embedded_and_searched_at_once() -> None:
+    """RET-13"""
+    question = "When was the tower built and who paid for the bridge?"
+    query, _ = ask("en", {ANY: Embedder()}, question)
+    parts = ("When was the tower built", "who paid for the bridge?")
+    assert query.versions == tuple((text, "en") for text in (question, *parts))
+    assert len(query.vectors) == 3
 
 
 def test_a_failing_server_is_left_out_and_named_as_degraded() -> None:

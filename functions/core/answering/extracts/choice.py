@@ -12,6 +12,7 @@ from functions.core import models
 from functions.core.answering.extracts import quotation, wording
 from functions.core.answering.extracts.units import Unit, collect_units
 from functions.core.citations.sections import Quotation
+from functions.core.retrieval import question_forms
 from functions.core.text import languages, words
 
 MAX_UNITS = 3
@@ -60,7 +61,21 @@ def extract_answer(
 
     `hits` come best first, as the search ranked them. Without `compare` only words are compared, which say little if
     the best sentence is foreign (French for an English question); the answer then has sentences of several passages.
+    Each question in a question of many parts has its own.
     """
+    parts = question_forms.split_question(question)
+    most = 2 if parts else MAX_DOCUMENTS
+    chosen = [unit for part in parts or (question,) for unit in _find_units(part, hits, lang, compare)[:most]]
+    return quotation.quote_units(question, chosen)
+
+
+def is_foreign(hit: models.SearchHit, lang: str) -> bool:
+    """Whether a passage is in the other of English and French than a question in `lang`."""
+    return languages.are_foreign(hit.lang, lang)
+
+
+def _find_units(question: str, hits: Sequence[models.SearchHit], lang: str, compare: Compare | None) -> list[Unit]:
+    """The units that answer a question, best first."""
     units = collect_units(question, hits)
     if not units:
         return []
@@ -77,13 +92,7 @@ def extract_answer(
         return is_blind or best < 0 or scores[at] >= floor * best
 
     candidates = [_Candidate(units[at], shares[at] >= _ALL_WORDS, is_near_best(at)) for at in ranked]
-    chosen = _choose(candidates, _FOREIGN_PER_PASSAGE if is_blind else MAX_UNITS)
-    return quotation.quote_units(question, chosen)
-
-
-def is_foreign(hit: models.SearchHit, lang: str) -> bool:
-    """Whether a passage is in the other of English and French than a question in `lang`."""
-    return languages.are_foreign(hit.lang, lang)
+    return _choose(candidates, _FOREIGN_PER_PASSAGE if is_blind else MAX_UNITS)
 
 
 def _score(question: str, units: Sequence[Unit], shares: Sequence[float], compare: Compare | None) -> list[float]:

@@ -176,7 +176,8 @@ export class Turn {
 function hasUnsupportedSection({ mode, sections }, citations) {
   const bearsOut = ({ support, check }) => (support ? support === "high" : check !== "unverified");
   const supports = (number) => citations.has(number) && bearsOut(citations.get(number));
-  return mode === "model" && (sections ?? []).some(({ citations: numbers }) => !(numbers ?? []).some(supports));
+  const claims = (sections ?? []).filter(({ is_remark: isRemark }) => !isRemark);
+  return mode === "model" && claims.some(({ citations: numbers }) => !(numbers ?? []).some(supports));
 }
 
 /** How the text was produced: refusal, extract, or language model. */
