@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 
 import anyio.from_thread
 import anyio.to_thread
-from fastapi import APIRouter, Header, Query, Request
+from fastapi import APIRouter, Header, Query, Request, Response
 from fastapi.responses import FileResponse
+from pydantic import BaseModel, Field
 from starlette.requests import ClientDisconnect
 
 from functions import retention
@@ -18,6 +19,7 @@ from functions.adapters import auth
 from functions.adapters.laptop import object_rows
 from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.core import errors
+from functions.local.server.sign_in import COOKIE_SECONDS, SignIn
 from functions.runtime.services import Services
 from functions.web.deps import ServicesDep, check_secret, read_bearer
 
@@ -29,9 +31,17 @@ _LOOPBACK_CLIENTS = {"127.0.0.1", "::1"}
 _LOOPBACK_NAMES = {"127.0.0.1", "localhost", "::1"}
 
 
+class LocalKey(BaseModel):
+    """The key from the address that was printed."""
+
+    key: str = Field(default="", max_length=200)
+
+
 @router.post("/api/local/token")
-def create_token(request: Request, services: ServicesDep) -> dict[str, Any]:
-    """Signs the local user in, for pages that this server has served to a browser on this machine.
+def create_token(
+    request: Request, response: Response, services: ServicesDep, body: LocalKey | None = None
+) -> dict[str, Any]:
+    """Signs the local user in, for a page of this server in a browser on this machine that has a key.
 
     The Host header is checked too: another site can make its own name resolve to 127.0.0.1, but not use `localhost`.
     """
@@ -41,6 +51,11 @@ def create_token(request: Request, services: ServicesDep) -> dict[str, Any]:
     same_origin = origin is None or origin == f"http://{request.headers.get('host')}"
     if client not in _LOOPBACK_CLIENTS or host not in _LOOPBACK_NAMES or not same_origin:
         raise errors.NotFoundError("There is no such address.")
+    sign_in: SignIn = request.app.state.sign_in
+    # Browsers send a cookie to every port, so each server of this machine has a cookie of its own.
+    name = f"ibid_{request.url.port}"
+    cookie = sign_in.accept(body.key if body else "", request.cookies.get(name))
+    response.set_cookie(name, cookie, COOKIE_SECONDS, path=request.url.path, httponly=True, samesite="strict")
     user_id = auth.local_user_id(LOCAL_USER)
     token = auth.issue_local_token(services.local_secret, user_id, LOCAL_USER, admin=True, lifetime=TOKEN_SECONDS)
     return {"token": token, "user": {"id": user_id, "name": LOCAL_USER, "is_admin": True}}

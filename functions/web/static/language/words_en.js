@@ -351,6 +351,7 @@ export const en = {
   "settings.atMost": "At most {maximum}.",
 
   "token.title": "Sign in",
+  "token.key": "Open the address that Ibid printed last, in the window where it runs: it contains a key that works once. Or paste a token.",
   "token.label": "Access token",
   "token.help": "The token is stored in this tab only and is forgotten when you close it.",
   "token.enter": "Sign in",

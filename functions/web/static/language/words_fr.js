@@ -351,6 +351,7 @@ export const fr = {
   "settings.atMost": "Au plus {maximum}.",
 
   "token.title": "Connexion",
+  "token.key": "Ouvrez la dernière adresse affichée par Ibid, dans la fenêtre où il s’exécute : elle contient une clé qui ne sert qu’une fois. Ou collez un jeton.",
   "token.label": "Jeton d’accès",
   "token.help": "Le jeton n’est conservé que dans cet onglet et est oublié à sa fermeture.",
   "token.enter": "Se connecter",
