@@ -79,26 +79,22 @@ async def receive_object(bucket: str, path: str, request: Request, services: Ser
 
 
 def _receive_object(bucket: str, path: str, request: Request, services: Services, token: str) -> dict[str, str]:
-    """The row in storage.objects is written last and fires the trigger."""
+    """The row in storage.objects fires the triggers, which refuse a second file or queue the first."""
     store = _local_store(services, bucket)
     limit = services.policy().settings.max_file_bytes
     length = request.headers.get("content-length", "")
     try:
-        stored = store.receive(
+        store.receive(
             path,
             token,
             read_body(request),
             max_bytes=limit,
             mime_type=request.headers.get("content-type"),
             expected_size=int(length) if length.isdigit() else None,
+            record=partial(object_rows.record, services.database, bucket, operation=object_rows.SIGNED_UPLOAD),
         )
     except ClientDisconnect as exc:
         raise errors.InvalidInputError("The upload was interrupted.") from exc
-    try:
-        object_rows.record(services.database, bucket, stored, stored.version)
-    except errors.NotFoundError:
-        store.remove([path])
-        raise
     return {"Key": f"{bucket}/{path}"}
 
 
