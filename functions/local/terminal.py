@@ -114,7 +114,7 @@ def add_file(services: Services, user: models.User, path: Path) -> tuple[dict[st
         row = documents.insert(connection, values)
     with path.open("rb") as file:
         pieces = iter(lambda: file.read(1 << 20), b"")
-        record = partial(object_rows.record, services.database, services.config.storage_bucket)
+        record = partial(object_rows.record, services.database)
         store.put(object_path, pieces, max_bytes=limit, mime_type=mime_type, record=record)
     return row, False
 

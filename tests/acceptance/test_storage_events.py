@@ -69,7 +69,7 @@ def replace_file(person: Person, ticket: Json, content: bytes) -> str:
     """Stores other bytes, as the holder of the secret key may; returns their version."""
     services = person.server.services
     assert isinstance(services.objects, LocalObjectStore)
-    record = partial(object_rows.record, services.database, "documents", operation="storage.object.upload_update")
+    record = partial(object_rows.record, services.database, operation="storage.object.upload_update")
     path = f"{person.id}/{ticket['document']['id']}/original.txt"
     return services.objects.put(path, [content], record=record).version
 

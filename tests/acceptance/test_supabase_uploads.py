@@ -199,6 +199,24 @@ def test_an_interrupted_upload_resumes_where_it_stopped_and_creates_one_job(
     assert ada.http.delete(f"/api/rag/documents/{ticket['document']['id']}").is_success
 
 
+@pytest.mark.parametrize("is_indexed", [False, True], ids=["queued", "indexed"])
+def test_a_ticket_takes_one_file_although_the_resumable_route_would_overwrite_it(
+    server: LocalServer, ada: Person, storage: StorageServer, table: Table, is_indexed: bool
+) -> None:
+    """LIB-3, OPS-5: else it would take files of any size for two hours, each a new ingestion."""
+    ticket = ada.announce("large.txt", LARGE).json()
+    assert ada.put(ticket, FACT).status_code == 200
+    if is_indexed:
+        run_due_jobs(server)
+    before = table.jobs(ticket)
+    with resumable_of(ticket) as client:
+        client.create(len(LARGE) + 1)
+        client.send(LARGE)
+        assert client.request("PATCH", b"x").status_code == 409
+    assert (table.jobs(ticket), table.objects(ticket)) == (before, 1)
+    assert storage.objects[f"{ada.id}/{ticket['document']['id']}/original.txt"].content == FACT
+
+
 def test_a_piece_at_the_wrong_offset_is_refused(ada: Person, table: Table) -> None:
     ticket = ada.announce("large.txt", LARGE).json()
     with resumable_of(ticket) as client:

@@ -124,7 +124,7 @@ class Caller:
         path = f"{self.user.id}/{document['id']}/original.{document['file_type']}"
         store = self.services.objects
         assert isinstance(store, LocalObjectStore)
-        store.put(path, [content], record=partial(object_rows.record, self.services.database, "documents"))
+        store.put(path, [content], record=partial(object_rows.record, self.services.database))
         return int(self.row("select id from rag.ingest_jobs where document_id = %s", document["id"])["id"])
 
     def add(self, content: bytes, file_name: str = "boiler.txt") -> Json:

@@ -173,7 +173,7 @@ def run_local_server(dsn: str, home: Path, *, worker: bool = True, **config: Any
         finally:
             server.worker.stop()
             server.http.close()
-    services.database.close()
+    services.close()
 
 
 @contextmanager

@@ -11,14 +11,14 @@ import psycopg
 
 from functions.adapters.laptop.object_store import ReceivedObject
 from functions.adapters.postgres.connection import Database
-from functions.core import errors
+from functions.core import errors, ports
 
 SIGNED_UPLOAD: Final = "storage.object.upload_signed"
 """How Supabase Storage names the route of signed upload URLs, which takes one file for each."""
 
 
 @contextmanager
-def record(database: Database, bucket: str, stored: ReceivedObject, operation: str = "") -> Iterator[None]:
+def record(database: Database, stored: ReceivedObject, operation: str = "") -> Iterator[None]:
     """Writes the row of an object, and commits it once the block has moved the file.
 
     Raises NotFoundError when no document has this path, for instance because it was deleted during the upload, and
@@ -36,7 +36,7 @@ def record(database: Database, bucket: str, stored: ReceivedObject, operation: s
                 "insert into storage.objects (bucket_id, name, version, metadata) values (%s, %s, %s, %s)"
                 " on conflict (bucket_id, name) do update"
                 " set version = excluded.version, metadata = excluded.metadata, updated_at = now()",
-                (bucket, stored.path, stored.version, json.dumps(metadata)),
+                (ports.BUCKET, stored.path, stored.version, json.dumps(metadata)),
             )
         except psycopg.errors.UniqueViolation as exc:  # of rag.refuse_second_upload
             raise errors.ConflictError(
@@ -45,8 +45,10 @@ def record(database: Database, bucket: str, stored: ReceivedObject, operation: s
         yield
 
 
-def forget(database: Database, bucket: str, paths: Sequence[str]) -> None:
+def forget(database: Database, paths: Sequence[str]) -> None:
     """Deletes the rows of removed objects."""
     with database.as_worker() as connection:
         connection.execute("select set_config('role', 'service_role', true)")
-        connection.execute("delete from storage.objects where bucket_id = %s and name = any(%s)", (bucket, list(paths)))
+        connection.execute(
+            "delete from storage.objects where bucket_id = %s and name = any(%s)", (ports.BUCKET, list(paths))
+        )

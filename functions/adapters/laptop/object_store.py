@@ -100,7 +100,7 @@ class LocalObjectStore(ports.ObjectStore):
         secret: bytes,
         base_url: str,
         *,
-        bucket: str = "documents",
+        bucket: str = ports.BUCKET,
         max_bytes: int = 100_000_000,
         on_removed: Callable[[Sequence[str]], None] | None = None,
     ) -> None:
@@ -112,6 +112,15 @@ class LocalObjectStore(ports.ObjectStore):
         self._key = hmac.digest(secret, b"ibid storage", "sha256")
         self._root = root.resolve() / bucket
         self._incoming = root.resolve() / ".incoming"
+
+    def check(self) -> None:
+        with _storage_errors():
+            self._incoming.mkdir(parents=True, exist_ok=True)
+        if not os.access(self._incoming, os.W_OK | os.X_OK):
+            raise errors.StorageUnavailableError(f"Ibid may not write to {self._incoming}. Change its permissions.")
+
+    def close(self) -> None:
+        """Keeps no connections."""
 
     def sign_upload(self, path: str) -> ports.SignedUpload:
         self._locate(path)
@@ -138,7 +147,7 @@ class LocalObjectStore(ports.ObjectStore):
     def download(self, path: str, target: Path) -> None:
         file = self._locate(path)
         if not file.is_file():
-            raise errors.NotFoundError
+            raise errors.NotFoundError(ports.NO_LONGER_STORED)
         with _storage_errors(), file.open("rb") as source, target.open("wb") as copy:
             shutil.copyfileobj(source, copy, 1 << 20)
 

@@ -91,7 +91,7 @@ def _receive_object(bucket: str, path: str, request: Request, services: Services
             max_bytes=limit,
             mime_type=request.headers.get("content-type"),
             expected_size=int(length) if length.isdigit() else None,
-            record=partial(object_rows.record, services.database, bucket, operation=object_rows.SIGNED_UPLOAD),
+            record=partial(object_rows.record, services.database, operation=object_rows.SIGNED_UPLOAD),
         )
     except ClientDisconnect as exc:
         raise errors.InvalidInputError("The upload was interrupted.") from exc

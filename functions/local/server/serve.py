@@ -62,7 +62,7 @@ def open_services(config: Config) -> Iterator[Services]:
         try:
             yield services
         finally:
-            services.database.close()
+            services.close()
         return
     config.home.mkdir(parents=True, exist_ok=True)
     with embedded_postgres.start(config.home / "postgres") as server:
@@ -76,7 +76,7 @@ def open_services(config: Config) -> Iterator[Services]:
         finally:
             stopping.set()
             keeper.join()
-            services.database.close()
+            services.close()
 
 
 def _revive_database(server: embedded_postgres.Server, stopping: threading.Event) -> None:

@@ -55,7 +55,7 @@ class Container:
         store = self.services.objects
         assert isinstance(store, LocalObjectStore)
         path = f"{person.id}/{document['id']}/original.{document['file_type']}"
-        store.put(path, [content], record=partial(object_rows.record, self.services.database, "documents"))
+        store.put(path, [content], record=partial(object_rows.record, self.services.database))
 
     def run_due_jobs(self) -> int:
         """Runs all due jobs; returns how many."""
