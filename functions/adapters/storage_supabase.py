@@ -181,7 +181,7 @@ def _translate(status: str, message: str) -> errors.IbidError:
         )
     if status == "403" and "row-level security" in message:
         return errors.StorageUnavailableError(
-            "SUPABASE_SECRET_KEY is a publishable key, which may write nothing. An administrator has to set a secret one."
+            "SUPABASE_SECRET_KEY is a publishable key, which may not write. An administrator has to set a secret one."
         )
     if status in ("401", "403"):
         return errors.StorageUnavailableError(
