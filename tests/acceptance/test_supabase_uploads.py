@@ -230,6 +230,36 @@ def test_a_piece_at_the_wrong_offset_is_refused(ada: Person, table: Table) -> No
 # Failures of the storage
 
 
+def test_a_file_that_is_no_longer_stored_fails_its_document_in_words(
+    server: LocalServer, ada: Person, storage: StorageServer
+) -> None:
+    """ING-11"""
+    ticket = ada.announce("boiler.txt", FACT).json()
+    ada.put(ticket, FACT)
+    del storage.objects[f"{ada.id}/{ticket['document']['id']}/original.txt"]
+    run_due_jobs(server)
+    found = ada.get(f"/documents/{ticket['document']['id']}")
+    assert (found["status"], found["error_code"], found["error"]) == (
+        "failed",
+        "not_found",
+        "The file is no longer stored. Delete the document and upload the file again.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [("has_no_bucket", "The storage bucket does not exist."), ("is_public", "The bucket “documents” is public")],
+)
+def test_readiness_says_what_is_wrong_with_the_bucket(
+    server: LocalServer, storage: StorageServer, monkeypatch: pytest.MonkeyPatch, fault: str, said: str
+) -> None:
+    """OPS-4"""
+    monkeypatch.setattr(storage, fault, True)
+    server.app.state.readiness = None  # a check is fresh for a second
+    check = server.http.get("/ready").json()["checks"]["storage"]
+    assert (check["ok"], check["detail"].startswith(said)) == (False, True)
+
+
 @pytest.mark.parametrize(
     ("failure", "act", "expected"),
     [
