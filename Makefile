@@ -28,7 +28,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-15s %s\n", $$1, $$2}' Makefile
 
 .PHONY: run
-run: installed-run ## Install, start the embedded database, migrate it, and serve http://127.0.0.1:8000 (PORT=… changes the port)
+run: installed-run ## Install, start the embedded database, migrate it, and print the address to open (PORT=… changes the port)
 	@exec $(PYTHON) -m functions.local serve $(ARGS)
 
 .PHONY: test

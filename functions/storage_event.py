@@ -17,7 +17,7 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
     if not events.has_secret(event, "x-webhook-secret", services.config.webhook_secret):
         return events.refuse(event)
     try:
-        stored = events.read_stored_object(event, services.config.storage_bucket)
+        stored = events.read_stored_object(event)
         if stored is None:
             return events.respond(202, {"job_id": None})
         job_id = JobStore(services.database).enqueue_stored_object(stored.path, stored.version, stored.size)

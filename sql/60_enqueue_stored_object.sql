@@ -30,9 +30,10 @@ begin
     update rag.ingest_jobs j set status = 'superseded', finished_at = clock_timestamp(), lease_token = null
     where j.document_id = document.id and j.status in ('queued', 'running');
     -- Quotas count the announced size. A larger file is not read, and the sweeper removes it.
-    if document.generation is null and object_size > coalesce(document.announced_bytes, document.size_bytes) then
+    if object_size > coalesce(document.announced_bytes, document.size_bytes) then
         update rag.documents d
-        set status = 'failed', stage = null, error_code = 'larger_than_announced',
+        set status = case when d.generation is null then 'failed' else 'indexed' end, stage = null,
+            error_code = 'larger_than_announced',
             error = format('%s bytes arrived where %s were announced. Upload the file again, with its real size.',
                 object_size, coalesce(document.announced_bytes, document.size_bytes))
         where d.id = document.id and d.error_code is distinct from 'larger_than_announced';

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 
 UPLOAD_SECONDS = 7200  # fixed by Supabase
 TIMEOUT_SECONDS = 20
-CHUNK_BYTES = 6 * 1024 * 1024  # the only chunk size that Supabase accepts
+CHUNK_BYTES = 6 * 1024 * 1024  # what Supabase asks for; its server takes any size
+PROBE = "ready/probe.txt"
 REMOVE_BATCH = 500  # paths in one request
 
 
-def connect(url: str, secret_key: str, bucket: str) -> SupabaseObjectStore:
+def connect(url: str, secret_key: str, bucket: str = ports.BUCKET) -> SupabaseObjectStore:
     """The bucket of a project. The secret key bypasses row level security, so its client is used for storage alone."""
 
     def open_client() -> Client:
@@ -59,6 +60,17 @@ class SupabaseObjectStore(ports.ObjectStore):
     def _bucket(self) -> Any:
         return self._storage.from_(self._bucket_name)
 
+    def check(self) -> None:
+        """Signs an upload that nobody makes: the only request for which the storage checks key, right and bucket."""
+        self.sign_upload(PROBE)
+        with _storage_errors():
+            is_public = self._storage.get_bucket(self._bucket_name).public
+        if is_public:
+            raise errors.StorageUnavailableError(
+                f"The bucket “{self._bucket_name}” is public: whoever knows the address of a file can read it."
+                " An administrator has to make the bucket private."
+            )
+
     def sign_upload(self, path: str) -> ports.SignedUpload:
         with _storage_errors():
             signed = self._bucket.create_signed_upload_url(path)
@@ -91,13 +103,16 @@ class SupabaseObjectStore(ports.ObjectStore):
         """Streams through a short-lived signed URL, because the client's own download holds the file in memory."""
         import httpx
 
-        with _storage_errors():
-            url = self._bucket.create_signed_url(path, 60)["signedURL"]
-            with httpx.stream("GET", url, timeout=TIMEOUT_SECONDS) as response:
-                _raise_for_status(response)
-                with target.open("wb") as file:
-                    for piece in response.iter_bytes(1 << 20):
-                        file.write(piece)
+        try:
+            with _storage_errors():
+                url = self._bucket.create_signed_url(path, 60)["signedURL"]
+                with httpx.stream("GET", url, timeout=TIMEOUT_SECONDS) as response:
+                    _raise_for_status(response)
+                    with target.open("wb") as file:
+                        for piece in response.iter_bytes(1 << 20):
+                            file.write(piece)
+        except errors.NotFoundError as exc:
+            raise errors.NotFoundError(ports.NO_LONGER_STORED) from exc
 
     def remove(self, paths: Sequence[str]) -> int:
         removed = 0
@@ -105,6 +120,10 @@ class SupabaseObjectStore(ports.ObjectStore):
             with _storage_errors():
                 removed += len(self._bucket.remove(list(paths[start : start + REMOVE_BATCH])))
         return removed
+
+    def close(self) -> None:
+        if "_storage" in vars(self):
+            self._storage.session.close()
 
 
 def _resumable_url(signed_url: str) -> str:
@@ -154,8 +173,16 @@ def _storage_errors() -> Iterator[None]:
 
 
 def _translate(status: str, message: str) -> errors.IbidError:
-    if status == "404" and "bucket" in message.lower():
+    if status == "404" and "related resource" in message:  # what the storage says of a missing bucket
         return errors.StorageUnavailableError("The storage bucket does not exist. An administrator has to create it.")
+    if status == "404" and "bucket" in message.lower():
+        return errors.StorageUnavailableError(
+            "The storage bucket does not exist, or the secret key is wrong. An administrator has to check both."
+        )
+    if status == "403" and "row-level security" in message:
+        return errors.StorageUnavailableError(
+            "SUPABASE_SECRET_KEY is a publishable key, which may not write. An administrator has to set a secret one."
+        )
     if status in ("401", "403"):
         return errors.StorageUnavailableError(
             "The file storage refused the secret key. An administrator has to check it."

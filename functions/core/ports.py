@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from functions.core import models
 
@@ -205,8 +205,19 @@ class SignedUpload:
     resumable: ResumableUpload | None = None
 
 
+BUCKET: Final = "documents"
+"""The bucket of the uploaded files; the triggers in the database know it by this name, too."""
+
+
+NO_LONGER_STORED: Final = "The file is no longer stored. Delete the document and upload the file again."
+
+
 class ObjectStore(Protocol):
     """Stores the uploaded files. Paths are `{owner_id}/{document_id}/original.{ext}`."""
+
+    def check(self) -> None:
+        """Raises StorageUnavailableError with advice unless uploads can be signed now, for nobody but their users."""
+        ...
 
     def sign_upload(self, path: str) -> SignedUpload: ...
 
@@ -220,4 +231,8 @@ class ObjectStore(Protocol):
 
     def remove(self, paths: Sequence[str]) -> int:
         """Removes those objects that exist and returns their number."""
+        ...
+
+    def close(self) -> None:
+        """Closes the connections that are open."""
         ...

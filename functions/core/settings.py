@@ -143,7 +143,7 @@ class Settings:
     )
     requests_per_minute: int = _setting(
         240,
-        "Questions, searches and assistants' tool calls together that one user may send per minute; 0 means no limit.",
+        "Questions, searches, page images and tool calls together that one user may send per minute; 0 means no limit.",
         minimum=0,
         maximum=100_000,
     )
@@ -151,17 +151,20 @@ class Settings:
         600, "Requests that one API key may send per minute; 0 means no limit.", minimum=0, maximum=100_000
     )
     uploads_per_minute: int = _setting(
-        1200, "Uploads that one user may start per minute; 0 means no limit.", minimum=0, maximum=100_000
+        1200,
+        "Uploads, saved notes, new notebooks and repeated indexings together per user and minute; 0 means no limit.",
+        minimum=0,
+        maximum=100_000,
     )
     max_documents: int = _setting(
         50_000,
-        "Documents that one user may have, older versions included; 0 means no limit.",
+        "Documents, older versions included, notes and notebooks together that one user may have; 0 means no limit.",
         minimum=0,
         maximum=999_999,
     )
     max_library_megabytes: int = _setting(
         200_000,
-        "Megabytes of files that one user may store; 0 means no limit.",
+        "Megabytes of files and notes that one user may store; 0 means no limit.",
         minimum=0,
         maximum=999_999,
     )

@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -133,8 +134,8 @@ def add_file(services: Services, user: models.User, path: Path) -> tuple[dict[st
         row = documents.insert(connection, values)
     with path.open("rb") as file:
         pieces = iter(lambda: file.read(1 << 20), b"")
-        stored = store.put(object_path, pieces, max_bytes=limit, mime_type=mime_type)
-    object_rows.record(services.database, services.config.storage_bucket, stored, stored.version)
+        record = partial(object_rows.record, services.database)
+        store.put(object_path, pieces, max_bytes=limit, mime_type=mime_type, record=record)
     return row, False
 
 

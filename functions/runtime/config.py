@@ -25,7 +25,6 @@ class Config(BaseSettings):
     supabase_publishable_key: str | None = None
     supabase_jwt_secret: SecretStr | None = None
     supabase_jwt_algorithm: str = "ES256"
-    storage_bucket: str = "documents"
     openai_api_key: SecretStr | None = None
     openai_base_url: str | None = None
     chat_model: str | None = None

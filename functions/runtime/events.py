@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from functions.core import errors
+from functions.core import errors, ports
 from functions.core.text.storable import clean_text
 
 
@@ -41,7 +41,7 @@ def has_bearer(event: dict[str, Any], expected: SecretStr | None) -> bool:
     return has_secret(event, "authorization", bearer)
 
 
-def read_stored_object(event: dict[str, Any], bucket: str) -> StoredObjectEvent | None:
+def read_stored_object(event: dict[str, Any]) -> StoredObjectEvent | None:
     """The object in a database webhook on storage.objects; None for deletions and for other buckets.
 
     The payload is `{type, table, schema, record, old_record}` (https://supabase.com/docs/guides/database/webhooks).
@@ -52,7 +52,7 @@ def read_stored_object(event: dict[str, Any], bucket: str) -> StoredObjectEvent 
         record = payload["record"]
         if payload["schema"] != "storage" or payload["table"] != "objects":
             raise errors.InvalidInputError("This webhook accepts changes of storage.objects only.")
-        if payload["type"] not in ("INSERT", "UPDATE") or record["bucket_id"] != bucket:
+        if payload["type"] not in ("INSERT", "UPDATE") or record["bucket_id"] != ports.BUCKET:
             return None
         size = (record["metadata"] or {}).get("size")
         return StoredObjectEvent(

@@ -105,7 +105,7 @@ class Readiness:
         return f"Postgres {versions['postgres']}, pgvector {versions['pgvector']}"
 
     def _describe_storage(self) -> str:
-        self.services.objects.info("ready/probe")
+        self.services.objects.check()
         return "The file storage answers."
 
     def _describe_models(self) -> str:

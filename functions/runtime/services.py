@@ -57,6 +57,12 @@ class Services:
             raise errors.DatabaseUnavailableError("DATABASE_URL is not set. An administrator has to set it.")
         return Database(self.config.database_url.get_secret_value())
 
+    def close(self) -> None:
+        """Closes the connections that were opened to the database and the storage."""
+        for name in ("database", "objects"):
+            if name in vars(self):
+                getattr(self, name).close()
+
     @cached_property
     def local_secret(self) -> bytes:
         """The laptop's own signing key, created once, in a file that only its user can read."""
@@ -73,13 +79,12 @@ class Services:
                 self.config.home / "storage",
                 self.local_secret,
                 "",
-                bucket=self.config.storage_bucket,
-                on_removed=partial(object_rows.forget, self.database, self.config.storage_bucket),
+                on_removed=partial(object_rows.forget, self.database),
             )
         from functions.adapters import storage_supabase
 
         assert self.config.supabase_url is not None
-        return storage_supabase.connect(self.config.supabase_url, self._supabase_key(), self.config.storage_bucket)
+        return storage_supabase.connect(self.config.supabase_url, self._supabase_key())
 
     @cached_property
     def authenticator(self) -> auth.JwtAuthenticator:

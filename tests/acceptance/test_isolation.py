@@ -492,7 +492,7 @@ def test_static_files_are_those_of_the_page_and_no_others(server: LocalServer, n
 def test_the_page_on_this_machine_signs_in_the_local_user(server: LocalServer) -> None:
     """FIX-6"""
     origin = {"Origin": server.base_url}
-    answer = server.http.post("/api/local/token", headers=origin).json()
+    answer = server.http.post("/api/local/token", headers=origin, json={"key": server.app.state.sign_in.key}).json()
     headers = {"Authorization": f"Bearer {answer['token']}"}
     me = server.http.get("/api/rag/me", headers=headers).json()
     assert (me["id"], me["is_admin"], me["mode"]) == (answer["user"]["id"], True, "local")
@@ -510,7 +510,7 @@ def test_the_page_on_this_machine_signs_in_the_local_user(server: LocalServer) -
 )
 def test_a_page_of_another_origin_cannot_sign_in_the_local_user(server: LocalServer, headers: dict[str, str]) -> None:
     """SEC-1"""
-    answer = server.http.post("/api/local/token", headers=headers)
+    answer = server.http.post("/api/local/token", headers=headers, json={"key": server.app.state.sign_in.key})
     assert problem_of(answer) == (404, "not_found")
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from tests.support.local_server import wait_until
@@ -72,6 +73,19 @@ def test_every_way_to_end_it_also_stops_the_database(process: Process, number: s
     assert process.postmaster.exists()
     process.end(number)
     assert not process.postmaster.exists()
+
+
+def test_the_printed_address_signs_one_browser_in_and_the_next_one_is_printed_then(process: Process) -> None:
+    """FIX-5, SEC-7"""
+    assert process.popen.stdout is not None
+    address = f"http://127.0.0.1:{process.port}/"
+    statuses = []
+    for opening in ("Ibid is ready: ", "Signed in. For another browser: "):
+        line = process.popen.stdout.readline()
+        assert line.startswith(f"{opening}{address}#key="), line
+        key = line.removeprefix(f"{opening}{address}#key=").split()[0]
+        statuses += [httpx.post(f"{address}api/local/token", json={"key": key}).status_code for _ in range(2)]
+    assert statuses == [200, 401, 200, 401]
 
 
 def test_a_killed_database_is_restarted(process: Process) -> None:

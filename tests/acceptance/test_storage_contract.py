@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -62,11 +63,10 @@ def server(module_database: str) -> Iterator[StorageServer]:
 
 
 @pytest.fixture(scope="module", params=["fake", "project"] if all(REAL) else ["fake"])
-def project(request: pytest.FixtureRequest, server: StorageServer, module_database: str) -> Project:
-    if request.param == "fake":
-        return Project(storage_supabase.connect(server.url, KEY, "documents"), module_database, server)
-    url, key, dsn = REAL
-    return Project(storage_supabase.connect(url, key, "documents"), dsn)
+def project(request: pytest.FixtureRequest, server: StorageServer, module_database: str) -> Iterator[Project]:
+    url, key, dsn = (server.url, KEY, module_database) if request.param == "fake" else REAL
+    with closing(storage_supabase.connect(url, key)) as store:
+        yield Project(store, dsn, server if request.param == "fake" else None)
 
 
 @pytest.fixture
@@ -214,13 +214,68 @@ def test_the_unsigned_address_refuses_signatures(project: Project, path: str) ->
         client.create(10)
 
 
+@pytest.mark.parametrize("is_put_first", [True, False], ids=["after-a-put", "after-itself"])
+def test_the_signed_resumable_route_overwrites_although_the_ticket_says_that_it_does_not(
+    project: Project, path: str, is_put_first: bool
+) -> None:
+    """This is why rag.refuse_second_upload exists; here no document has the path."""
+    signed = project.store.sign_upload(path)
+    assert signed.resumable is not None
+    if is_put_first:
+        project.put(signed)
+    else:
+        send_resumable(signed.resumable, CONTENT)
+    ((old_id, old_version, *_),) = project.rows(path)
+    send_resumable(signed.resumable, CONTENT * 2)
+    ((new_id, new_version, _, size, _),) = project.rows(path)
+    assert (new_id == old_id, new_version == old_version, size) == (True, False, 2 * len(CONTENT))
+
+
+def send_resumable(resumable: ports.ResumableUpload, content: bytes) -> None:
+    with ResumableClient.of(resumable) as client:
+        client.create(len(content))
+        client.send(content)
+
+
+def test_pieces_of_a_resumable_upload_may_have_any_size_and_a_finished_one_is_still_found(
+    project: Project, path: str
+) -> None:
+    resumable = project.store.sign_upload(path).resumable
+    assert resumable is not None
+    with ResumableClient.of(resumable) as client:
+        client.create(len(CONTENT))
+        assert [client.send(CONTENT[:7]), client.send(CONTENT[7:])] == [7, len(CONTENT)]
+        assert client.ask_offset() == len(CONTENT)
+        refused = [client.request("PATCH", b"x"), client.request("DELETE")]
+    assert [answer.status_code for answer in refused] == [413, 400]
+    assert all("json" not in answer.headers.get("content-type", "") for answer in refused)
+
+
+def test_an_unfinished_resumable_upload_can_be_deleted(project: Project, path: str) -> None:
+    resumable = project.store.sign_upload(path).resumable
+    assert resumable is not None
+    with ResumableClient.of(resumable) as client:
+        client.create(len(CONTENT))
+        client.send(CONTENT[:7])
+        assert client.request("DELETE").status_code == 204
+    assert project.rows(path) == []
+
+
+def test_a_refusal_names_its_reason_in_four_fields(project: Project, path: str) -> None:
+    signed = project.store.sign_upload(path)
+    answer = httpx.put(signed.url.replace("token=", "token=x"), content=CONTENT)
+    assert set(answer.json()) == {"statusCode", "error", "message", "code"}
+    assert (answer.status_code, answer.json()["code"]) == (400, "InvalidJWT")
+
+
 # Only the fake can be made to do this
 
 
 @pytest.fixture
 def fake(server: StorageServer, module_database: str) -> Iterator[Project]:
     limits = server.max_bytes, server.mime_types, server.elapsed
-    yield Project(storage_supabase.connect(server.url, KEY, "documents"), module_database, server)
+    with closing(storage_supabase.connect(server.url, KEY)) as store:
+        yield Project(store, module_database, server)
     server.max_bytes, server.mime_types, server.elapsed = limits
 
 
@@ -250,15 +305,52 @@ def test_the_limits_of_the_bucket_also_apply_to_signed_uploads(
         client.create(len(CONTENT))
 
 
-def test_a_trigger_that_fails_fails_the_upload(fake: Project, module_database: str) -> None:
+def test_a_body_of_no_announced_length_passes_the_limit_of_the_bucket(fake: Project, server: StorageServer) -> None:
+    """This is why a file larger than announced is refused by us."""
+    server.max_bytes = 10
+    signed = fake.store.sign_upload("a/chunked/original.txt")
+    answer = httpx.put(signed.url, content=iter([CONTENT]), headers=signed.headers)
+    assert (answer.status_code, fake.rows("a/chunked/original.txt")[0][3]) == (200, len(CONTENT))
+
+
+def test_triggers_run_three_times_for_an_upload_and_twice_in_vain(fake: Project, module_database: str) -> None:
+    with psycopg.connect(module_database, autocommit=True) as connection:
+        connection.execute("create sequence public.seen")
+        connection.execute(
+            "grant all on sequence public.seen to public; create function public.count_row() returns trigger"
+            " language plpgsql as $$ begin perform nextval('public.seen'); return new; end $$;"
+            " create trigger count_row after insert on storage.objects for each row execute function public.count_row()"
+        )
+        fake.put(fake.store.sign_upload("a/thrice/original.txt"))
+        counted = connection.execute("select last_value from public.seen").fetchone()
+        connection.execute("drop function public.count_row() cascade; drop sequence public.seen")
+    assert (counted, len(fake.rows("a/thrice/original.txt"))) == ((3,), 1)
+
+
+def test_a_missing_bucket_has_another_name_for_each_request(fake: Project, server: StorageServer) -> None:
+    server.has_no_bucket = True
+    try:
+        with pytest.raises(errors.StorageUnavailableError, match="bucket does not exist"):
+            fake.store.sign_upload("a/bucket/original.txt")
+        with pytest.raises(errors.NotFoundError):
+            fake.store.sign_download("a/bucket/original.txt", "boiler.txt")
+        assert fake.store.remove(["a/bucket/original.txt"]) == 0
+    finally:
+        server.has_no_bucket = False
+
+
+def test_a_trigger_that_fails_fails_the_upload_and_even_its_signing(fake: Project, module_database: str) -> None:
     """Our trigger must therefore never fail."""
+    signed = fake.store.sign_upload("a/trigger/original.txt")
     with psycopg.connect(module_database, autocommit=True) as connection:
         connection.execute(
             "create function public.refuse() returns trigger language plpgsql as"
             " $$ begin raise exception 'no'; end $$; create trigger refuse after insert on storage.objects"
             " for each row execute function public.refuse()"
         )
-        answer = fake.put(fake.store.sign_upload("a/trigger/original.txt"))
+        answer = fake.put(signed)
+        with pytest.raises(errors.StorageUnavailableError):
+            fake.store.sign_upload("a/trigger/other.txt")
         connection.execute("drop function public.refuse() cascade")
     assert statuses_of(answer) == (500, "500")
     assert fake.rows("a/trigger/original.txt") == []

@@ -13,6 +13,7 @@ import pytest
 
 from functions import sweeper
 from functions.adapters import sqs
+from functions.adapters.laptop import object_rows
 from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.adapters.postgres import documents
 from functions.adapters.postgres.connection import Connection
@@ -61,6 +62,19 @@ def send_event(person: Person, ticket: Json, version: str, size: int = 10) -> in
 def put(person: Person, ticket: Json, content: bytes) -> str:
     """Stores bytes; returns their version."""
     assert person.put(ticket, content).is_success
+    return version_of(person, ticket)
+
+
+def replace_file(person: Person, ticket: Json, content: bytes) -> str:
+    """Stores other bytes, as the holder of the secret key may; returns their version."""
+    services = person.server.services
+    assert isinstance(services.objects, LocalObjectStore)
+    record = partial(object_rows.record, services.database, operation="storage.object.upload_update")
+    path = f"{person.id}/{ticket['document']['id']}/original.txt"
+    return services.objects.put(path, [content], record=record).version
+
+
+def version_of(person: Person, ticket: Json) -> str:
     with person.server.services.database.autocommit() as connection:
         row = connection.execute(
             "select version from storage.objects where name like %s", (f"%/{ticket['document']['id']}/%",)
@@ -204,10 +218,10 @@ def test_new_bytes_during_the_ingestion_of_the_old_ones_replace_them(
 
     def store_new() -> None:
         if is_triggered:
-            put(ada, ticket, NEW)
+            replace_file(ada, ticket, NEW)
             return
         with stored_state.trigger_disabled(module_database):
-            put(ada, ticket, NEW)
+            replace_file(ada, ticket, NEW)
         sweeper.sweep(server.services)
 
     assert interrupt_second_batch(server, ticket, store_new) == "superseded"

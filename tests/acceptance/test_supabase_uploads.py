@@ -237,6 +237,24 @@ def test_an_interrupted_upload_resumes_where_it_stopped_and_creates_one_job(
     assert ada.http.delete(f"/api/rag/documents/{ticket['document']['id']}").is_success
 
 
+@pytest.mark.parametrize("is_indexed", [False, True], ids=["queued", "indexed"])
+def test_a_ticket_takes_one_file_although_the_resumable_route_would_overwrite_it(
+    server: LocalServer, ada: Person, storage: StorageServer, table: Table, is_indexed: bool
+) -> None:
+    """LIB-3, OPS-5: else it would take files of any size for two hours, each a new ingestion."""
+    ticket = ada.announce("large.txt", LARGE).json()
+    assert ada.put(ticket, FACT).status_code == 200
+    if is_indexed:
+        run_due_jobs(server)
+    before = table.jobs(ticket)
+    with resumable_of(ticket) as client:
+        client.create(len(LARGE) + 1)
+        client.send(LARGE)
+        assert client.request("PATCH", b"x").status_code == 409
+    assert (table.jobs(ticket), table.objects(ticket)) == (before, 1)
+    assert storage.objects[f"{ada.id}/{ticket['document']['id']}/original.txt"].content == FACT
+
+
 def test_a_piece_at_the_wrong_offset_is_refused(ada: Person, table: Table) -> None:
     ticket = ada.announce("large.txt", LARGE).json()
     with resumable_of(ticket) as client:
@@ -248,6 +266,36 @@ def test_a_piece_at_the_wrong_offset_is_refused(ada: Person, table: Table) -> No
 
 
 # Failures of the storage
+
+
+def test_a_file_that_is_no_longer_stored_fails_its_document_in_words(
+    server: LocalServer, ada: Person, storage: StorageServer
+) -> None:
+    """ING-11"""
+    ticket = ada.announce("boiler.txt", FACT).json()
+    ada.put(ticket, FACT)
+    del storage.objects[f"{ada.id}/{ticket['document']['id']}/original.txt"]
+    run_due_jobs(server)
+    found = ada.get(f"/documents/{ticket['document']['id']}")
+    assert (found["status"], found["error_code"], found["error"]) == (
+        "failed",
+        "not_found",
+        "The file is no longer stored. Delete the document and upload the file again.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [("has_no_bucket", "The storage bucket does not exist."), ("is_public", "The bucket “documents” is public")],
+)
+def test_readiness_says_what_is_wrong_with_the_bucket(
+    server: LocalServer, storage: StorageServer, monkeypatch: pytest.MonkeyPatch, fault: str, said: str
+) -> None:
+    """OPS-4"""
+    monkeypatch.setattr(storage, fault, True)
+    server.app.state.readiness = None  # a check is fresh for a second
+    check = server.http.get("/ready").json()["checks"]["storage"]
+    assert (check["ok"], check["detail"].startswith(said)) == (False, True)
 
 
 @pytest.mark.parametrize(

@@ -226,20 +226,20 @@ def test_bytes_that_differ_from_the_announcement_are_not_indexed(ada: Person) ->
     assert "sha256" in document["error"]
     assert ada.http.post(f"/api/rag/documents/{document['id']}/retry").is_success
     assert ada.follow(document["id"])["error_code"] == "corrupt"
-    assert ada.put(ticket, b"The whole text.").is_success
-    wait_until(lambda: ada.get(f"/documents/{document['id']}")["status"] == "indexed")
 
 
-def test_a_second_upload_to_the_same_address_replaces_the_first(ada: Person) -> None:
+def test_an_upload_link_takes_one_file_and_keeps_it(ada: Person) -> None:
+    """LIB-3"""
     ticket = ada.announce("a.txt").json()
     document_id = ticket["document"]["id"]
-    for text in (b"The boiler burns wood.", b"The boiler burns peat and nothing else."):
-        assert ada.put(ticket, text).is_success
-        ada.follow(document_id)
-    document = ada.get(f"/documents/{document_id}")
-    assert (document["status"], document["size_bytes"]) == ("indexed", 39)
-    pages = ada.get(f"/documents/{document_id}/text")["pages"]
-    assert [(page["page"], page["text"]) for page in pages] == [(1, "The boiler burns peat and nothing else.")]
+    assert ada.put(ticket, b"The boiler burns wood.").is_success
+    for _ in range(2):
+        assert problem_of(ada.put(ticket, b"The boiler burns peat.")) == (409, "conflict")
+        assert ada.follow(document_id)["status"] == "indexed"
+    assert (
+        ada.server.http.get(ada.get(f"/documents/{document_id}/download")["url"]).content == b"The boiler burns wood."
+    )
+    assert ada.get(f"/documents/{document_id}/text")["pages"][0]["text"] == "The boiler burns wood."
 
 
 def test_an_upload_that_is_cut_off_leaves_nothing_behind(server: LocalServer, ada: Person) -> None:

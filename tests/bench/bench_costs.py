@@ -127,8 +127,8 @@ class Installation:
         assert isinstance(store, LocalObjectStore)
         body = {"file_name": path.name, "size": path.stat().st_size}
         document = self._send("documents", "/api/rag/documents", body)["document"]
-        stored = store.put(f"{self.user.id}/{document['id']}/original.pdf", [path.read_bytes()])
-        object_rows.record(services.database, "documents", stored, stored.version)
+        record = partial(object_rows.record, services.database)
+        store.put(f"{self.user.id}/{document['id']}/original.pdf", [path.read_bytes()], record=record)
         runs = []
         while (job_id := self._find_job(document["id"])) is not None:
             record = events.load("sqs")["Records"][0] | {"body": json.dumps({"job_id": job_id})}

@@ -57,7 +57,7 @@ def page(
         opened = browser.new_page(viewport={"width": 1280, "height": 900}, locale="en-US")
         opened.on("pageerror", lambda error: errors.append(str(error)))
         opened.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-        opened.goto(server.base_url)
+        opened.goto(server.door)
         yield opened
     assert errors == []
 

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import APIResponse, Browser, ConsoleMessage, Locator, Page, Route, ViewportSize, expect
 
+from functions.adapters.laptop import object_rows
+from functions.adapters.laptop.object_store import LocalObjectStore
 from tests.acceptance.support import writing
 from tests.support import documents
+from tests.support.fakes import storage_refusals
 from tests.support.local_server import LocalServer, Person
 
 PATIENCE = 30_000
@@ -460,6 +464,41 @@ def test_progress_counts_pages_and_a_failure_shows_why(
     row = see(page, "document-row", status="failed")
     expect(row).to_contain_text("protected by a password")
     expect(row.get_by_test_id("document-retry")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        (storage_refusals.TOO_LARGE, "The file is larger than the file storage accepts."),
+        (storage_refusals.EXPIRED, "The upload link has expired or is not valid. Upload the file again."),
+        (storage_refusals.DUPLICATE, "A file has already arrived through this upload link."),
+        (storage_refusals.wrong_type("text/plain").args, "The file storage does not accept this kind of file."),
+        (("500", "DatabaseError", "…", "DatabaseError"), "The file storage rejected the file."),
+    ],
+    ids=lambda value: value[3] if isinstance(value, tuple) else "",
+)
+def test_what_the_storage_refuses_is_said_in_words(
+    page: Page, tmp_path: Path, refusal: tuple[str, str, str, str], words: str
+) -> None:
+    """LIB-3: Supabase says EntityTooLarge or InvalidJWT."""
+    status, body = storage_refusals.refuse(*refusal)
+    page.route("**/storage/v1/object/upload/**", lambda route: route.fulfill(status=status, json=body))
+    page.get_by_test_id("upload-input").set_input_files(text_file(tmp_path, "boiler.txt", BOILER))
+    expect(see(page, "upload-row", state="failed")).to_contain_text(words)
+
+
+def test_an_indexed_document_says_why_its_newer_file_was_refused(
+    page: Page, server: LocalServer, ada: Person, tmp_path: Path
+) -> None:
+    """LIB-4"""
+    upload(page, text_file(tmp_path, "boiler.txt", BOILER))
+    store = server.services.objects
+    assert isinstance(store, LocalObjectStore)
+    record = partial(object_rows.record, server.services.database, operation="storage.object.upload_update")
+    document_id = ada.get("/documents")["items"][0]["id"]
+    store.put(f"{ada.id}/{document_id}/original.txt", [BOILER.encode() * 2], record=record)
+    page.reload()
+    expect(see(page, "document-row", status="indexed")).to_contain_text("bytes arrived where")
 
 
 # Keyboard and small screens

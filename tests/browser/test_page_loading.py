@@ -91,7 +91,7 @@ def test_the_first_load_takes_few_requests_and_bytes(page: Page, server: LocalSe
     """WEB-1"""
     requests: list[Request] = []
     page.on("requestfinished", lambda request: requests.append(request))
-    page.goto(server.base_url, wait_until="networkidle")
+    page.goto(server.door, wait_until="networkidle")
     expect(page.get_by_test_id("welcome")).to_be_visible()
     sizes = [request.sizes() for request in requests]
     files = [request.url for request in requests if "/api/" not in request.url]
@@ -101,7 +101,7 @@ def test_the_first_load_takes_few_requests_and_bytes(page: Page, server: LocalSe
 
 def test_the_page_starts_where_ten_requests_run_at_a_time(page: Page, platform: Platform, server: LocalServer) -> None:
     """WEB-1, FIX-4"""
-    start(platform, page, server.base_url)
+    start(platform, page, server.door)
     expect(page.locator("#starting")).to_have_count(0)
 
 
@@ -116,7 +116,7 @@ def test_modules_that_are_served_one_by_one_do_not_start_there(
     """Shows that the platform of these tests refuses as much as a real one."""
     monkeypatch.setattr(serve, "create_local_app", partial(serve.create_local_app, page_sources=True))
     with run_local_server(clusters.get(postgres_major).clone(), tmp_path, worker=False) as sources:
-        page.goto(sources.base_url, wait_until="commit")
+        page.goto(sources.door, wait_until="commit")
         platform.run_until(lambda: bool(platform.refused))
         platform.run_until_idle()
         expect(page.locator("#starting")).to_be_visible(timeout=PATIENCE_SECONDS * 1000)
@@ -130,7 +130,7 @@ def test_a_page_whose_script_is_refused_offers_to_load_it_again(
     platform.run_until(lambda: bool(platform.refused))
     platform.run_until_idle()
     page.locator("#starting a").click(no_wait_after=True)
-    platform.run_until(lambda: page.get_by_test_id("welcome").is_visible())
+    platform.run_until(lambda: page.get_by_test_id("token-dialog").is_visible())
 
 
 def test_reads_that_are_refused_while_the_page_starts_are_repeated(
@@ -139,14 +139,14 @@ def test_reads_that_are_refused_while_the_page_starts_are_repeated(
     refused = {"page.css", "sign-in", "me", "documents", "conversations"}
     for name in refused:
         platform.refuse(name, 1)
-    start(platform, page, server.base_url)
+    start(platform, page, server.door)
     assert set(platform.refused) == refused
     platform.run_until(lambda: page.evaluate("getComputedStyle(document.body).margin") == "0px")
 
 
 def test_a_refused_part_is_loaded_again(page: Page, platform: Platform, server: LocalServer) -> None:
     """WEB-5"""
-    start(platform, page, server.base_url)
+    start(platform, page, server.door)
     platform.refuse("settings.js", 2)
     page.get_by_test_id("settings-open").click()
     platform.run_until(lambda: page.get_by_test_id("settings-dialog").is_visible())
@@ -156,7 +156,7 @@ def test_a_refused_part_is_loaded_again(page: Page, platform: Platform, server: 
 def test_a_part_that_stays_refused_says_so_and_can_be_opened_later(
     page: Page, platform: Platform, server: LocalServer
 ) -> None:
-    start(platform, page, server.base_url)
+    start(platform, page, server.door)
     platform.refuse("attach_dialog.js", 4)
     page.get_by_test_id("attach-open").click()
     platform.run_until(lambda: page.get_by_test_id("toast").is_visible())
@@ -174,5 +174,5 @@ def test_the_texts_of_the_other_language_are_loaded_or_replaced_by_english(
         page = context.new_page()
         platform = Platform(page)
         platform.refuse("words_fr.js", refusals)
-        start(platform, page, server.base_url)
+        start(platform, page, server.door)
         expect(page.get_by_test_id("attach-open")).to_have_text(words)

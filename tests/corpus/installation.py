@@ -41,7 +41,12 @@ def run_installation(home: Path) -> Iterator[tuple[httpx.Client, WorkerWatch]]:
     ):
         try:
             _wait_until_ready(client, process)
-            token = client.post("/api/local/token").raise_for_status().json()["token"]
+            token = subprocess.check_output(
+                [sys.executable, "-m", "functions.local", "token", "--admin"],
+                cwd=REPOSITORY,
+                env=environment,
+                text=True,
+            ).strip()
             client.headers["authorization"] = f"Bearer {token}"
             with WorkerWatch(process.pid) as watch:
                 yield client, watch

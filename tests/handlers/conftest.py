@@ -6,6 +6,7 @@ import asyncio
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -123,8 +124,7 @@ class Caller:
         path = f"{self.user.id}/{document['id']}/original.{document['file_type']}"
         store = self.services.objects
         assert isinstance(store, LocalObjectStore)
-        stored = store.put(path, [content])
-        object_rows.record(self.services.database, "documents", stored, stored.version)
+        store.put(path, [content], record=partial(object_rows.record, self.services.database))
         return int(self.row("select id from rag.ingest_jobs where document_id = %s", document["id"])["id"])
 
     def add(self, content: bytes, file_name: str = "boiler.txt") -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -15,6 +16,7 @@ from functions.runtime import asking
 from functions.runtime.services import Services
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer, Json
+from tests.support import documents
 
 CHAT = ("chat", "POST", "/api/rag/chat")
 COMPLETION = {"model": "ibid", "messages": [{"role": "user", "content": "Anything?"}]}
@@ -51,6 +53,18 @@ def search(caller: Caller) -> Answer:
 
 def announce(caller: Caller, size: int = 30) -> Answer:
     return caller.call("documents", "POST", "/api/rag/documents", {"file_name": "a.txt", "size": size})
+
+
+def write_note(caller: Caller, content: str = "The boiler burns wood chips.") -> Answer:
+    return caller.call("notebooks", "POST", "/api/rag/notes", {"content": content})
+
+
+def change_note(caller: Caller, note: Json, **changes: Any) -> Answer:
+    return caller.call("notebooks", "PATCH", f"/api/rag/notes/{note['id']}", changes)
+
+
+def add_notebook(caller: Caller) -> Answer:
+    return caller.call("notebooks", "POST", "/api/rag/notebooks", {"title": "House"})
 
 
 def call_tool(caller: Caller) -> Json:
@@ -138,6 +152,72 @@ def test_a_duplicate_does_not_count_towards_the_quota(caller: Caller, admin: Cal
 def test_uploads_have_their_own_quota_per_minute(caller: Caller, admin: Caller) -> None:
     limit(admin, uploads_per_minute=1, requests_per_minute=1)
     assert [announce(caller).status, search(caller).status, announce(caller).status] == [201, 200, 429]
+
+
+@pytest.mark.parametrize("again", ["retry", "reindex"])
+def test_indexing_a_document_again_counts_as_an_upload(caller: Caller, admin: Caller, again: str) -> None:
+    document = caller.add(b"The boiler burns wood chips in winter.")
+    limit(admin, uploads_per_minute=2)  # the first was the upload
+    act = ("documents", "POST", f"/api/rag/documents/{document['id']}/{again}")
+    assert [caller.call(*act).status, caller.call(*act).problem] == [200, (429, "rate_limited")]
+
+
+def test_finalizing_is_counted_with_its_upload(caller: Caller, admin: Caller) -> None:
+    """LIB-3"""
+    limit(admin, uploads_per_minute=1)
+    document = caller.announce("boiler.txt", 1000)
+    caller.store(document, b"The boiler burns wood chips in winter.")
+    assert caller.call("documents", "POST", f"/api/rag/documents/{document['id']}/finalize").status == 200
+
+
+def test_notes_and_notebooks_share_the_quota_of_uploads(caller: Caller, admin: Caller) -> None:
+    limit(admin, uploads_per_minute=4)
+    note = write_note(caller).json
+    assert [change_note(caller, note, title="Heating").status, add_notebook(caller).status] == [200, 201]
+    reindex = ("notebooks", "POST", f"/api/rag/notes/{note['id']}/reindex")
+    assert caller.call(*reindex).status == 200
+    refused = [
+        caller.call(*reindex),
+        write_note(caller),
+        change_note(caller, note, content="New"),
+        add_notebook(caller),
+    ]
+    assert [answer.problem for answer in refused] == [(429, "rate_limited")] * 4
+    assert "saved or re-indexed more than 4 items within a minute" in refused[0].json["detail"]
+
+
+def test_moving_a_note_costs_nothing(caller: Caller, admin: Caller) -> None:
+    note, notebook = write_note(caller).json, add_notebook(caller).json
+    limit(admin, uploads_per_minute=1)
+    assert change_note(caller, note, notebook_id=notebook["id"]).status == 200
+
+
+def test_a_full_library_refuses_notes_and_notebooks(caller: Caller, admin: Caller) -> None:
+    limit(admin, max_documents=2)
+    note = write_note(caller).json
+    assert add_notebook(caller).status == 201
+    refused = [announce(caller), write_note(caller), add_notebook(caller)]
+    assert [answer.problem for answer in refused] == [(429, "quota_exceeded")] * 3
+    assert change_note(caller, note, content="It adds nothing to the library.").status == 200
+
+
+def test_the_text_of_notes_counts_as_bytes(caller: Caller, admin: Caller) -> None:
+    """Each "é" has two bytes. A note may always become shorter."""
+    limit(admin, max_library_megabytes=1)
+    *_, full = [write_note(caller, "é" * 100_000).json for _ in range(5)]
+    small = write_note(caller, "").json
+    assert write_note(caller, "é" * 30_000).problem == (429, "quota_exceeded")
+    assert change_note(caller, small, content="é" * 30_000).problem == (429, "quota_exceeded")
+    assert change_note(caller, full, content="é" * 50_000).status == 200
+    assert change_note(caller, small, content="é" * 30_000).status == 200
+
+
+def test_page_images_count_as_requests(caller: Caller, admin: Caller, tmp_path: Path) -> None:
+    content = documents.make_pdf(tmp_path / "boiler.pdf", "The boiler burns wood chips.").read_bytes()
+    document = caller.add(content, "boiler.pdf")
+    limit(admin, requests_per_minute=1)
+    act = ("documents", "GET", f"/api/rag/documents/{document['id']}/pages/1.png")
+    assert [caller.call(*act).status, caller.call(*act).problem] == [200, (429, "rate_limited")]
 
 
 def test_a_counted_search_is_still_one_round_trip(

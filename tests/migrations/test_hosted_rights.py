@@ -24,7 +24,7 @@ RIGHTS = (
     "comment on schema auth is 'the vendor''s'",
     "alter table storage.objects owner to supabase_storage_admin",
     "alter table storage.buckets owner to supabase_storage_admin",
-    "grant usage on schema auth, storage to {role} with grant option",
+    "grant usage on schema auth, storage to {role}",
     "grant all on all tables in schema storage to {role}",
     "grant all on schema extensions to {role} with grant option",
     "alter publication supabase_realtime owner to {role}",
@@ -48,6 +48,13 @@ def hosted(empty_database: str) -> Iterator[str]:
         superuser.execute(sql.SQL("reassign owned by {role} to current_user").format(**names))
         superuser.execute(sql.SQL("drop owned by {role}").format(**names))
         superuser.execute(sql.SQL("drop role {role}").format(**names))
+
+
+def test_the_role_of_a_hosted_project_cannot_hand_on_rights_to_auth(hosted: str) -> None:
+    migrate.migrate(hosted)
+    with psycopg.connect(hosted) as connection:
+        found = connection.execute("select has_schema_privilege('rag_worker', 'auth', 'usage')").fetchone()
+    assert found == (False,)
 
 
 def test_the_role_of_a_hosted_project_can_migrate_and_use_the_database(hosted: str) -> None:

@@ -101,6 +101,50 @@ def test_a_file_larger_than_announced_ends_the_earlier_job_and_gets_none(db: Dat
     assert JobStore(db).sweep_ingest_jobs(3)["objects"] == [object_path(ADA, document)]
 
 
+def test_a_larger_file_is_refused_after_the_document_was_indexed_too(
+    db: Database, database: str, run: Run, server: models.EmbeddingServer
+) -> None:
+    """LIB-4, LIB-7: the passages of the first file stay."""
+    document = index_document(db, database, ["The boiler burns wood chips."], server=server)
+    store_object(database, ADA, document, "2", size=11)
+    assert run("select status, error_code from rag.documents") == [("indexed", "larger_than_announced")]
+    assert run("select count(*) from rag.ingest_jobs where status = 'queued'") == [(0,)]
+    assert JobStore(db).sweep_ingest_jobs(3)["objects"] == [object_path(ADA, document)]
+
+
+@pytest.mark.parametrize(
+    "operation",
+    ["storage.object.upload_signed", "storage.tus.upload.part_signed", "storage.tus.upload.create_signed", ""],
+)
+def test_an_upload_link_takes_one_file(db: Database, database: str, run: Run, operation: str) -> None:
+    """LIB-3: Supabase's resumable route would overwrite it. Older storage servers name no operation."""
+    document = add_document(db)
+    store_object(database, ADA, document, "1", operation=operation)
+    for _ in range(2):
+        with pytest.raises(psycopg.errors.UniqueViolation, match="already arrived through this upload link"):
+            store_object(database, ADA, document, "2", operation=operation)
+        run("set session_replication_role = replica; delete from storage.objects")  # the link is valid again
+    assert run("select object_version, status from rag.ingest_jobs") == [("1", "queued")]
+
+
+def test_an_upload_link_may_be_used_again_after_a_file_that_got_no_job(db: Database, database: str, run: Run) -> None:
+    """LIB-3"""
+    document = add_document(db)
+    for version, size in (("1", 11), ("2", 10)):
+        store_object(database, ADA, document, version, size, operation="storage.tus.upload.part_signed")
+    assert run("select object_version, status from rag.ingest_jobs") == [("2", "queued")]
+
+
+def test_a_storage_that_names_no_operation_may_replace_a_file_once_its_link_has_expired(
+    db: Database, database: str, run: Run
+) -> None:
+    document = add_document(db)
+    store_object(database, ADA, document, "1")
+    run("update rag.documents set created_at = created_at - interval '3 hours'")
+    store_object(database, ADA, document, "2", operation="")
+    assert run("select object_version from rag.ingest_jobs where status = 'queued'") == [("2",)]
+
+
 def test_an_object_without_a_document_gets_no_job(database: str, run: Run, db: Database) -> None:
     """LIB-8"""
     store_object(database, ADA, "00000000-0000-4000-8000-000000000000")

@@ -15,6 +15,7 @@ SECURITY_DEFINER = {
     "forget_user": "storage.objects is not readable for the worker role",
     "on_note_saved": "users may not write the queue; it queues the very row that they have saved",
     "on_object_stored": "the storage service writes objects under a role that cannot see our tables",
+    "refuse_second_upload": "the storage service writes objects under a role that cannot see our tables",
     "remove_generation_rows": "rows of a generation go with it, whoever was allowed to delete its source",
     "request_ingest_job": "users may not write the queue; it checks the owner",
     "request_note_job": "users may not write the queue; it checks the owner",

@@ -78,7 +78,7 @@ def test_the_storage_event_function_accepts_the_sent_event(
     store_object(database, ADA, document, "v1")
     (sent,) = requests_sent(run)
     event = samples.http("POST", "/api/hooks/storage", json.dumps(sent["body"]), headers=sent["headers"])
-    stored = events.read_stored_object(event, "documents")
+    stored = events.read_stored_object(event)
     assert stored == events.StoredObjectEvent(library.object_path(ADA, document), "v1", 10)
     job_id = JobStore(db).enqueue_stored_object(stored.path, stored.version, stored.size)
     assert run("select id from rag.ingest_jobs") == [(job_id,)]

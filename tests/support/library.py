@@ -103,10 +103,21 @@ def object_path(user: models.User, document_id: str) -> str:
     return f"{user.id}/{document_id}/original.pdf"
 
 
-def store_object(dsn: str, user: models.User, document_id: str, version: str = "1", size: int = 10) -> None:
-    """Writes the row of an object as Supabase Storage does, as service_role, so that the trigger fires."""
+def store_object(
+    dsn: str,
+    user: models.User,
+    document_id: str,
+    version: str = "1",
+    size: int = 10,
+    operation: str = "storage.object.upload",
+) -> None:
+    """Writes the row of an object as Supabase Storage does, as service_role, so that the triggers fire.
+
+    `operation` names the route that writes it: by default that of the secret key's holder.
+    """
     with psycopg.connect(dsn) as connection:
         connection.execute("set local role service_role")
+        connection.execute("select set_config('storage.operation', %s, true)", (operation,))
         connection.execute(
             "insert into storage.objects (bucket_id, name, version, metadata) values ('documents', %s, %s, %s)"
             " on conflict (bucket_id, name) do update set version = excluded.version, metadata = excluded.metadata",

@@ -112,6 +112,11 @@ class LocalServer:
         self.worker = InProcessWorker(services)
         self.http = self.open_client()
 
+    @property
+    def door(self) -> str:
+        """The address that `make run` prints, which signs one browser in."""
+        return f"{self.base_url}/#key={self.app.state.sign_in.key}"
+
     def open_client(self, **headers: str) -> httpx.Client:
         """A client of this server, without certificates, because loading them takes longer than a request."""
         return httpx.Client(base_url=self.base_url, headers=headers, timeout=30, trust_env=False, verify=False)
@@ -168,7 +173,7 @@ def run_local_server(dsn: str, home: Path, *, worker: bool = True, **config: Any
         finally:
             server.worker.stop()
             server.http.close()
-    services.database.close()
+    services.close()
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Keeps uploaded files in a folder, behind signed URLs of the form that Supabase Storage uses.
 
-The web routes behind those URLs call `receive` and `open_signed`, which check the token before they open a file. The
-upload route then writes the row in `storage.objects` from the result of `receive`.
+The web routes behind those URLs call `receive` and `open_signed`, which check the token before they open a file.
+`receive` and `put` write the row of an object in `storage.objects` through their `record`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import shutil
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,6 +44,10 @@ class ReceivedObject(models.StoredObject):
     etag: str = ""
 
 
+Record = Callable[[ReceivedObject], AbstractContextManager[object]]
+"""Writes the row of an object around the move of its file; when it raises, the object before it stays."""
+
+
 class _Upload:
     """An upload in progress: `write` the pieces, then `commit`; without `commit` nothing is stored."""
 
@@ -65,21 +69,23 @@ class _Upload:
             self._file.write(piece)
         self._digest.update(piece)
 
-    def commit(self, *, mime_type: str | None = None, expected_size: int | None = None) -> ReceivedObject:
-        """Moves the file to its path atomically, after its bytes have been flushed to the disk."""
+    def commit(self, record: Record, mime_type: str | None, expected_size: int | None) -> ReceivedObject:
+        """Moves the file to its path atomically, inside of `record`, after its bytes have been flushed to the disk."""
         if expected_size is not None and expected_size != self.size:
             raise errors.InvalidInputError(
                 f"The upload was cut off: {self.size} of {expected_size} bytes arrived. Send the file again."
             )
+        kind = mime_type or file_types.find_media_type(self._path)
+        etag, version = self._digest.hexdigest(), str(uuid.uuid4())
+        received = ReceivedObject(self._path, self.size, kind, datetime.now(UTC), version=version, etag=etag)
         with _storage_errors():
             self._file.flush()
             os.fsync(self._file.fileno())
-            self._target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(self._temporary, self._target)
-            _sync_folder(self._target.parent)
-        kind = mime_type or file_types.find_media_type(self._path)
-        etag = self._digest.hexdigest()
-        return ReceivedObject(self._path, self.size, kind, datetime.now(UTC), version=str(uuid.uuid4()), etag=etag)
+            with record(received):
+                self._target.parent.mkdir(parents=True, exist_ok=True)
+                os.replace(self._temporary, self._target)
+                _sync_folder(self._target.parent)
+        return received
 
 
 class LocalObjectStore(ports.ObjectStore):
@@ -94,7 +100,7 @@ class LocalObjectStore(ports.ObjectStore):
         secret: bytes,
         base_url: str,
         *,
-        bucket: str = "documents",
+        bucket: str = ports.BUCKET,
         max_bytes: int = 100_000_000,
         on_removed: Callable[[Sequence[str]], None] | None = None,
     ) -> None:
@@ -106,6 +112,15 @@ class LocalObjectStore(ports.ObjectStore):
         self._key = hmac.digest(secret, b"ibid storage", "sha256")
         self._root = root.resolve() / bucket
         self._incoming = root.resolve() / ".incoming"
+
+    def check(self) -> None:
+        with _storage_errors():
+            self._incoming.mkdir(parents=True, exist_ok=True)
+        if not os.access(self._incoming, os.W_OK | os.X_OK):
+            raise errors.StorageUnavailableError(f"Ibid may not write to {self._incoming}. Change its permissions.")
+
+    def close(self) -> None:
+        """Keeps no connections."""
 
     def sign_upload(self, path: str) -> ports.SignedUpload:
         self._locate(path)
@@ -132,7 +147,7 @@ class LocalObjectStore(ports.ObjectStore):
     def download(self, path: str, target: Path) -> None:
         file = self._locate(path)
         if not file.is_file():
-            raise errors.NotFoundError
+            raise errors.NotFoundError(ports.NO_LONGER_STORED)
         with _storage_errors(), file.open("rb") as source, target.open("wb") as copy:
             shutil.copyfileobj(source, copy, 1 << 20)
 
@@ -177,10 +192,13 @@ class LocalObjectStore(ports.ObjectStore):
         max_bytes: int | None = None,
         mime_type: str | None = None,
         expected_size: int | None = None,
+        record: Record = nullcontext,
     ) -> ReceivedObject:
         """Stores an object like `put`, after checking the token of its signed upload URL."""
         self.verify(path, token, "upload")
-        return self.put(path, pieces, max_bytes=max_bytes, mime_type=mime_type, expected_size=expected_size)
+        return self.put(
+            path, pieces, max_bytes=max_bytes, mime_type=mime_type, expected_size=expected_size, record=record
+        )
 
     def put(
         self,
@@ -190,6 +208,7 @@ class LocalObjectStore(ports.ObjectStore):
         max_bytes: int | None = None,
         mime_type: str | None = None,
         expected_size: int | None = None,
+        record: Record = nullcontext,
     ) -> ReceivedObject:
         """Stores an object atomically: a reader sees either the old bytes or the new ones.
 
@@ -198,7 +217,7 @@ class LocalObjectStore(ports.ObjectStore):
         with self._open_upload(path, self.max_bytes if max_bytes is None else max_bytes) as upload:
             for piece in pieces:
                 upload.write(piece)
-            return upload.commit(mime_type=mime_type, expected_size=expected_size)
+            return upload.commit(record, mime_type, expected_size)
 
     def open_signed(self, path: str, token: str) -> Path:
         """The file behind a signed download URL; raises NotAllowedError or NotFoundError."""

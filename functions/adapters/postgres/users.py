@@ -50,14 +50,14 @@ def quota_errors() -> Iterator[None]:
 
 
 def take_request(database: Database, user: models.User, settings: Settings) -> None:
-    """Counts a request that is neither a question nor a search; searches are counted in search.py."""
+    """Counts a request that is neither a question nor a search; those are counted by their own statements."""
     if settings.requests_per_minute:
         with quota_errors(), database.autocommit() as connection:
             connection.execute(_TAKE_REQUEST, (write_claims(user), settings.requests_per_minute))
 
 
 def take_upload(connection: Connection, settings: Settings, size: int) -> None:
-    """Counts an upload of `size` bytes in the transaction that announces it."""
+    """Counts a new document, note or notebook of `size` bytes in the transaction that adds it."""
     with quota_errors():
         connection.execute(
             "select rag.take_upload(%s, %s, %s, %s)",
@@ -128,6 +128,23 @@ def purge_keys(database: Database) -> int:
         ).rowcount
 
 
+def take_note_change(connection: Connection, settings: Settings, note_id: str, content: str | None) -> None:
+    """Counts the saving of a note, which is indexed again; only one that grows needs room in the library."""
+    size = None if content is None else len(content.encode())
+    with quota_errors():
+        connection.execute(
+            "select rag.take_upload(greatest(g.bytes, 0), %s, 0, case when g.bytes > 0 then %s else 0 end) from ("
+            " select coalesce(%s::bigint - octet_length(content), 0) from rag.notes where id = %s) g (bytes)",
+            (settings.uploads_per_minute, settings.max_library_megabytes * MEGABYTE, size, note_id),
+        )
+
+
+def take_indexing(connection: Connection, settings: Settings) -> None:
+    """Counts a request to index a document or a note again, which costs as much as an upload."""
+    with quota_errors():
+        connection.execute("select rag.take_quota('upload', %s)", (settings.uploads_per_minute,))
+
+
 def purge_counters(database: Database) -> int:
     """Deletes the counters of expired windows; returns how many."""
     with database.as_worker() as connection:
@@ -140,13 +157,14 @@ def _read_refusal(refusal: dict[str, Any]) -> errors.LimitReachedError:
     kind, quota = refusal["kind"], refusal["quota"]
     if kind == "documents":
         return errors.QuotaExceededError(
-            f"Your library holds {quota:,} documents, as many as this installation allows. Delete some to make room.",
+            f"Your library holds {quota:,} documents, notes and notebooks, as many as this installation allows."
+            " Delete some to make room.",
             retry_after=FULL_LIBRARY_RETRY_SECONDS,
         )
     if kind == "bytes":
         return errors.QuotaExceededError(
-            f"With this file your library would hold more than the {quota // MEGABYTE:,} MB that this installation"
-            " allows. Delete documents to make room.",
+            f"With this your library would hold more than the {quota // MEGABYTE:,} MB that this installation"
+            " allows. Delete documents or notes to make room.",
             retry_after=FULL_LIBRARY_RETRY_SECONDS,
         )
     seconds = refusal["retry_after"]
@@ -162,8 +180,9 @@ def _read_refusal(refusal: dict[str, Any]) -> errors.LimitReachedError:
             f" {_format_duration(seconds)}, after midnight UTC.",
             retry_after=seconds,
         )
+    done = "saved or re-indexed more than {:,} items" if kind == "upload" else "sent more than {:,} requests"
     return errors.RateLimitedError(
-        f"You have sent more than {quota:,} {kind}s within a minute. Try again in {_format_duration(seconds)}.",
+        f"You have {done.format(quota)} within a minute. Try again in {_format_duration(seconds)}.",
         retry_after=seconds,
     )
 

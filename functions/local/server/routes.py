@@ -9,8 +9,9 @@ from urllib.parse import urlsplit
 
 import anyio.from_thread
 import anyio.to_thread
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import FileResponse
+from pydantic import BaseModel, Field
 from starlette.requests import ClientDisconnect
 
 from functions import retention
@@ -18,6 +19,7 @@ from functions.adapters import auth
 from functions.adapters.laptop import object_rows
 from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.core import errors
+from functions.local.server.sign_in import COOKIE_SECONDS, SignIn
 from functions.runtime.services import Services
 from functions.web.deps import DESCRIBED, Authorization, ServicesDep, check_secret, read_bearer
 from functions.web.schemas.operations import Retention
@@ -30,9 +32,17 @@ _LOOPBACK_CLIENTS = {"127.0.0.1", "::1"}
 _LOOPBACK_NAMES = {"127.0.0.1", "localhost", "::1"}
 
 
+class LocalKey(BaseModel):
+    """The key from the address that was printed."""
+
+    key: str = Field(default="", max_length=200)
+
+
 @router.post("/api/local/token", include_in_schema=False)
-def create_token(request: Request, services: ServicesDep) -> dict[str, Any]:
-    """Signs the local user in, for pages that this server has served to a browser on this machine.
+def create_token(
+    request: Request, response: Response, services: ServicesDep, body: LocalKey | None = None
+) -> dict[str, Any]:
+    """Signs the local user in, for a page of this server in a browser on this machine that has a key.
 
     The Host header is checked too: another site can make its own name resolve to 127.0.0.1, but not use `localhost`.
     """
@@ -42,6 +52,11 @@ def create_token(request: Request, services: ServicesDep) -> dict[str, Any]:
     same_origin = origin is None or origin == f"http://{request.headers.get('host')}"
     if client not in _LOOPBACK_CLIENTS or host not in _LOOPBACK_NAMES or not same_origin:
         raise errors.NotFoundError("There is no such address.")
+    sign_in: SignIn = request.app.state.sign_in
+    # Browsers send a cookie to every port, so each server of this machine has a cookie of its own.
+    name = f"ibid_{request.url.port}"
+    cookie = sign_in.accept(body.key if body else "", request.cookies.get(name))
+    response.set_cookie(name, cookie, COOKIE_SECONDS, path=request.url.path, httponly=True, samesite="strict")
     user_id = auth.local_user_id(LOCAL_USER)
     token = auth.issue_local_token(services.local_secret, user_id, LOCAL_USER, admin=True, lifetime=TOKEN_SECONDS)
     return {"token": token, "user": {"id": user_id, "name": LOCAL_USER, "is_admin": True}}
@@ -65,26 +80,22 @@ async def receive_object(bucket: str, path: str, request: Request, services: Ser
 
 
 def _receive_object(bucket: str, path: str, request: Request, services: Services, token: str) -> dict[str, str]:
-    """The row in storage.objects is written last and fires the trigger."""
+    """The row in storage.objects fires the triggers, which refuse a second file or queue the first."""
     store = _local_store(services, bucket)
     limit = services.policy().settings.max_file_bytes
     length = request.headers.get("content-length", "")
     try:
-        stored = store.receive(
+        store.receive(
             path,
             token,
             read_body(request),
             max_bytes=limit,
             mime_type=request.headers.get("content-type"),
             expected_size=int(length) if length.isdigit() else None,
+            record=partial(object_rows.record, services.database, operation=object_rows.SIGNED_UPLOAD),
         )
     except ClientDisconnect as exc:
         raise errors.InvalidInputError("The upload was interrupted.") from exc
-    try:
-        object_rows.record(services.database, bucket, stored, stored.version)
-    except errors.NotFoundError:
-        store.remove([path])
-        raise
     return {"Key": f"{bucket}/{path}"}
 
 

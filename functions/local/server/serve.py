@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from functions.core import errors
 from functions.local.database import embedded_postgres, migrate
 from functions.local.packaging import install, local_models
 from functions.local.server import api_docs, routes, sources
+from functions.local.server.sign_in import SignIn
 from functions.local.server.worker import NoteThread, WorkerProcess
 from functions.runtime import metrics, reindexing
 from functions.runtime.config import Config
@@ -62,7 +63,7 @@ def open_services(config: Config) -> Iterator[Services]:
         try:
             yield services
         finally:
-            services.database.close()
+            services.close()
         return
     config.home.mkdir(parents=True, exist_ok=True)
     with embedded_postgres.start(config.home / "postgres") as server:
@@ -76,7 +77,7 @@ def open_services(config: Config) -> Iterator[Services]:
         finally:
             stopping.set()
             keeper.join()
-            services.database.close()
+            services.close()
 
 
 def _revive_database(server: embedded_postgres.Server, stopping: threading.Event) -> None:
@@ -88,10 +89,13 @@ def _revive_database(server: embedded_postgres.Server, stopping: threading.Event
             _log.exception("the database could not be restarted")
 
 
-def create_local_app(services: Services, *, page_sources: bool = False) -> FastAPI:
+def create_local_app(
+    services: Services, *, page_sources: bool = False, announce: Callable[[str], object] | None = None
+) -> FastAPI:
     """Creates one app of all routes, with the replacement for Supabase when that is not configured.
 
-    `page_sources` serves the modules of the page as they are, in place of the files that are deployed.
+    `page_sources` serves the modules of the page as they are, in place of the files that are deployed. `announce` gets
+    the next sign-in key whenever one has been used.
     """
     routers = [
         api_docs.router,
@@ -116,6 +120,8 @@ def create_local_app(services: Services, *, page_sources: bool = False) -> FastA
         routers.insert(0, sources.router)  # the first route that matches answers
     app = create_app(*routers, services=services)
     app.router.lifespan_context = _limit_threads
+    if services.is_local:
+        app.state.sign_in = SignIn(services.local_secret, announce)
     return app
 
 
@@ -140,9 +146,15 @@ def serve(config: Config, *, page_sources: bool = False) -> int:
         worker = WorkerProcess({"DATABASE_URL": services.config.database_url.get_secret_value()})
         worker.start()
         services.index_notes_with(NoteThread(services).index)
-        print(f"Ibid is ready: http://{HOST}:{config.port}  (data in {config.home}; Ctrl-C stops it)", flush=True)
         try:
-            app = create_local_app(services, page_sources=page_sources)
+            address = f"http://{HOST}:{config.port}/"
+            app = create_local_app(
+                services,
+                page_sources=page_sources,
+                announce=lambda key: print(f"Signed in. For another browser: {address}#key={key}", flush=True),
+            )
+            door = f"{address}#key={app.state.sign_in.key}" if services.is_local else address
+            print(f"Ibid is ready: {door}  (data in {config.home}; Ctrl-C stops it)", flush=True)
             server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5))
             # Uvicorn leaves SIGHUP to us. An exit raised inside a request would only end that request.
             signal.signal(signal.SIGHUP, server.handle_exit)

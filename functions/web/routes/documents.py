@@ -188,6 +188,7 @@ def get_page_image(
         words = documents.read_words(connection, row, number)
     if row["file_type"] != "pdf":
         raise errors.NotFoundError("Only pages of PDF files can be shown as images. Use the text of this document.")
+    users.take_request(services.database, user, services.policy().settings)
     with scratch.open_folder() as folder:
         path = Path(folder) / "original.pdf"
         services.objects.download(row["object_path"], path)
@@ -222,7 +223,10 @@ def _describe_upload(signed: ports.SignedUpload, size: int, base_url: str) -> re
 def _request_ingestion(
     services: Services, user: models.User, document_id: str, only_if: str | None = None
 ) -> requests.Document:
+    settings = services.policy().settings
     with services.database.as_user(user) as connection:
+        if only_if is None:  # its upload counted the first indexing
+            users.take_indexing(connection, settings)
         documents.lock(connection, read_id(document_id, "document"))
         row = documents.find(connection, read_id(document_id, "document"))
         if only_if is not None and row["status"] != only_if:

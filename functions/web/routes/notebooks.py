@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 
-from functions.adapters.postgres import notebooks
+from functions.adapters.postgres import notebooks, users
 from functions.core.text.storable import clean_text
 from functions.web.deps import CurrentUser, ServicesDep, read_id
 from functions.web.schemas import library as schemas
@@ -21,7 +21,9 @@ TitleFilter = Annotated[str | None, Query(max_length=255)]
 
 @router.post("", status_code=201)
 def create_notebook(body: schemas.NotebookTitle, user: CurrentUser, services: ServicesDep) -> schemas.Notebook:
+    settings = services.policy().settings
     with services.database.as_user(user) as connection:
+        users.take_upload(connection, settings, 0)
         row = notebooks.insert(connection, user, body.title)
     return schemas.Notebook.model_validate(row)
 

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Query
 
-from functions.adapters.postgres import notes
+from functions.adapters.postgres import notes, users
 from functions.core import errors
 from functions.core.text.storable import clean_text
 from functions.web.deps import CurrentUser, ServicesDep, read_id
@@ -25,7 +25,9 @@ TEXT_PARTS = 20
 
 @router.post("", status_code=201)
 def create_note(body: schemas.NewNote, user: CurrentUser, services: ServicesDep) -> schemas.Note:
+    settings = services.policy().settings
     with services.database.as_user(user) as connection:
+        users.take_upload(connection, settings, len(body.content.encode()))
         row = notes.insert(connection, user, body.model_dump())
         job_id = notes.find_queued_job(connection, row["id"])
     if job_id is not None:
@@ -78,7 +80,10 @@ def update_note(note_id: str, body: schemas.NoteChanges, user: CurrentUser, serv
     """Changes a note. A new title or content is indexed; the old text remains searchable until then."""
     checked_id = read_id(note_id, "note")
     changes = body.model_dump(exclude_unset=True, exclude={"expected_updated_at"})
+    settings = services.policy().settings
     with services.database.as_user(user) as connection:
+        if changes.keys() & {"title", "content"}:
+            users.take_note_change(connection, settings, checked_id, changes.get("content"))
         row = notes.update(connection, checked_id, changes, body.expected_updated_at)
         job_id = notes.find_queued_job(connection, checked_id)
     if job_id is not None:
@@ -104,7 +109,9 @@ def restore_note(note_id: str, user: CurrentUser, services: ServicesDep) -> sche
 def reindex_note(note_id: str, user: CurrentUser, services: ServicesDep) -> schemas.Note:
     """Indexes a note again, for instance after a failure; the old passages remain searchable until then."""
     checked_id = read_id(note_id, "note")
+    settings = services.policy().settings
     with services.database.as_user(user) as connection:
+        users.take_indexing(connection, settings)
         notes.lock(connection, checked_id)
         job_id = notes.request_job(connection, checked_id)
         row = notes.find(connection, checked_id)

@@ -8,7 +8,7 @@ import { ScopeLine } from "./chat/scope_line.js";
 import { acceptDrops } from "./library/drop.js";
 import { Library } from "./library/library.js";
 import { ModelNotice } from "./session/model_notice.js";
-import { openSession, takeSessionFromAddress } from "./session/session.js";
+import { hasKeyInAddress, openSession, takeSessionFromAddress } from "./session/session.js";
 import { Api } from "./shared/api.js";
 import { byId, el, focusIfLost, setAttribute, setText } from "./shared/dom.js";
 import { chooseLanguage, language, LANGUAGES, onLanguage, setLanguage, t } from "./language/i18n.js";
@@ -32,7 +32,8 @@ async function main() {
   listenToLanguage();
   listenToTabs();
   const notice = takeSessionFromAddress();
-  const askForToken = async (refused) => (await loadPart(TOKEN_FORM)).askForToken(refused);
+  addEventListener("hashchange", () => hasKeyInAddress() && location.reload());
+  const askForToken = async (...facts) => (await loadPart(TOKEN_FORM)).askForToken(...facts);
   const askToSignIn = async (session) => (await loadPart(SIGN_IN_FORM)).askToSignIn(session, notice);
   const api = new Api({ openSession: () => openSession({ askForToken, askToSignIn }), language });
   const parts = build(api);

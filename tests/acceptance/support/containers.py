@@ -7,6 +7,7 @@ import base64
 import json
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -53,8 +54,8 @@ class Container:
         """Stores the bytes of an upload and writes its row, as the storage does."""
         store = self.services.objects
         assert isinstance(store, LocalObjectStore)
-        stored = store.put(f"{person.id}/{document['id']}/original.{document['file_type']}", [content])
-        object_rows.record(self.services.database, "documents", stored, stored.version)
+        path = f"{person.id}/{document['id']}/original.{document['file_type']}"
+        store.put(path, [content], record=partial(object_rows.record, self.services.database))
 
     def run_due_jobs(self) -> int:
         """Runs all due jobs; returns how many."""

@@ -44,6 +44,11 @@ class ResumableClient:
         self.offset = int(answer.headers["upload-offset"])
         return self.offset
 
+    def request(self, method: str, piece: bytes = b"") -> httpx.Response:
+        """The response to another request for the upload, whatever its status."""
+        headers = {"upload-offset": str(self.offset), "content-type": "application/offset+octet-stream"}
+        return self._http.request(method, self.location, content=piece, headers=headers)
+
     def ask_offset(self) -> int:
         """The number of bytes that have arrived, where the upload resumes."""
         self.offset = int(self._http.head(self.location).raise_for_status().headers["upload-offset"])

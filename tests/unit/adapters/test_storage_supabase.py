@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime
 from pathlib import Path
 
@@ -24,8 +25,13 @@ def server() -> Iterator[storage_server.StorageServer]:
 
 
 @pytest.fixture
-def store(server: storage_server.StorageServer) -> storage_supabase.SupabaseObjectStore:
-    return storage_supabase.connect(server.url, storage_refusals.KEY, "documents")
+def store(server: storage_server.StorageServer) -> Iterator[storage_supabase.SupabaseObjectStore]:
+    with connect(server.url) as store:
+        yield store
+
+
+def connect(url: str, key: str = storage_refusals.KEY) -> closing[storage_supabase.SupabaseObjectStore]:
+    return closing(storage_supabase.connect(url, key))
 
 
 def test_a_client_uploads_to_the_signed_url(
@@ -71,8 +77,8 @@ def test_large_files_go_to_the_storage_host(project: str, host: str) -> None:
 
 
 def test_a_project_address_may_end_in_a_slash(server: storage_server.StorageServer) -> None:
-    store = storage_supabase.connect(f"{server.url}/", storage_refusals.KEY, "documents")
-    signed = store.sign_upload(PATH)
+    with connect(f"{server.url}/") as store:
+        signed = store.sign_upload(PATH)
     assert signed.url.startswith(f"{server.url}/storage/v1/object/upload/sign/documents/{PATH}?token=")
     assert httpx.put(signed.url, content=b"x", headers=signed.headers).is_success
 
@@ -126,13 +132,13 @@ def test_removing_nothing_sends_no_request(
     [
         (storage_refusals.refuse(*storage_refusals.NO_OBJECT), errors.NotFoundError),
         (storage_refusals.refuse(*storage_refusals.NO_BUCKET), errors.StorageUnavailableError),
-        (storage_refusals.refuse("409", "Duplicate", "The resource already exists"), errors.ConflictError),
-        (storage_refusals.refuse("413", "Payload too large", "The object exceeded…"), errors.TooLargeError),
+        (storage_refusals.refuse(*storage_refusals.DUPLICATE), errors.ConflictError),
+        (storage_refusals.refuse(*storage_refusals.TOO_LARGE), errors.TooLargeError),
         (
-            storage_refusals.refuse("415", "invalid_mime_type", "mime type … is not supported"),
+            storage_refusals.refuse(*storage_refusals.wrong_type("text/html").args),
             errors.UnsupportedTypeError,
         ),
-        (storage_refusals.refuse("403", "Unauthorized", "new row violates…"), errors.StorageUnavailableError),
+        (storage_refusals.refuse(*storage_refusals.NO_RIGHT), errors.StorageUnavailableError),
         ((500, {"statusCode": "500", "error": "DatabaseError", "message": "…"}), errors.StorageUnavailableError),
         ((502, {"no": "shape that we know"}), errors.StorageUnavailableError),
     ],
@@ -151,14 +157,42 @@ def test_failures_become_our_errors(
 
 
 def test_a_missing_object_cannot_be_downloaded(store: storage_supabase.SupabaseObjectStore, tmp_path: Path) -> None:
-    with pytest.raises(errors.NotFoundError):
+    with pytest.raises(errors.NotFoundError, match="no longer stored"):
         store.download(PATH, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
 
 
 def test_a_wrong_key_is_reported_as_a_misconfiguration(server: storage_server.StorageServer) -> None:
-    with pytest.raises(errors.StorageUnavailableError, match="administrator"):
-        storage_supabase.connect(server.url, "sb_secret_other", "documents").sign_upload(PATH)
+    refused = pytest.raises(errors.StorageUnavailableError, match="refused the secret key")
+    with connect(server.url, "sb_secret_other") as store, refused:
+        store.sign_upload(PATH)
+
+
+@pytest.mark.parametrize(
+    ("state", "key", "said"),
+    [
+        ({}, "sb_secret_other", "refused the secret key"),
+        ({}, storage_refusals.PUBLISHABLE_KEY, "is a publishable key"),
+        ({"has_no_bucket": True}, storage_refusals.KEY, "The storage bucket does not exist. An administrator"),
+        ({"is_public": True}, storage_refusals.KEY, "The bucket “documents” is public"),
+    ],
+    ids=["bad-key", "publishable-key", "no-bucket", "public-bucket"],
+)
+def test_the_check_says_what_an_administrator_has_to_mend(
+    server: storage_server.StorageServer, state: dict[str, bool], key: str, said: str
+) -> None:
+    """OPS-4"""
+    for name, value in state.items():
+        setattr(server, name, value)
+    with connect(server.url, key) as store, pytest.raises(errors.StorageUnavailableError, match=said):
+        store.check()
+
+
+def test_the_check_leaves_nothing_in_the_storage(
+    store: storage_supabase.SupabaseObjectStore, server: storage_server.StorageServer
+) -> None:
+    store.check()
+    assert (server.objects, server.started) == ({}, 0)
 
 
 def test_the_secret_key_is_not_sent_to_other_hosts() -> None:
@@ -166,14 +200,12 @@ def test_the_secret_key_is_not_sent_to_other_hosts() -> None:
     with key_server.serve_keys() as named, key_server.serve_keys() as elsewhere:
         named.status, named.location = 307, f"{elsewhere.url}/"
         named.found_anywhere = elsewhere.found_anywhere = True
-        store = storage_supabase.connect(named.url, storage_refusals.KEY, "documents")
-        with pytest.raises(errors.StorageUnavailableError):
+        with connect(named.url) as store, pytest.raises(errors.StorageUnavailableError):
             store.info(PATH)
         assert (named.visits, elsewhere.visits) == (1, 0)
 
 
 def test_an_unreachable_server_is_a_retryable_error() -> None:
-    store = storage_supabase.connect("http://127.0.0.1:9", storage_refusals.KEY, "documents")
-    with pytest.raises(errors.StorageUnavailableError) as raised:
+    with connect("http://127.0.0.1:9") as store, pytest.raises(errors.StorageUnavailableError) as raised:
         store.info(PATH)
     assert raised.value.retryable

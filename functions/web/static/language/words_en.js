@@ -351,6 +351,7 @@ export const en = {
   "settings.atMost": "At most {maximum}.",
 
   "token.title": "Sign in",
+  "token.key": "Open the address that Ibid printed last, in the window where it runs: it contains a key that works once. Or paste a token.",
   "token.label": "Access token",
   "token.help": "The token is stored in this tab only and is forgotten when you close it.",
   "token.enter": "Sign in",
@@ -376,6 +377,10 @@ export const en = {
   "error.garbled": "The server’s response could not be read.",
   "error.part_not_loaded": "This part of the page could not be loaded. Try again in a moment, or reload the page.",
   "error.storage_refused": "The file storage rejected the file.",
+  "error.link_expired": "The upload link has expired or is not valid. Upload the file again.",
+  "error.link_used": "A file has already arrived through this upload link. Upload the file again as a new document.",
+  "error.file_too_large": "The file is larger than the file storage accepts.",
+  "error.file_type_refused": "The file storage does not accept this kind of file.",
   "error.unreadable_file": "The browser could not read this file.",
   "error.unknown": "Something went wrong.",
 };

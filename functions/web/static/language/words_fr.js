@@ -351,6 +351,7 @@ export const fr = {
   "settings.atMost": "Au plus {maximum}.",
 
   "token.title": "Connexion",
+  "token.key": "Ouvrez la dernière adresse affichée par Ibid, dans la fenêtre où il s’exécute : elle contient une clé qui ne sert qu’une fois. Ou collez un jeton.",
   "token.label": "Jeton d’accès",
   "token.help": "Le jeton n’est conservé que dans cet onglet et est oublié à sa fermeture.",
   "token.enter": "Se connecter",
@@ -375,6 +376,10 @@ export const fr = {
   "error.cut_off": "La connexion s’est interrompue avant la fin de la réponse.",
   "error.garbled": "La réponse du serveur est illisible.",
   "error.storage_refused": "Le stockage a refusé le fichier.",
+  "error.link_expired": "Le lien d’envoi a expiré ou n’est pas valable. Envoyez à nouveau le fichier.",
+  "error.link_used": "Un fichier est déjà arrivé par ce lien d’envoi. Envoyez à nouveau le fichier comme nouveau document.",
+  "error.file_too_large": "Le fichier dépasse la taille que le stockage accepte.",
+  "error.file_type_refused": "Le stockage n’accepte pas ce type de fichier.",
   "error.unreadable_file": "Le navigateur n’a pas pu lire ce fichier.",
   "error.unknown": "Une erreur est survenue.",
   "error.unsupported_type": "Ce type de fichier n’est pas accepté. Envoyez un fichier PDF, DOCX, TXT ou Markdown.",

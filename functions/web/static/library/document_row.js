@@ -50,8 +50,10 @@ export class DocumentRow {
     setText(this.meta, [metaOf(document), this.actions.locationText(document)].filter(Boolean).join(" · "));
     drawBadge(this.badge, document);
     this.#drawProgress(document);
-    this.error.hidden = status !== "failed";
-    setText(this.error, status === "failed" ? failureText(document) : "");
+    // An indexed document has an error when its newer file was refused, or when indexing it again has failed.
+    const hasFailed = status === "failed" || (status === "indexed" && Boolean(document.error_code));
+    this.error.hidden = !hasFailed;
+    setText(this.error, hasFailed ? failureText(document) : "");
     this.retry.hidden = status !== "failed";
     this.retry.replaceChildren(icon("retry"), t("document.retry"));
     this.#drawAttach(document, named);

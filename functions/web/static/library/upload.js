@@ -69,12 +69,17 @@ function putBytes({ url, method = "PUT", headers = {} }, file, { onShare, signal
   });
 }
 
+/** The codes of ours for what storage hosts refuse; Supabase answers nearly all of it with status 400, and says the real one in the body. */
+const REFUSALS = { 400: "link_expired", 403: "link_expired", 409: "link_used", 413: "file_too_large", 415: "file_type_refused" };
+
 function storageError(request) {
-  let problem = {};
+  let body = {};
   try {
-    problem = JSON.parse(request.responseText);
+    body = JSON.parse(request.responseText);
   } catch {
     // Some storage hosts answer in XML or plain text, so only the status is known.
   }
-  return new ApiError({ code: "storage_refused", ...problem, status: request.status });
+  if (body.detail) return new ApiError({ ...body, status: request.status }); // a laptop's storage, which says it in words
+  const status = Number(body.statusCode) || request.status;
+  return new ApiError({ status, code: REFUSALS[status] ?? "storage_refused" });
 }

@@ -4,7 +4,9 @@ import { ApiError, readError, request } from "../shared/http.js";
 import { t } from "../language/i18n.js";
 
 const TOKEN_KEY = "ibid.token";
-const NOT_LOCAL = [403, 404, 405];
+const LOCAL_KEY = "ibid.key";
+const KEY_ADDRESS = /^#key=([\w-]+)$/;
+const NOT_LOCAL = [401, 403, 404, 405];
 
 /**
  * The kind of session that the server asks for. Each kind has `token()`, which may prompt the user, `reject(token)` for a
@@ -24,14 +26,15 @@ class PastedSession {
   canAskAgain = true;
   #refused = false;
 
-  constructor(askForToken) {
-    this.askForToken = askForToken;
+  /** `askForToken(refused, status)`: `status` is that of the refused sign-in as the local user, if there was one. */
+  constructor(askForToken, status) {
+    Object.assign(this, { askForToken, status });
   }
 
   async token() {
     const kept = sessionStorage.getItem(TOKEN_KEY);
     if (kept) return kept;
-    const token = await this.askForToken(this.#refused);
+    const token = await this.askForToken(this.#refused, this.status);
     sessionStorage.setItem(TOKEN_KEY, token);
     return token;
   }
@@ -42,7 +45,7 @@ class PastedSession {
   }
 }
 
-/** The local user of this machine; from another machine, a token must be pasted. */
+/** The local user of this machine, who has the address with the key; anybody else pastes a token. */
 class LocalSession {
   canAskAgain = false;
   #token = null;
@@ -55,9 +58,9 @@ class LocalSession {
   async token() {
     if (this.#pasted) return this.#pasted.token();
     if (this.#token) return this.#token;
-    const response = await request("/api/local/token", { method: "POST", headers: { Accept: "application/json" } });
+    const response = await inTurnWithOtherTabs(() => this.#signIn());
     if (NOT_LOCAL.includes(response.status)) {
-      this.#pasted = new PastedSession(this.askForToken);
+      this.#pasted = new PastedSession(this.askForToken, response.status);
       this.canAskAgain = true;
       return this.#pasted.token();
     }
@@ -66,10 +69,35 @@ class LocalSession {
     return this.#token;
   }
 
+  /** With the key in the address, or else with the one that this browser's cookie is bound to. */
+  async #signIn() {
+    const [given, kept] = [takeKeyFromAddress(), localStorage.getItem(LOCAL_KEY)];
+    const response = await this.#send(given ?? kept ?? "");
+    if (response.status === 401 && given && kept && given !== kept) return this.#send(kept);
+    if (response.ok && given) localStorage.setItem(LOCAL_KEY, given);
+    return response;
+  }
+
+  #send(key) {
+    const headers = { "Content-Type": "application/json", Accept: "application/json" };
+    return request("/api/local/token", { method: "POST", headers, body: JSON.stringify({ key }) });
+  }
+
   reject() {
     this.#token = null;
     this.#pasted?.reject();
   }
+}
+
+/** Whether the address contains the key of the local user, which a running page has to be reloaded for. */
+export function hasKeyInAddress() {
+  return KEY_ADDRESS.test(location.hash);
+}
+
+function takeKeyFromAddress() {
+  const key = KEY_ADDRESS.exec(location.hash)?.[1];
+  if (key) history.replaceState(null, "", location.pathname + location.search);
+  return key;
 }
 
 const SESSION_KEY = "ibid.session";
