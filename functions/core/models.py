@@ -299,7 +299,8 @@ class EmbeddingServer:
     was measured for this model, and replaces the setting `similarity_threshold`. The prefixes stand before each text
     that is embedded as a question or as a passage. `similarity_scales` are by pair of languages ("fr>en" for French
     questions and English passages); other pairs have the scale from `similarity_floor` to `similarity_ceiling`.
-    `calibrated_passages` is the size of the library when the scales were measured, None if they never were.
+    `calibrated_passages` is the size of the library when the scales were measured, None if they never were. A `managed`
+    server was set up or changed by an administrator; any other is as an environment described it.
     """
 
     id: str
@@ -320,6 +321,7 @@ class EmbeddingServer:
     similarity_ceiling: float = 1.0
     similarity_scales: Mapping[str, SimilarityScale] = field(default_factory=dict, hash=False)
     calibrated_passages: int | None = None
+    managed: bool = False
 
     def scale(self, query_lang: str, passage_lang: str) -> SimilarityScale:
         """The scale of a question and a passage in these languages."""

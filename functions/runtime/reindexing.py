@@ -22,16 +22,24 @@ BATCH_SIZE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Which model the library is indexed with, which one the environment configures, and how far a move has come."""
+    """Which model the library is indexed with, which one the environment configures, and how far a move has come.
+
+    `is_other` says that the environment configures something else than is in force. `servers` are all that are
+    registered.
+    """
 
     stored: models.EmbeddingServer
     configured: models.EmbeddingServer
+    is_other: bool
     move: stored_settings.Move | None
+    servers: tuple[stored_settings.StoredServer, ...] = ()
 
     @property
-    def is_other(self) -> bool:
-        """Whether the environment configures something else than is in force."""
-        return not policy.is_same_server(self.configured, self.stored)
+    def words_alone(self) -> tuple[stored_settings.StoredServer, ...]:
+        """The servers that are switched off and hold documents or notes, which only their words find."""
+        return tuple(
+            row for row in self.servers if not row.active and not row.is_leaving and row.documents + row.notes > 0
+        )
 
     @property
     def sentence(self) -> str:
@@ -44,16 +52,26 @@ class State:
                 told.append(
                     f"{self.move.failed} could not be, and keep their old vectors; re-indexing tries them again."
                 )
+        told += [_describe_words_alone(row) for row in self.words_alone]
         if self.is_other:
             told.append(policy.describe_other_model(self.configured, self.stored))
         return " ".join(told) or f"Documents and notes are indexed with {self.stored.name}."
 
 
+def _describe_words_alone(row: stored_settings.StoredServer) -> str:
+    return (
+        f"{row.documents + row.notes} documents and notes are found by their words alone, because {row.server.name},"
+        " which indexed them, is switched off. Switch it on, or re-index the library."
+    )
+
+
 def describe(services: Services) -> State:
     configured = policy.configured_server(services.config)
     with services.database.as_worker() as connection:
-        stored = stored_settings.find_default_server(connection) or configured
-        return State(stored, configured, stored_settings.describe_reindexing(connection))
+        servers = tuple(stored_settings.describe_servers(connection))
+        stored = next((row.server for row in servers if row.is_default), configured)
+        is_other = policy.differs(services.config, stored)
+        return State(stored, configured, is_other, stored_settings.describe_reindexing(connection), servers)
 
 
 def adopt(services: Services, user: models.User) -> State:

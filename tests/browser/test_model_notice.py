@@ -86,3 +86,24 @@ def test_nobody_else_is_told(server: LocalServer, browser: Browser) -> None:
         for page in Tab(browser).open(ada):
             expect(page.get_by_test_id("library-empty")).to_be_visible()
             expect(page.get_by_test_id("model-notice")).to_be_hidden()
+
+
+def test_a_model_that_does_not_work_is_shown_with_what_to_set(
+    server: LocalServer, grace: Person, browser: Browser, model: FakeModelServer
+) -> None:
+    """OPS-4, WEB-5"""
+    model.script(*[Reply(status=401)] * 2)
+    for page in Tab(browser).open(grace):
+        expect(page.get_by_test_id("model-notice-text")).to_contain_text(
+            "Embedding (old-model): the server refuses the key. OPENAI_API_KEY is not set."
+        )
+
+
+def test_documents_that_only_their_words_find_are_shown(server: LocalServer, grace: Person, browser: Browser) -> None:
+    """OPS-4, WEB-5"""
+    with server.services.database.as_worker() as connection:
+        connection.execute("update rag.embedding_servers set active = false, is_default = false")
+    for page in Tab(browser).open(grace):
+        expect(page.get_by_test_id("model-notice-text")).to_contain_text(
+            "1 document or note is found by its words alone, because old-model, which indexed it, is switched off."
+        )

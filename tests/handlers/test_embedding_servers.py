@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from functions.adapters.postgres import settings
-from functions.core import models
 from functions.runtime import policy
-from functions.runtime.services import shared_services
+from functions.runtime.services import Services, shared_services
 from tests.handlers import events
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Answer
@@ -20,7 +17,6 @@ from tests.support.fakes.model_server import FakeModelServer, Reply
 
 FACT = b"The boiler burns wood chips in winter."
 QUESTION = "q=What+does+the+boiler+burn%3F&debug=true"
-OLD = models.EmbeddingServer("", "old-model", "openai", "old-model", 64, 8191, (), api_key_env="OPENAI_API_KEY")
 
 
 @pytest.fixture
@@ -31,7 +27,7 @@ def model() -> Iterator[FakeModelServer]:
 
 @pytest.fixture
 def caller(database: str, tmp_path: Path, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Caller]:
-    """An administrator of an installation that was made with `old-model` and now has e5 in its environment."""
+    """An administrator of a library that `old-model` has indexed; the environment now has e5."""
     variables = {
         "DATABASE_URL": database,
         "IBID_HOME": str(tmp_path),
@@ -44,12 +40,23 @@ def caller(database: str, tmp_path: Path, model: FakeModelServer, monkeypatch: p
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(policy, "POLICY_SECONDS", 0.0)
+    monkeypatch.setenv("EMBEDDING_MODEL", "old-model")
+    before = start()
+    caller = Caller(before, admin=True)
+    caller.add(FACT)
+    before.database.close()
+    monkeypatch.setenv("EMBEDDING_MODEL", "e5-base-v2")
+    model.requests.clear()
+    caller.services = start()
+    yield caller
+    caller.services.database.close()
     shared_services.cache_clear()
-    services = shared_services()
-    settings.ensure_default_server(services.database, replace(OLD, base_url=model.base_url))
-    yield Caller(services, admin=True)
-    services.database.close()
+
+
+def start() -> Services:
+    """The services of a new process."""
     shared_services.cache_clear()
+    return shared_services()
 
 
 def servers(caller: Caller) -> Answer:
@@ -86,7 +93,6 @@ def test_only_administrators_see_and_adopt_the_embedding_model(caller: Caller) -
 
 def test_an_environment_that_differs_is_named_and_changes_nothing(caller: Caller, model: FakeModelServer) -> None:
     """SET-2, OPS-4"""
-    caller.add(FACT)
     found = servers(caller).json
     assert (found["stored"]["name"], found["configured"]["name"]) == ("old-model", "e5-base-v2")
     assert (found["can_adopt"], found["reindexing"]) == (True, None)
@@ -99,7 +105,6 @@ def test_an_environment_that_differs_is_named_and_changes_nothing(caller: Caller
 
 def test_adopting_the_model_moves_every_document_and_note(caller: Caller, nudges: list[int]) -> None:
     """SET-6, LIB-7"""
-    caller.add(FACT)
     caller.call("notebooks", "POST", "/api/rag/notes", {"title": "Boiler", "content": "It burns wood."})
     work(nudges)
     assert adopt(caller).json["reindexing"] == {"done": 0, "remaining": 2, "failed": 0}
@@ -115,7 +120,6 @@ def test_questions_are_embedded_for_both_models_until_the_last_document_has_move
     caller: Caller, model: FakeModelServer, nudges: list[int]
 ) -> None:
     """RET-6"""
-    caller.add(FACT)
     adopt(caller)
     model.requests.clear()
     (hit,) = caller.call("search", "GET", "/api/rag/search", query=QUESTION).json["hits"]
@@ -131,7 +135,6 @@ def test_questions_are_embedded_for_both_models_until_the_last_document_has_move
 
 def test_a_model_that_does_not_work_is_not_adopted(caller: Caller, model: FakeModelServer) -> None:
     """SET-4"""
-    caller.add(FACT)
     model.script(Reply(status=401))
     answer = adopt(caller)
     assert (answer.status, answer.json["code"]) == (502, "model_rejected")
@@ -140,14 +143,15 @@ def test_a_model_that_does_not_work_is_not_adopted(caller: Caller, model: FakeMo
 
 def test_adopting_what_is_in_force_changes_nothing(caller: Caller, nudges: list[int]) -> None:
     """SET-4"""
-    for _ in range(2):
-        assert adopt(caller).json["can_adopt"] is False
+    adopt(caller)
+    work(nudges)
+    work(nudges)
+    assert adopt(caller).json["can_adopt"] is False
     assert caller.row("select count(*) as n from rag.settings_audit") == {"n": 1}
 
 
 def test_a_message_of_a_moving_document_serves_a_waiting_upload_first(caller: Caller, nudges: list[int]) -> None:
     """ING-10"""
-    caller.add(FACT)
     adopt(caller)
     moving = caller.row("select id from rag.ingest_jobs where background")["id"]
     upload = caller.store(caller.announce("chimney.txt"), b"The chimney is forty metres tall.")
@@ -161,7 +165,6 @@ def test_a_message_of_a_moving_document_serves_a_waiting_upload_first(caller: Ca
 
 def test_moving_documents_do_not_count_as_waiting(caller: Caller) -> None:
     """OPS-4"""
-    caller.add(FACT)
     adopt(caller)
     checks = events.send("page", events.http("GET", "/ready")).json["checks"]
     assert checks["ingestion"] == {"ok": True, "detail": "No documents or notes are waiting; 0 in progress."}

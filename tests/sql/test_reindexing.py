@@ -42,9 +42,7 @@ def adopt(db: Database, server: models.EmbeddingServer = OTHER) -> models.Embedd
     """Adopts a server; returns its row."""
     settings.adopt_embedding_server(db, server, ADA)
     with db.as_worker() as connection:
-        found = settings.find_default_server(connection)
-    assert found is not None
-    return found
+        return settings.describe_servers(connection)[0].server
 
 
 def proceed(db: Database, pause: float = 0.0) -> int:

@@ -28,12 +28,12 @@ def write(connection: Connection, changes: Mapping[str, Any], user: models.User)
 
 
 def list_servers(connection: Connection, pause_seconds: float = 0.0) -> list[models.EmbeddingServer]:
-    """The active embedding servers, the one to index with first: the default server.
+    """The embedding servers in use, the one to index with first: the default server.
 
     A server that was replaced less than `pause_seconds` ago still comes before it.
     """
     rows = connection.execute(
-        "select * from rag.embedding_servers where active order by"
+        "select * from rag.embedding_servers where active or is_default order by"
         " coalesce(replaced_at > clock_timestamp() - make_interval(secs => %s), false) desc, is_default desc,"
         " created_at, id",
         (pause_seconds,),
@@ -80,6 +80,14 @@ def ensure_default_server(database: Database, server: models.EmbeddingServer) ->
         return list_servers(connection)[0]
 
 
+def follow_environment(database: Database, server: models.EmbeddingServer) -> bool:
+    """Makes a server the default if nothing was indexed with the present one and no administrator set that up."""
+    with database.as_worker() as connection:
+        row = connection.execute("select rag.follow_environment(%s) as changed", (_write_server(server),)).fetchone()
+    assert row is not None
+    return bool(row["changed"])
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
     """How far a library has moved to the default server: its documents and notes, counted for all users.
@@ -92,17 +100,59 @@ class Move:
     failed: int
 
 
-def find_default_server(connection: Connection) -> models.EmbeddingServer | None:
-    row = connection.execute("select * from rag.embedding_servers where is_default").fetchone()
-    return None if row is None else _read_server(row)
+@dataclass(frozen=True, slots=True)
+class StoredServer:
+    """A registered server, and how many documents and notes of all users have its vectors.
+
+    The library `is_leaving` a server that another one replaces; an administrator may have paused that.
+    """
+
+    server: models.EmbeddingServer
+    is_default: bool
+    active: bool
+    is_leaving: bool
+    is_paused: bool
+    documents: int
+    notes: int
+    price: float
+
+
+def describe_servers(connection: Connection) -> list[StoredServer]:
+    """Every registered server, the default first."""
+    rows = connection.execute(
+        """
+        select s.*,
+            (
+                select count(*) from rag.documents d
+                where d.embedding_server_id = s.id and d.generation is not null and d.superseded_by is null
+                    and d.duplicate_of is null
+            ) as documents,
+            (
+                select count(*) from rag.notes n where n.embedding_server_id = s.id and n.generation is not null
+            ) as notes
+        from rag.embedding_servers s order by s.is_default desc, s.active desc, s.created_at, s.id
+        """
+    ).fetchall()
+    return [
+        StoredServer(
+            _read_server(row),
+            row["is_default"],
+            row["active"],
+            row["replaced_at"] is not None,
+            row["paused_at"] is not None,
+            row["documents"],
+            row["notes"],
+            row["price_per_million_tokens"],
+        )
+        for row in rows
+    ]
 
 
 def adopt_embedding_server(database: Database, server: models.EmbeddingServer, user: models.User) -> str:
     """Makes a server the default; returns the id of its row."""
-    columns = {name: value for name, value in asdict(server).items() if name != "id"}
     with database.as_worker() as connection:
         row = connection.execute(
-            "select rag.adopt_embedding_server(%s, %s)::text as id", (json.dumps(columns), user.id)
+            "select rag.adopt_embedding_server(%s, %s)::text as id", (_write_server(server), user.id)
         ).fetchone()
     assert row is not None
     return str(row["id"])
@@ -135,6 +185,10 @@ def save_guard_threshold(database: Database, server: models.EmbeddingServer, thr
         return saved.rowcount > 0
 
 
+def _write_server(server: models.EmbeddingServer) -> str:
+    return json.dumps({name: value for name, value in asdict(server).items() if name != "id"})
+
+
 def _read_server(row: dict[str, Any]) -> models.EmbeddingServer:
     return models.EmbeddingServer(
         id=str(row["id"]),
@@ -155,4 +209,5 @@ def _read_server(row: dict[str, Any]) -> models.EmbeddingServer:
         similarity_ceiling=row["similarity_ceiling"],
         similarity_scales={pair: models.SimilarityScale(*scale) for pair, scale in row["similarity_scales"].items()},
         calibrated_passages=row["calibrated_passages"],
+        managed=row["managed"],
     )

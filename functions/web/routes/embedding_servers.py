@@ -31,6 +31,7 @@ def _describe(state: reindexing.State) -> dict[str, Any]:
         "configured": _describe_server(state.configured),
         "can_adopt": state.is_other,
         "reindexing": None if state.move is None else asdict(state.move),
+        "words_alone": [{"name": row.server.name, "sources": row.documents + row.notes} for row in state.words_alone],
         "detail": state.sentence,
     }
 

@@ -63,6 +63,7 @@ export const en = {
   "model.moving": { one: "{done} of {n} document or note is re-indexed with {model}.", other: "{done} of {n} documents and notes are re-indexed with {model}." },
   "model.failed": { one: "{n} could not be re-indexed and is still found as before.", other: "{n} could not be re-indexed and are still found as before." },
   "model.moved": "The library is indexed with {model}.",
+  "model.words_alone": { one: "{n} document or note is found by its words alone, because {model}, which indexed it, is switched off.", other: "{n} documents and notes are found by their words alone, because {model}, which indexed them, is switched off." },
   "model.notice": "Embedding model",
   "model.named": "Answers by {model}. Check the sources.",
   "answerScope.documents": { one: "Searched {n} selected document", other: "Searched {n} selected documents" },

@@ -63,6 +63,7 @@ export const fr = {
   "model.moving": { one: "{done} document ou note sur {n} réindexé avec {model}.", other: "{done} documents et notes sur {n} réindexés avec {model}." },
   "model.failed": { one: "{n} n’a pas pu être réindexé et reste trouvé comme avant.", other: "{n} n’ont pas pu être réindexés et restent trouvés comme avant." },
   "model.moved": "La bibliothèque est indexée avec {model}.",
+  "model.words_alone": { one: "{n} document ou note n’est trouvé que par ses mots, car {model}, qui l’a indexé, est désactivé.", other: "{n} documents et notes ne sont trouvés que par leurs mots, car {model}, qui les a indexés, est désactivé." },
   "model.notice": "Modèle d’embedding",
   "model.named": "Réponses de {model}. Vérifiez les sources.",
   "answerScope.documents": { one: "Recherche dans {n} document choisi", other: "Recherche dans {n} documents choisis" },

@@ -1,4 +1,5 @@
-// Tells an administrator that the library is indexed with another embedding model than the installation has, and moves it.
+// Tells an administrator what is wrong with the models: one that does not work, documents found by their words alone, or a library
+// that is indexed with another embedding model than the installation has. Moves the library.
 
 import { byId, el, setText } from "../shared/dom.js";
 import { onLanguage, t } from "../language/i18n.js";
@@ -6,12 +7,14 @@ import { icon } from "../shared/icons.js";
 import { errorText, toast } from "../shared/notices.js";
 
 const ROUTE = "/embedding-servers";
-const POLL_MS = 3000;
+const MOVING_MS = 3000;
+const IDLE_MS = 30_000; // what fails every upload is shown within a minute
 
 export class ModelNotice {
   constructor({ api }) {
     this.api = api;
     this.state = null;
+    this.fault = "";
     this.text = el("p", { "data-testid": "model-notice-text" });
     this.button = el("button", { type: "button", class: "button small", "data-testid": "model-adopt", on: { click: () => this.#adopt() } });
     this.node = byId("model-notice");
@@ -19,13 +22,11 @@ export class ModelNotice {
     onLanguage(() => this.#draw());
   }
 
-  /** Ask the server once, and then for as long as the library moves. */
+  /** Ask the server, and again for as long as the page is open. Nobody asked for this notice, so its failure is not shown. */
   async load() {
-    try {
-      this.#show(await this.api.get(ROUTE));
-    } catch {
-      this.#poll(); // nobody asked for this notice, so its failure is not shown
-    }
+    const [state, fault] = await Promise.all([this.api.get(ROUTE).catch(() => null), findFault()]);
+    this.fault = fault;
+    this.#show(state ?? this.state);
   }
 
   async #adopt() {
@@ -49,19 +50,32 @@ export class ModelNotice {
 
   #poll() {
     clearTimeout(this.timer);
-    if (this.state?.reindexing) this.timer = setTimeout(() => this.load(), POLL_MS);
+    this.timer = setTimeout(() => this.load(), this.state?.reindexing ? MOVING_MS : IDLE_MS);
   }
 
   #draw() {
     if (!this.state) return;
-    const { stored, configured, can_adopt: canAdopt, reindexing: move } = this.state;
-    this.node.hidden = !canAdopt && !move;
-    setText(this.text, [
+    const { stored, configured, can_adopt: canAdopt, reindexing: move, words_alone: wordsAlone } = this.state;
+    const sentences = [
+      this.fault,
       move && t("model.moving", { n: move.done + move.remaining, done: move.done, model: stored.name }),
       move?.failed && t("model.failed", { n: move.failed }),
+      ...wordsAlone.map(({ name, sources }) => t("model.words_alone", { n: sources, model: name })),
       canAdopt && t(stored.model === configured.model ? "model.otherwise" : "model.other", { stored: stored.name, configured: configured.name }),
-    ].filter(Boolean).join(" "));
+    ].filter(Boolean);
+    this.node.hidden = !sentences.length;
+    setText(this.text, sentences.join(" "));
     setText(this.button, t(canAdopt ? "model.adopt" : "model.again"));
     this.button.hidden = !canAdopt && !move?.failed;
+  }
+}
+
+/** The sentence of /ready about the models when one of them does not work, else "". Its 503 is an answer, so it is not repeated. */
+async function findFault() {
+  try {
+    const { models } = (await (await fetch("/ready")).json()).checks;
+    return models.ok ? "" : models.detail;
+  } catch {
+    return "";
   }
 }
