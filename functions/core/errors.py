@@ -10,6 +10,7 @@ IbidError
 │   └── NotAdminError
 ├── NotFoundError
 ├── ConflictError
+│   └── ServerInUseError        documents or notes have the vectors of the embedding server
 ├── LimitReachedError           the user has reached a limit that will pass
 │   ├── RateLimitedError
 │   └── QuotaExceededError
@@ -107,6 +108,12 @@ class ConflictError(IbidError):
     """The request conflicts with the current state of the item. Reload it and try again."""
 
     code = "conflict"
+
+
+class ServerInUseError(ConflictError):
+    """Documents or notes have the vectors of this embedding server. Say what should happen to them."""
+
+    code = "server_in_use"
 
 
 class LimitReachedError(IbidError):

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 FIRST_WORD_SECONDS = 60.0
 NEAR_FIRST_WORD_SECONDS = 180.0
 """How long a reader waits for the first word; a model on the reader's own machine reads the prompt slowly."""
+QUICK_SECONDS = 8.0
+"""How long somebody who waits gives an embedding server, which may have to load its model first."""
 
 
 class Services:
@@ -186,10 +188,20 @@ class Services:
 
         A server that is not registered yet shares its embedder with the row that it gets.
         """
-        key = (server.kind, server.model, server.base_url, server.dimensions, server.max_input_tokens)
+        key = _key_of(server)
         with self._lock:
             if key not in self._embedders:
                 self._embedders[key] = self._make_embedder(server)
+            return self._embedders[key]
+
+    def quick_embedder_of(self, server: models.EmbeddingServer) -> ports.Embedder:
+        """The embedder of a server for somebody who waits: one attempt, with a time limit; a local one as it is."""
+        if server.kind == "local":
+            return self.embedder_of(server)
+        key = ("quick", *_key_of(server))
+        with self._lock:
+            if key not in self._embedders:
+                self._embedders[key] = self._make_embedder(server, is_quick=True)
             return self._embedders[key]
 
     def policy(self) -> Policy:
@@ -239,11 +251,12 @@ class Services:
         """Indexes notes with `work` at once, so that they need not wait while the only worker reads a long document."""
         self._note_worker = work
 
-    def _make_embedder(self, server: models.EmbeddingServer) -> ports.Embedder:
+    def _make_embedder(self, server: models.EmbeddingServer, *, is_quick: bool = False) -> ports.Embedder:
         if server.kind == "local":
             from functions.adapters.laptop.embedder import LocalEmbedder
 
             return LocalEmbedder(server.model, threads=self._model_threads)
+        from functions.adapters.models import openai_connection
         from functions.adapters.models.openai_embedder import OpenAIEmbedder
 
         api_key = self.key_of(server) or "none"
@@ -253,9 +266,11 @@ class Services:
             api_key=api_key,
             base_url=server.base_url,
             max_input_tokens=server.max_input_tokens,
+            retry_policy=openai_connection.RetryPolicy(attempts=1) if is_quick else None,
+            read_seconds=QUICK_SECONDS if is_quick else openai_connection.READ_SECONDS,
         )
         # The token server has the model of the environment; a database may still have another one.
-        if self.config.embedding_token_url is None or server.model != self.config.embedding_model:
+        if is_quick or self.config.embedding_token_url is None or server.model != self.config.embedding_model:
             return embedder
         from functions.adapters.models.token_embeddings import TokenServer
 
@@ -275,6 +290,18 @@ class Services:
         if self.config.supabase_secret_key is None:
             raise errors.StorageUnavailableError("SUPABASE_SECRET_KEY is not set. An administrator has to set it.")
         return self.config.supabase_secret_key.get_secret_value()
+
+
+def _key_of(server: models.EmbeddingServer) -> tuple[object, ...]:
+    """What makes two rows the same server for this process; its key does not change while a process runs."""
+    return (
+        server.kind,
+        server.model,
+        server.base_url,
+        server.dimensions,
+        server.max_input_tokens,
+        server.api_key_env,
+    )
 
 
 def read_or_create_secret(path: Path) -> bytes:

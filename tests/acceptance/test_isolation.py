@@ -86,7 +86,16 @@ SHARED = {
     "GET /v1/models",
     "GET /v1/models/{model}",
 }
-ADMIN = {"PATCH /api/rag/settings", "GET /api/rag/embedding-servers", "POST /api/rag/embedding-servers/adopt"}
+ADMIN = {
+    "PATCH /api/rag/settings",
+    "GET /api/rag/embedding-servers",
+    "POST /api/rag/embedding-servers",
+    "POST /api/rag/embedding-servers/adopt",
+    "PATCH /api/rag/embedding-servers/{server_id}",
+    "DELETE /api/rag/embedding-servers/{server_id}",
+    "POST /api/rag/embedding-servers/{server_id}/test",
+    "POST /api/rag/embed",
+}
 
 
 @dataclass(frozen=True)
@@ -129,7 +138,7 @@ def operations(server: LocalServer) -> set[str]:
 
 def call(http: httpx.Client, operation: str, body: Json | None = None, **ids: Any) -> httpx.Response:
     method, path = operation.split(" ")
-    known = {"number": 1, "name": "app.js", "bucket": "documents", "model": "ibid"}
+    known = {"number": 1, "name": "app.js", "bucket": "documents", "model": "ibid", "server_id": uuid4()}
     return http.request(method, path.replace(":path", "").format_map(known | ids), json=body)
 
 

@@ -102,6 +102,7 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
         "policy": {"config"},
         "metrics": {"config", "logging"},
         "reindexing": {"policy", "services"},
+        "embedding_servers": {"config", "policy", "services"},
         "readiness": {"config", "reindexing", "services"},
         "toolbox": {"searching", "services"},
         "searching": {"metrics", "policy", "services"},
