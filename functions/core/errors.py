@@ -226,6 +226,11 @@ class ModelRejectedError(UnavailableError):
     code = "model_rejected"
     retryable = False
 
+    @property
+    def concerns_every_text(self) -> bool:
+        """Whether any text would be refused: a wrong key, model or number of dimensions, or a used up quota."""
+        return "returned_dimensions" in self.details or self.details.get("status") in (401, 403, 404, 429)
+
 
 class RecognitionError(UnavailableError):
     """OCR could not read the image of the page. Upload a clearer scan."""

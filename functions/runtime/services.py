@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from functions.adapters.models.model_server import COMPACT_PARAMETERS, ask_size, is_near, read_size
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
+from functions.core.retrieval.circuit_breaker import TIME_LIMIT_SECONDS, CircuitBreaker
 from functions.runtime import logging
 from functions.runtime.config import Config, find_function_name
 from functions.runtime.policy import Policy, PolicyReader
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 FIRST_WORD_SECONDS = 60.0
 NEAR_FIRST_WORD_SECONDS = 180.0
 """How long a reader waits for the first word; a model on the reader's own machine reads the prompt slowly."""
-QUICK_SECONDS = 8.0
-"""How long somebody who waits gives an embedding server, which may have to load its model first."""
 
 
 class Services:
@@ -41,6 +40,7 @@ class Services:
         self._model_threads = model_threads
         self._policy = PolicyReader(config, lambda: self.database)
         self._embedders: dict[tuple[object, ...], ports.Embedder] = {}
+        self._breakers: dict[tuple[object, ...], CircuitBreaker] = {}
         self._chat_model_size: float | None = None
         self._lock = threading.Lock()
         self._note_worker: Callable[[int], object] | None = None
@@ -195,7 +195,7 @@ class Services:
             return self._embedders[key]
 
     def quick_embedder_of(self, server: models.EmbeddingServer) -> ports.Embedder:
-        """The embedder of a server for somebody who waits: one attempt, with a time limit; a local one as it is."""
+        """The embedder of a server for somebody who waits: a second attempt only at once, for a broken connection."""
         if server.kind == "local":
             return self.embedder_of(server)
         key = ("quick", *_key_of(server))
@@ -203,6 +203,17 @@ class Services:
             if key not in self._embedders:
                 self._embedders[key] = self._make_embedder(server, is_quick=True)
             return self._embedders[key]
+
+    def question_embedder_of(self, server: models.EmbeddingServer) -> ports.QuestionEmbedder:
+        """The embedder of a server for questions, which are searched without a server that fails; see CircuitBreaker.
+
+        A changed address or key makes another embedder, whose server has not failed yet.
+        """
+        if server.kind == "local":
+            return self.embedder_of(server)
+        embedder = self.quick_embedder_of(server)
+        with self._lock:
+            return self._breakers.setdefault(_key_of(server), CircuitBreaker(embedder))
 
     def policy(self) -> Policy:
         """The settings and embedding servers in force."""
@@ -266,8 +277,8 @@ class Services:
             api_key=api_key,
             base_url=server.base_url,
             max_input_tokens=server.max_input_tokens,
-            retry_policy=openai_connection.RetryPolicy(attempts=1) if is_quick else None,
-            read_seconds=QUICK_SECONDS if is_quick else openai_connection.READ_SECONDS,
+            retry_policy=openai_connection.QUICK if is_quick else None,
+            read_seconds=TIME_LIMIT_SECONDS if is_quick else openai_connection.READ_SECONDS,
         )
         # The token server has the model of the environment; a database may still have another one.
         if is_quick or self.config.embedding_token_url is None or server.model != self.config.embedding_model:

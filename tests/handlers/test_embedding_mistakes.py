@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.handlers.conftest import QUEUE, Caller
 from tests.handlers.events import Json
 from tests.support.fakes.model_server import FakeModelServer, Reply
 
+ROUTE = "/api/rag/embedding-servers"
 FACT = b"The boiler burns wood chips in winter."
 QUOTA = Reply(status=429, error={"message": "quota", "type": "insufficient_quota", "code": "insufficient_quota"})
 Deploy = Callable[..., Caller]
@@ -53,7 +55,7 @@ def deploy(database: str, tmp_path: Path, model: FakeModelServer, monkeypatch: p
 
 
 def stored_model(caller: Caller) -> str:
-    found = caller.call("settings", "GET", "/api/rag/embedding-servers").json
+    found = caller.call("settings", "GET", ROUTE).json
     return str(found["stored"]["model"])
 
 
@@ -173,3 +175,32 @@ def test_a_server_that_is_switched_off_with_its_documents_is_named(deploy: Deplo
         " values ('other', 'local', 'other', 4, 512, true, true) returning id"
     )
     assert ready("library")["detail"].startswith("1 documents and notes are found by their words alone, because old-")
+
+
+def test_a_dead_server_delays_one_question_and_not_the_next(deploy: Deploy, model: FakeModelServer) -> None:
+    """RET-2, OPS-4: and the answer says so."""
+    caller = deploy(EMBEDDING_MODEL="fake-model", EMBEDDING_DIMENSIONS="64")
+    caller.add(FACT)
+    model.requests.clear()
+    model.script(*[Reply(status=503)] * 2)
+    assert [ask(caller)["degraded"] for _ in range(4)] == [["fake-model"]] * 4
+    assert len(model.embeddings) == 2  # the first question, with its second attempt
+    began = time.monotonic()
+    assert ask(caller)["sources"][0]["file_name"] == "boiler.txt"
+    assert time.monotonic() - began < 1.0
+
+
+def test_a_corrected_address_is_asked_at_once(deploy: Deploy) -> None:
+    """SET-1: what failed before was another address."""
+    caller = deploy(EMBEDDING_MODEL="fake-model", EMBEDDING_DIMENSIONS="64")
+    caller.add(FACT)
+    server_id = caller.call("settings", "GET", ROUTE).json["servers"][0]["id"]
+    caller.row("update rag.embedding_servers set base_url = 'http://127.0.0.1:1/v1', managed = true returning id")
+    assert ask(caller)["degraded"] == ["fake-model"]
+    with FakeModelServer(dimensions=64) as mended:
+        changed = caller.call("settings", "PATCH", f"{ROUTE}/{server_id}", {"base_url": mended.base_url})
+        assert (changed.status, ask(caller)["degraded"]) == (200, [])
+
+
+def ask(caller: Caller) -> Json:
+    return dict(caller.call("chat", "POST", "/api/rag/chat", {"query": "What does the boiler burn?"}).json)

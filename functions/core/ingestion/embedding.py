@@ -120,14 +120,9 @@ def _embed_group(embedder: Embedder, texts: Sequence[str], group: list[list[int]
         vectors = _embed_checked(embedder, [texts[indices[0]] for indices in group])
         return _spread(group, vectors, ())
     except errors.IbidError as error:
-        if error.retryable or _concerns_every_text(error):
+        if error.retryable or (isinstance(error, errors.ModelRejectedError) and error.concerns_every_text):
             raise
         return _embed_one_by_one(embedder, texts, group, error)
-
-
-def _concerns_every_text(error: errors.IbidError) -> bool:
-    """Whether every other text would be refused too: a wrong key, model or number of dimensions, a used up quota."""
-    return "returned_dimensions" in error.details or error.details.get("status") in (401, 403, 404, 429)
 
 
 def _embed_one_by_one(

@@ -35,6 +35,7 @@ export const en = {
   "chat.searching": "Searching your documents…",
   "chat.complete": { one: "The answer is complete, with {n} source.", other: "The answer is complete, with {n} sources." },
   "chat.stopped": "You stopped this answer.",
+  "chat.degraded": "This answer was searched without {names}, which did not answer. Another attempt may find more.",
   "chat.interrupted": "This answer was interrupted before it was complete.",
   "chat.notAnswered": "This question was not answered.",
   "chat.retry": "Try again",

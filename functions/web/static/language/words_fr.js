@@ -35,6 +35,7 @@ export const fr = {
   "chat.searching": "Recherche dans vos documents…",
   "chat.complete": { one: "La réponse est complète, avec {n} source.", other: "La réponse est complète, avec {n} sources." },
   "chat.stopped": "Vous avez arrêté cette réponse.",
+  "chat.degraded": "Cette réponse a été cherchée sans {names}, qui n’a pas répondu. Un nouvel essai trouvera peut-être davantage.",
   "chat.interrupted": "Cette réponse a été interrompue avant la fin.",
   "chat.notAnswered": "Cette question n’a pas reçu de réponse.",
   "chat.retry": "Réessayer",
