@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from functions.adapters.models.prefixes import Prefixes, find_prefixes
 from functions.adapters.postgres import settings as stored_settings
+from functions.adapters.postgres.embedding import administration, moves
 from functions.core import errors, models
 from functions.core.retrieval.neutral_sentences import read_neutral_sentences
 from functions.runtime import policy
@@ -49,8 +50,9 @@ def try_server(services: Services, server: models.EmbeddingServer) -> Trial:
         vectors = services.quick_embedder_of(server).embed(sentences)
     except errors.IbidError as exc:
         returned = exc.details.get("returned_dimensions")
-        fault = _find_unset_key(services, server) or exc if exc.details.get("status") in (401, 403) else exc
-        return Trial(returned, (time.perf_counter() - started) * 1000, None, suggested, fault)
+        if exc.details.get("status") in (401, 403) and (unset := _describe_unset_key(services, server)):
+            exc = errors.ModelRejectedError(unset)
+        return Trial(returned, (time.perf_counter() - started) * 1000, None, suggested, exc)
     seconds = time.perf_counter() - started
     return Trial(len(vectors[0]), seconds * 1000, len(sentences) / seconds, suggested)
 
@@ -64,13 +66,13 @@ def add(
     """
     if server.kind == "local":
         server = replace(_find_local(server.model), name=server.name)
-    if fault := _find_unset_key(services, server):
-        raise fault
-    server = _require(services, server, finds_size=finds_size)
+    if unset := _describe_unset_key(services, server):
+        raise errors.InvalidInputError(unset)
+    server = require(services, server, finds_size=finds_size)
     with services.database.as_worker() as connection:
-        server_id = stored_settings.save_server(connection, server, user)
+        server_id = administration.save_server(connection, server, user)
         if is_default:
-            stored_settings.make_default(connection, server_id, user)
+            administration.make_default(connection, server_id, user)
     services.forget_policy()
     return server_id
 
@@ -96,20 +98,20 @@ def change(
         _switch_off(services, row, user, documents, is_default=is_default)
         return server_id
     server = replace(row.server, **changes, managed=True)
-    if "api_key_env" in changes and (fault := _find_unset_key(services, server)):
-        raise fault
+    if "api_key_env" in changes and (unset := _describe_unset_key(services, replace(row.server, **changes))):
+        raise errors.InvalidInputError(unset)
     if changes or is_default or active:
-        server = _require(services, server)
+        server = require(services, server)
     if _has_other_vectors(server, row):
         server_id = _move_to_changed(services, row, server, user, documents)
     elif changes:
         with services.database.as_worker() as connection:
-            stored_settings.save_server(connection, server, user)
+            administration.save_server(connection, server, user)
     with services.database.as_worker() as connection:
         if is_default:
-            stored_settings.make_default(connection, server_id, user)
+            administration.make_default(connection, server_id, user)
         elif active:
-            stored_settings.switch_on(connection, row, user)
+            administration.switch_on(connection, row, user)
     services.forget_policy()
     return server_id
 
@@ -119,7 +121,7 @@ def remove(services: Services, server_id: str, user: models.User) -> None:
     with services.database.as_worker() as connection:
         row = stored_settings.find_server(connection, server_id)
         _refuse_default(row)
-        stored_settings.remove_server(connection, row, user)
+        administration.remove_server(connection, row, user)
     services.forget_policy()
 
 
@@ -143,8 +145,8 @@ def embed(services: Services, server_id: str | None, texts: Sequence[str], *, as
     }
 
 
-def _require(services: Services, server: models.EmbeddingServer, *, finds_size: bool = False) -> models.EmbeddingServer:
-    """The server, if it works; raises what is wrong with it."""
+def require(services: Services, server: models.EmbeddingServer, *, finds_size: bool = False) -> models.EmbeddingServer:
+    """The server, if it works, with `finds_size` of as many dimensions as it returns; raises what is wrong with it."""
     trial = try_server(services, server)
     if finds_size and trial.error is not None and trial.dimensions is not None:
         server = replace(server, dimensions=trial.dimensions)
@@ -159,11 +161,11 @@ def _check_place(server: models.EmbeddingServer) -> None:
         raise errors.ModelRejectedError("Functions do not contain the local models. Choose a server with an address.")
 
 
-def _find_unset_key(services: Services, server: models.EmbeddingServer) -> errors.IbidError | None:
-    """The error of a server whose key is in a variable that is not set; servers without keys do not mind."""
+def _describe_unset_key(services: Services, server: models.EmbeddingServer) -> str | None:
+    """What to set where the variable of the key is not set; a server without keys does not mind."""
     if server.api_key_env is None or services.key_of(server) is not None:
         return None
-    return errors.InvalidInputError(f"The environment variable {server.api_key_env} is not set. Set it first.")
+    return f"The environment variable {server.api_key_env} is not set. Set it first."
 
 
 def _find_local(model: str) -> models.EmbeddingServer:
@@ -196,8 +198,8 @@ def _move_to_changed(
     with services.database.as_worker() as connection:
         name = f"{server.name} ({server.model}, {server.dimensions})" if server.name == row.server.name else server.name
         changed = replace(server, id="", name=name, similarity_scales={}, calibrated_passages=None)
-        server_id = stored_settings.save_server(connection, changed, user)
-        stored_settings.move_to_server(connection, server_id, user)
+        server_id = administration.save_server(connection, changed, user)
+        moves.move_to_server(connection, server_id, user)
     return server_id
 
 
@@ -221,7 +223,7 @@ def _switch_off(
         )
     reindexes = documents == "reindex" and row.documents + row.notes > 0
     with services.database.as_worker() as connection:
-        stored_settings.switch_off(connection, row, user, reindexes=reindexes)
+        administration.switch_off(connection, row, user, reindexes=reindexes)
     services.forget_policy()
 
 

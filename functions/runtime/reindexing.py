@@ -1,7 +1,7 @@
-"""Moves a library to the embedding model that the environment configures, while it is searched.
+"""Moves a library to another embedding server, while it is searched.
 
-The model becomes the default at once. Documents and notes follow one by one, as ordinary jobs behind all others. Until
-one of them has its new vectors, search finds its old ones, and questions are embedded by both models.
+The server becomes the default at once. Documents and notes follow one by one, as ordinary jobs behind all others. Until
+one of them has its new vectors, search finds its old ones, and questions are embedded by both.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from functions.adapters.postgres import settings as stored_settings
-from functions.core import models
-from functions.runtime import policy
+from functions.adapters.postgres.embedding import moves
+from functions.core import errors, models
+from functions.runtime import embedding_servers, policy
 
 if TYPE_CHECKING:
     from functions.runtime.services import Services
@@ -31,7 +32,7 @@ class State:
     stored: models.EmbeddingServer
     configured: models.EmbeddingServer
     is_other: bool
-    move: stored_settings.Move | None
+    move: moves.Move | None
     servers: tuple[stored_settings.StoredServer, ...] = ()
 
     @property
@@ -52,6 +53,8 @@ class State:
                 told.append(
                     f"{self.move.failed} could not be, and keep their old vectors; re-indexing tries them again."
                 )
+            if self.move.paused:
+                told.append("Re-indexing is paused.")
         told += [_describe_words_alone(row) for row in self.words_alone]
         if self.is_other:
             told.append(policy.describe_other_model(self.configured, self.stored))
@@ -71,21 +74,89 @@ def describe(services: Services) -> State:
         servers = tuple(stored_settings.describe_servers(connection))
         stored = next((row.server for row in servers if row.is_default), configured)
         is_other = policy.differs(services.config, stored)
-        return State(stored, configured, is_other, stored_settings.describe_reindexing(connection), servers)
+        return State(stored, configured, is_other, moves.describe_reindexing(connection), servers)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What moving the library to a server takes; `seconds` are those of embedding alone, `cost` is in US dollars.
+
+    None where the speed of the server or its price is not known.
+    """
+
+    size: moves.Estimate
+    seconds: float | None
+    cost: float | None
 
 
 def adopt(services: Services, user: models.User) -> State:
     """Makes the configured embedding model the default, and begins to re-index the library with it.
 
-    When it already is the default, what could not be re-indexed is tried again. Raises what the model raises if it does
-    not embed a word; nothing has changed then.
+    When it already is the default, what could not be re-indexed is tried again. Raises what is wrong with the model;
+    nothing has changed then.
     """
     state = describe(services)
     if not state.is_other and state.move is None:
         return state
-    configured = state.configured
-    services.embedder_of(configured).embed([configured.query_prefix + "ready"])
-    stored_settings.adopt_embedding_server(services.database, configured, user)
+    if not state.is_other:
+        return move(services, state.stored.id, user)
+    embedding_servers.require(services, state.configured)
+    moves.adopt_embedding_server(services.database, state.configured, user)
+    return _begin(services)
+
+
+def estimate(services: Services, server_id: str) -> Estimate:
+    """Lets the server embed a few sentences to know its speed; raises NotFoundError, and what the server raises."""
+    with services.database.as_worker() as connection:
+        server = stored_settings.find_server(connection, server_id).server
+        size = moves.estimate_reindexing(connection, server_id)
+    trial = embedding_servers.try_server(services, server)
+    if trial.error is not None:
+        raise trial.error
+    speed, price = trial.texts_per_second, server.price_per_million_tokens
+    return Estimate(size, size.passages / speed if speed else None, size.tokens / 1e6 * price if price else None)
+
+
+def move(services: Services, server_id: str, user: models.User) -> State:
+    """Makes a registered server the default, and begins to re-index the whole library with it.
+
+    What could not be re-indexed, or was paused, is tried again. Raises NotFoundError, and what is wrong with the
+    server; nothing has changed then.
+    """
+    with services.database.as_worker() as connection:
+        server = stored_settings.find_server(connection, server_id).server
+    embedding_servers.require(services, server)
+    with services.database.as_worker() as connection:
+        moves.move_to_server(connection, server_id, user)
+    return _begin(services)
+
+
+def pause(services: Services, user: models.User, *, paused: bool) -> State:
+    """Pauses the move of the library, or resumes it; raises ConflictError when none is under way."""
+    _find_move(services)
+    with services.database.as_worker() as connection:
+        moves.pause_reindexing(connection, user, paused=paused)
+    return _begin(services)
+
+
+def cancel(services: Services, user: models.User) -> State:
+    """Ends the move of the library, of which each document keeps the vectors it has; raises ConflictError likewise."""
+    _find_move(services)
+    with services.database.as_worker() as connection:
+        moves.cancel_reindexing(connection, user)
+    services.forget_policy()
+    return describe(services)
+
+
+def _find_move(services: Services) -> moves.Move:
+    with services.database.as_worker() as connection:
+        found = moves.describe_reindexing(connection)
+    if found is None:
+        raise errors.ConflictError("The library is not being re-indexed.")
+    return found
+
+
+def _begin(services: Services) -> State:
     services.forget_policy()
     proceed(services)
     return describe(services)
@@ -97,4 +168,4 @@ def proceed(services: Services) -> int:
     Nothing moves before every process has read which server is the default, and has had as long again to finish what
     it was doing. Returns how many were queued.
     """
-    return stored_settings.continue_reindexing(services.database, BATCH_SIZE, 2 * policy.POLICY_SECONDS)
+    return moves.continue_reindexing(services.database, BATCH_SIZE, 2 * policy.POLICY_SECONDS)

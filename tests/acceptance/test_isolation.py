@@ -94,6 +94,9 @@ ADMIN = {
     "PATCH /api/rag/embedding-servers/{server_id}",
     "DELETE /api/rag/embedding-servers/{server_id}",
     "POST /api/rag/embedding-servers/{server_id}/test",
+    "GET /api/rag/embedding-servers/{server_id}/reindex",
+    "POST /api/rag/embedding-servers/{server_id}/reindex",
+    "POST /api/rag/embedding-servers/reindexing/{action}",
     "POST /api/rag/embed",
 }
 
@@ -138,7 +141,14 @@ def operations(server: LocalServer) -> set[str]:
 
 def call(http: httpx.Client, operation: str, body: Json | None = None, **ids: Any) -> httpx.Response:
     method, path = operation.split(" ")
-    known = {"number": 1, "name": "app.js", "bucket": "documents", "model": "ibid", "server_id": uuid4()}
+    known = {
+        "number": 1,
+        "name": "app.js",
+        "bucket": "documents",
+        "model": "ibid",
+        "server_id": uuid4(),
+        "action": "pause",
+    }
     return http.request(method, path.replace(":path", "").format_map(known | ids), json=body)
 
 

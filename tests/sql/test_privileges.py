@@ -9,6 +9,7 @@ import psycopg
 # A function that runs with its owner's rights bypasses row level security, so each has a reason.
 SECURITY_DEFINER = {
     "audit_setting": "the audit is written for everybody and writable by nobody",
+    "cancel_reindexing": "storage.objects is not readable for the worker role",
     "continue_reindexing": "storage.objects is not readable for the worker role",
     "describe_reindexing": "storage.objects is not readable for the worker role",
     "enqueue_stored_object": "the queue is written through this door only",

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from psycopg import sql
-
 from functions.adapters.postgres.connection import Connection, Database
 from functions.core import errors, models
 
@@ -92,21 +90,9 @@ def ensure_default_server(database: Database, server: models.EmbeddingServer) ->
 def follow_environment(database: Database, server: models.EmbeddingServer) -> bool:
     """Makes a server the default if nothing was indexed with the present one and no administrator set that up."""
     with database.as_worker() as connection:
-        row = connection.execute("select rag.follow_environment(%s) as changed", (_write_server(server),)).fetchone()
+        row = connection.execute("select rag.follow_environment(%s) as changed", (write_server(server),)).fetchone()
     assert row is not None
     return bool(row["changed"])
-
-
-@dataclass(frozen=True, slots=True)
-class Move:
-    """How far a library has moved to the default server: its documents and notes, counted for all users.
-
-    `failed` of the `remaining` ones cannot be moved.
-    """
-
-    done: int
-    remaining: int
-    failed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,156 +141,12 @@ def describe_servers(connection: Connection) -> list[StoredServer]:
     ]
 
 
-# What an administrator may write of a server, as columns.
-_WRITABLE = (
-    "name",
-    "kind",
-    "model",
-    "base_url",
-    "dimensions",
-    "max_input_tokens",
-    "languages",
-    "batch_size",
-    "api_key_env",
-    "token_level",
-    "query_prefix",
-    "passage_prefix",
-    "price_per_million_tokens",
-)
-
-
-def save_server(connection: Connection, server: models.EmbeddingServer, user: models.User) -> str:
-    """Adds a server, or changes the one with its id, and records that in the audit; returns the id.
-
-    The environment no longer describes it. Raises ConflictError when another server has its name.
-    """
-    same = connection.execute(
-        "select from rag.embedding_servers where name = %s and id::text <> %s", (server.name, server.id)
-    ).fetchone()
-    if same is not None:
-        raise errors.ConflictError(f"There is already a server named {server.name}. Choose another name.")
-    before = find_server(connection, server.id).server if server.id else None
-    values = {name: getattr(server, name) for name in _WRITABLE} | {"languages": list(server.languages)}
-    names = sql.SQL(", ").join(map(sql.Identifier, values))
-    places = sql.SQL(", ").join(map(sql.Placeholder, values))
-    if before is None:
-        statement = "insert into rag.embedding_servers ({}, managed) values ({}, true) returning id::text"
-    else:
-        statement = "update rag.embedding_servers set ({}, managed) = ({}, true) where id = %(id)s returning id::text"
-    row = connection.execute(sql.SQL(statement).format(names, places), values | {"id": server.id or None}).fetchone()
-    assert row is not None
-    _audit(connection, _describe(before), _describe(server), user)
-    return str(row["id"])
-
-
 def find_server(connection: Connection, server_id: str) -> StoredServer:
     """Raises NotFoundError."""
     for row in describe_servers(connection):
         if row.server.id == server_id:
             return row
     raise errors.NotFoundError("There is no such embedding server.")
-
-
-def make_default(connection: Connection, server_id: str, user: models.User) -> None:
-    """New documents are indexed with this server from now on; those of other servers stay with them."""
-    connection.execute("select pg_advisory_xact_lock(hashtextextended('rag.adopt_embedding_server', 0))")
-    before = describe_servers(connection)[0].server
-    connection.execute("update rag.embedding_servers set is_default = false where is_default")
-    connection.execute(
-        "update rag.embedding_servers set is_default = true, active = true, managed = true, replaced_at = null,"
-        " paused_at = null where id = %s",
-        (server_id,),
-    )
-    after = describe_servers(connection)[0].server
-    _audit(connection, {"default": before.name}, {"default": after.name}, user)
-
-
-def switch_on(connection: Connection, row: StoredServer, user: models.User) -> None:
-    """Documents and notes of this server are found by their vectors again."""
-    connection.execute(
-        "update rag.embedding_servers set active = true, replaced_at = null, paused_at = null where id = %s",
-        (row.server.id,),
-    )
-    _audit(connection, {"name": row.server.name, "active": row.active}, {"name": row.server.name, "active": True}, user)
-
-
-def switch_off(connection: Connection, row: StoredServer, user: models.User, *, reindexes: bool) -> None:
-    """Moves what a server holds to the default server, and switches it off then, or leaves it to its words at once."""
-    # Every process already indexes with the default server, so the move need not wait: it began a minute ago.
-    connection.execute(
-        "update rag.embedding_servers set active = %(moves)s, paused_at = null,"
-        " replaced_at = case when %(moves)s then clock_timestamp() - interval '1 minute' end where id = %(id)s",
-        {"moves": reindexes, "id": row.server.id},
-    )
-    after = {"name": row.server.name, "active": False, "documents": "reindex" if reindexes else "words"}
-    _audit(connection, {"name": row.server.name, "active": row.active}, after, user)
-
-
-def remove_server(connection: Connection, row: StoredServer, user: models.User) -> None:
-    """Raises ServerInUseError when a document or note, also one in the trash or an older version, has its vectors."""
-    removed = connection.execute(
-        "delete from rag.embedding_servers s where s.id = %s"
-        " and not exists (select from rag.documents d where d.embedding_server_id = s.id)"
-        " and not exists (select from rag.notes n where n.embedding_server_id = s.id)",
-        (row.server.id,),
-    )
-    if not removed.rowcount:
-        raise errors.ServerInUseError(
-            "Documents or notes, perhaps older versions, have the vectors of this server. Switch it off instead.",
-            documents=row.documents,
-            notes=row.notes,
-        )
-    _audit(connection, _describe(row.server), None, user)
-
-
-def _describe(server: models.EmbeddingServer | None) -> Mapping[str, Any] | None:
-    return None if server is None else {name: getattr(server, name) for name in _WRITABLE}
-
-
-def _audit(
-    connection: Connection, old: Mapping[str, Any] | None, new: Mapping[str, Any] | None, user: models.User
-) -> None:
-    """Records what differs; the name is always part of it."""
-    old, new = dict(old or {}), dict(new or {})
-    same = [name for name in old.keys() & new.keys() if name != "name" and new[name] == old[name]]
-    for name in same:
-        del old[name], new[name]
-    connection.execute(
-        "insert into rag.settings_audit (key, old_value, new_value, changed_by)"
-        " values ('embedding_server', %s, %s, %s)",
-        (json.dumps(old) if old else None, json.dumps(new) if new else None, user.id),
-    )
-
-
-def adopt_embedding_server(database: Database, server: models.EmbeddingServer, user: models.User) -> str:
-    """Makes a server the default; returns the id of its row."""
-    with database.as_worker() as connection:
-        row = connection.execute(
-            "select rag.adopt_embedding_server(%s, %s)::text as id", (_write_server(server), user.id)
-        ).fetchone()
-    assert row is not None
-    return str(row["id"])
-
-
-def move_to_server(connection: Connection, server_id: str, user: models.User) -> None:
-    """Makes a registered server the default, and begins to move the whole library to it."""
-    connection.execute("select rag.move_to_embedding_server(%s, %s)", (server_id, user.id))
-
-
-def continue_reindexing(database: Database, batch_size: int, pause_seconds: float) -> int:
-    """Queues documents and notes of replaced servers, and retires servers that have none left; returns how many."""
-    with database.as_worker() as connection:
-        row = connection.execute(
-            "select rag.continue_reindexing(%s, %s) as queued", (batch_size, pause_seconds)
-        ).fetchone()
-    assert row is not None
-    return int(row["queued"])
-
-
-def describe_reindexing(connection: Connection) -> Move | None:
-    """How far the move to the default server has come; None when no document or note is left to move."""
-    row = connection.execute("select rag.describe_reindexing() as move").fetchone()
-    return None if row is None or row["move"] is None else Move(**row["move"])
 
 
 def save_guard_threshold(database: Database, server: models.EmbeddingServer, threshold: float) -> bool:
@@ -318,7 +160,8 @@ def save_guard_threshold(database: Database, server: models.EmbeddingServer, thr
         return saved.rowcount > 0
 
 
-def _write_server(server: models.EmbeddingServer) -> str:
+def write_server(server: models.EmbeddingServer) -> str:
+    """The columns of a server as JSON, without its id."""
     return json.dumps({name: value for name, value in asdict(server).items() if name != "id"})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Response
@@ -72,6 +72,31 @@ def add_server(body: bodies.NewServer, user: Admin, services: ServicesDep) -> di
 def adopt_server(user: Admin, services: ServicesDep) -> dict[str, Any]:
     """Makes the model that the environment configures the default, and re-indexes the library of every user with it."""
     return _describe(services, reindexing.adopt(services, user))
+
+
+@router.post(f"{_PATH}/reindexing/{{action}}")
+def steer_move(action: Literal["pause", "resume", "cancel"], user: Admin, services: ServicesDep) -> dict[str, Any]:
+    """Steers the move of the library; what a worker is moving at this moment still moves."""
+    if action == "cancel":
+        return _describe(services, reindexing.cancel(services, user))
+    return _describe(services, reindexing.pause(services, user, paused=action == "pause"))
+
+
+@router.get(f"{_PATH}/{{server_id}}/reindex")
+def estimate_move(server_id: str, _: Admin, services: ServicesDep) -> dict[str, Any]:
+    """What moving the whole library to this server takes."""
+    found = reindexing.estimate(services, read_id(server_id, _WHAT))
+    return {
+        **asdict(found.size),
+        "embedding_seconds": None if found.seconds is None else round(found.seconds, 1),
+        "cost_usd": None if found.cost is None else round(found.cost, 6),
+    }
+
+
+@router.post(f"{_PATH}/{{server_id}}/reindex")
+def begin_move(server_id: str, user: Admin, services: ServicesDep) -> dict[str, Any]:
+    """Makes this server the default, and re-indexes the library of every user with it in the background."""
+    return _describe(services, reindexing.move(services, read_id(server_id, _WHAT), user))
 
 
 @router.patch(f"{_PATH}/{{server_id}}")
