@@ -80,6 +80,22 @@ def test_what_could_not_move_can_be_tried_again(page: Page, server: LocalServer,
     expect(page.get_by_test_id("model-notice")).to_be_hidden()
 
 
+def test_an_administrator_pauses_resumes_and_cancels(page: Page, server: LocalServer) -> None:
+    """WEB-5, SET-6"""
+    notice = page.get_by_test_id("model-notice-text")
+    with server.worker.paused():
+        page.get_by_test_id("model-adopt").click()
+        page.get_by_test_id("model-pause").click()
+        expect(notice).to_contain_text("Re-indexing is paused.")
+    expect(page.get_by_test_id("model-pause")).to_be_hidden()
+    with server.worker.paused():
+        page.get_by_test_id("model-resume").click()
+        expect(notice).not_to_contain_text("paused")
+        page.get_by_test_id("model-cancel").click()
+        expect(page.get_by_test_id("model-notice")).to_be_hidden()
+    expect(page.get_by_test_id("toast")).to_have_count(0)
+
+
 def test_nobody_else_is_told(server: LocalServer, browser: Browser) -> None:
     """SET-4"""
     with server.person("Ada") as ada:
@@ -107,3 +123,6 @@ def test_documents_that_only_their_words_find_are_shown(server: LocalServer, gra
         expect(page.get_by_test_id("model-notice-text")).to_contain_text(
             "1 document or note is found by its words alone, because old-model, which indexed it, is switched off."
         )
+        page.get_by_test_id("model-reindex").click()
+        expect(page.get_by_test_id("toast")).to_have_text("The library is indexed with e5-base-v2.")
+        expect(page.get_by_test_id("model-notice")).to_be_hidden()

@@ -16,9 +16,9 @@ export class ModelNotice {
     this.state = null;
     this.fault = "";
     this.text = el("p", { "data-testid": "model-notice-text" });
-    this.button = el("button", { type: "button", class: "button small", "data-testid": "model-adopt", on: { click: () => this.#adopt() } });
+    this.buttons = Object.fromEntries(["adopt", "pause", "resume", "cancel", "reindex"].map((name) => [name, this.#makeButton(name)]));
     this.node = byId("model-notice");
-    this.node.append(icon("alert"), this.text, this.button);
+    this.node.append(icon("alert"), this.text, ...Object.values(this.buttons));
     onLanguage(() => this.#draw());
   }
 
@@ -29,19 +29,24 @@ export class ModelNotice {
     this.#show(state ?? this.state);
   }
 
-  async #adopt() {
-    this.button.disabled = true;
+  #makeButton(name) {
+    return el("button", { type: "button", class: "button small", hidden: true, "data-testid": `model-${name}`, on: { click: (event) => this.#run(name, event.currentTarget) } });
+  }
+
+  async #run(name, button) {
+    const routes = { adopt: "adopt", reindex: `${this.state.servers[0].id}/reindex` }; // the first server is the default
+    button.disabled = true;
     try {
-      this.#show(await this.api.post(`${ROUTE}/adopt`));
+      this.#show(await this.api.post(`${ROUTE}/${routes[name] ?? `reindexing/${name}`}`));
     } catch (error) {
       toast(errorText(error), { kind: "bad" });
     } finally {
-      this.button.disabled = false;
+      button.disabled = false;
     }
   }
 
   #show(state) {
-    const hasMoved = this.state?.reindexing && !state.reindexing && !state.can_adopt;
+    const hasMoved = this.state?.reindexing && !state.reindexing && state.servers.every((server) => server.is_default || !(server.documents + server.notes));
     this.state = state;
     this.#draw();
     if (hasMoved) toast(t("model.moved", { model: state.stored.name }));
@@ -59,14 +64,23 @@ export class ModelNotice {
     const sentences = [
       this.fault,
       move && t("model.moving", { n: move.done + move.remaining, done: move.done, model: stored.name }),
+      move?.paused && t("model.paused"),
       move?.failed && t("model.failed", { n: move.failed }),
       ...wordsAlone.map(({ name, sources }) => t("model.words_alone", { n: sources, model: name })),
       canAdopt && t(stored.model === configured.model ? "model.otherwise" : "model.other", { stored: stored.name, configured: configured.name }),
     ].filter(Boolean);
     this.node.hidden = !sentences.length;
     setText(this.text, sentences.join(" "));
-    setText(this.button, t(canAdopt ? "model.adopt" : "model.again"));
-    this.button.hidden = !canAdopt && !move?.failed;
+    this.#offer("adopt", canAdopt || move?.failed, t(canAdopt ? "model.adopt" : "model.again"));
+    this.#offer("pause", move && !move.paused, t("model.pause"));
+    this.#offer("resume", move?.paused, t("model.resume"));
+    this.#offer("cancel", move, t("model.cancel"));
+    this.#offer("reindex", !move && !canAdopt && wordsAlone.length, t("model.reindex"));
+  }
+
+  #offer(name, isOffered, words) {
+    this.buttons[name].hidden = !isOffered;
+    setText(this.buttons[name], words);
   }
 }
 
