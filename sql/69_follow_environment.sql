@@ -1,5 +1,5 @@
 -- Makes the server that the environment describes the default, if the present one has indexed nothing yet and was not set up by
--- an administrator. The present one is switched off: no vector needs it. Returns whether the default changed.
+-- an administrator. The present one is switched off: no vector needs it, and what it refused is tried again. Returns whether the default changed.
 create or replace function rag.follow_environment(server jsonb) returns boolean
 language plpgsql volatile security invoker
 set search_path = pg_catalog, pg_temp
@@ -19,6 +19,7 @@ begin
     update rag.embedding_servers s set active = false where s.id = unused;
     perform rag.adopt_embedding_server(server, null);
     update rag.embedding_servers s set replaced_at = clock_timestamp() where s.id = unused and not s.is_default;
+    perform rag.retry_rejected_sources();
     return true;
 end
 $$;

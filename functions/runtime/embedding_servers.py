@@ -112,6 +112,8 @@ def change(
             administration.make_default(connection, server_id, user)
         elif active:
             administration.switch_on(connection, row, user)
+        if changes or is_default:
+            moves.retry_rejected_sources(connection)
     services.forget_policy()
     return server_id
 

@@ -26,7 +26,7 @@ class State:
     """Which model the library is indexed with, which one the environment configures, and how far a move has come.
 
     `is_other` says that the environment configures something else than is in force. `servers` are all that are
-    registered.
+    registered; `rejected` documents and notes could not be indexed because an embedding server failed.
     """
 
     stored: models.EmbeddingServer
@@ -34,6 +34,7 @@ class State:
     is_other: bool
     move: moves.Move | None
     servers: tuple[stored_settings.StoredServer, ...] = ()
+    rejected: int = 0
 
     @property
     def words_alone(self) -> tuple[stored_settings.StoredServer, ...]:
@@ -55,6 +56,11 @@ class State:
                 )
             if self.move.paused:
                 told.append("Re-indexing is paused.")
+        if self.rejected:
+            told.append(
+                f"{self.rejected} documents and notes could not be indexed because the embedding server failed. Correct it,"
+                " then try again: on the page, or POST /api/rag/embedding-servers/retry."
+            )
         told += [_describe_words_alone(row) for row in self.words_alone]
         if self.is_other:
             told.append(policy.describe_other_model(self.configured, self.stored))
@@ -74,7 +80,8 @@ def describe(services: Services) -> State:
         servers = tuple(stored_settings.describe_servers(connection))
         stored = next((row.server for row in servers if row.is_default), configured)
         is_other = policy.differs(services.config, stored)
-        return State(stored, configured, is_other, moves.describe_reindexing(connection), servers)
+        move, rejected = moves.describe_reindexing(connection), moves.count_rejected_sources(connection)
+        return State(stored, configured, is_other, move, servers, rejected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +144,17 @@ def pause(services: Services, user: models.User, *, paused: bool) -> State:
     with services.database.as_worker() as connection:
         moves.pause_reindexing(connection, user, paused=paused)
     return _begin(services)
+
+
+def retry(services: Services) -> State:
+    """Queues again what an embedding server refused, of all users, after the default server has passed a trial.
+
+    Raises what is wrong with the server.
+    """
+    embedding_servers.require(services, describe(services).stored)
+    with services.database.as_worker() as connection:
+        moves.retry_rejected_sources(connection)
+    return describe(services)
 
 
 def cancel(services: Services, user: models.User) -> State:

@@ -94,6 +94,7 @@ ADMIN = {
     "PATCH /api/rag/embedding-servers/{server_id}",
     "DELETE /api/rag/embedding-servers/{server_id}",
     "POST /api/rag/embedding-servers/{server_id}/test",
+    "POST /api/rag/embedding-servers/retry",
     "GET /api/rag/embedding-servers/{server_id}/reindex",
     "POST /api/rag/embedding-servers/{server_id}/reindex",
     "POST /api/rag/embedding-servers/reindexing/{action}",

@@ -115,6 +115,22 @@ def test_a_model_that_does_not_work_is_shown_with_what_to_set(
         )
 
 
+def test_what_the_server_refused_is_indexed_with_one_button(
+    server: LocalServer, grace: Person, browser: Browser, model: FakeModelServer
+) -> None:
+    """OPS-4, WEB-5"""
+    with server.worker.paused():
+        refused = grace.add_bytes("chimney.txt", b"The chimney is forty metres tall.")["id"]
+        model.script(Reply(status=401))
+    assert grace.follow(refused)["status"] == "failed"
+    for page in Tab(browser).open(grace):
+        notice = page.get_by_test_id("model-notice-text")
+        expect(notice).to_contain_text("1 document or note could not be indexed because the embedding server failed.")
+        page.get_by_test_id("model-retry").click()
+        expect(notice).not_to_contain_text("could not be indexed")
+        assert grace.follow(refused)["status"] == "indexed"
+
+
 def test_documents_that_only_their_words_find_are_shown(server: LocalServer, grace: Person, browser: Browser) -> None:
     """OPS-4, WEB-5"""
     with server.services.database.as_worker() as connection:

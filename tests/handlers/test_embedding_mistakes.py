@@ -107,7 +107,7 @@ def test_a_forgotten_number_of_dimensions_is_named_and_mended_by_setting_it(depl
         " Set EMBEDDING_DIMENSIONS=64.",
     }
     caller = deploy(EMBEDDING_DIMENSIONS="64")
-    assert caller.call("documents", "POST", f"/api/rag/documents/{document_id}/retry").status == 200
+    caller.services.policy()  # what failed is tried again without anybody asking
     caller.services.make_worker().ingest_next()
     assert (read(caller, document_id)["status"], ready("models")["ok"]) == ("indexed", True)
 
@@ -129,6 +129,26 @@ def test_a_function_without_the_variable_decides_nothing_for_the_others(
     assert [server.model for server in deploy(**variables).services.policy().servers] == ["fake-model"]
     forgetful = deploy(EMBEDDING_MODEL=None).services
     assert [server.model for server in forgetful.policy().servers] == ["fake-model"]
+
+
+def test_what_a_wrong_key_failed_is_indexed_for_all_users_once_it_is_right(
+    deploy: Deploy, model: FakeModelServer
+) -> None:
+    """OPS-4, ING-8"""
+    caller = deploy(EMBEDDING_MODEL="fake-model", EMBEDDING_DIMENSIONS="64")
+    model.script(Reply(status=401), Reply(status=401))
+    somebody = Caller(caller.services)
+    document_ids = [upload(caller), upload(somebody)]
+    assert read(caller, document_ids[0])["error"].startswith("The model server refused the key.")
+    assert caller.call("settings", "GET", ROUTE).json["rejected"] == 2
+    assert "2 documents and notes could not be indexed" in ready("library")["detail"]
+    model.script(Reply(status=401))
+    assert caller.call("settings", "POST", f"{ROUTE}/retry").problem == (502, "model_rejected")
+    assert caller.call("settings", "POST", f"{ROUTE}/retry").json["rejected"] == 0
+    while caller.services.make_worker().ingest_next() is not None:
+        pass
+    found = [read(person, at)["status"] for person, at in zip((caller, somebody), document_ids, strict=True)]
+    assert found == ["indexed", "indexed"]
 
 
 @pytest.mark.parametrize(

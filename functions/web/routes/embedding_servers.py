@@ -74,6 +74,12 @@ def adopt_server(user: Admin, services: ServicesDep) -> dict[str, Any]:
     return _describe(services, reindexing.adopt(services, user))
 
 
+@router.post(f"{_PATH}/retry")
+def retry_sources(_: Admin, services: ServicesDep) -> dict[str, Any]:
+    """Indexes again what an embedding server refused, once the default server works."""
+    return _describe(services, reindexing.retry(services))
+
+
 @router.post(f"{_PATH}/reindexing/{{action}}")
 def steer_move(action: Literal["pause", "resume", "cancel"], user: Admin, services: ServicesDep) -> dict[str, Any]:
     """Steers the move of the library; what a worker is moving at this moment still moves."""
@@ -158,6 +164,7 @@ def _describe(services: Services, state: reindexing.State) -> dict[str, Any]:
         "can_adopt": state.is_other,
         "reindexing": None if state.move is None else asdict(state.move),
         "words_alone": [{"name": row.server.name, "sources": row.documents + row.notes} for row in state.words_alone],
+        "rejected": state.rejected,
         "detail": state.sentence,
     }
 

@@ -85,6 +85,24 @@ def cancel_reindexing(connection: Connection, user: models.User) -> None:
     audit(connection, None, {"reindexing": "cancelled"}, user)
 
 
+def retry_rejected_sources(connection: Connection) -> int:
+    """Queues what embedding servers refused or did not answer for, of all users; returns how many."""
+    row = connection.execute("select rag.retry_rejected_sources() as queued").fetchone()
+    assert row is not None
+    return int(row["queued"])
+
+
+def count_rejected_sources(connection: Connection) -> int:
+    """How many documents and notes `retry_rejected_sources` would queue."""
+    row = connection.execute(
+        "select (select count(*) from rag.documents where status = 'failed' and error_code like %(code)s)"
+        " + (select count(*) from rag.notes where status = 'failed' and error_code like %(code)s) as n",
+        {"code": r"model\_%"},
+    ).fetchone()
+    assert row is not None
+    return int(row["n"])
+
+
 def estimate_reindexing(connection: Connection, server_id: str) -> Estimate:
     """What moving the library to a server would take."""
     row = connection.execute(

@@ -70,6 +70,8 @@ export const en = {
   "model.resume": "Resume",
   "model.cancel": "Cancel re-indexing",
   "model.reindex": "Re-index the library",
+  "model.rejected": { one: "{n} document or note could not be indexed because the embedding server failed.", other: "{n} documents and notes could not be indexed because the embedding server failed." },
+  "model.retry": { one: "Index it now", other: "Index them now" },
   "model.notice": "Embedding model",
   "model.named": "Answers by {model}. Check the sources.",
   "answerScope.documents": { one: "Searched {n} selected document", other: "Searched {n} selected documents" },

@@ -70,6 +70,8 @@ export const fr = {
   "model.resume": "Reprendre",
   "model.cancel": "Annuler la réindexation",
   "model.reindex": "Réindexer la bibliothèque",
+  "model.rejected": { one: "{n} document ou note n’a pas pu être indexé, car le serveur d’embedding était en défaut.", other: "{n} documents et notes n’ont pas pu être indexés, car le serveur d’embedding était en défaut." },
+  "model.retry": { one: "L’indexer maintenant", other: "Les indexer maintenant" },
   "model.notice": "Modèle d’embedding",
   "model.named": "Réponses de {model}. Vérifiez les sources.",
   "answerScope.documents": { one: "Recherche dans {n} document choisi", other: "Recherche dans {n} documents choisis" },

@@ -16,7 +16,7 @@ export class ModelNotice {
     this.state = null;
     this.fault = "";
     this.text = el("p", { "data-testid": "model-notice-text" });
-    this.buttons = Object.fromEntries(["adopt", "pause", "resume", "cancel", "reindex"].map((name) => [name, this.#makeButton(name)]));
+    this.buttons = Object.fromEntries(["adopt", "retry", "pause", "resume", "cancel", "reindex"].map((name) => [name, this.#makeButton(name)]));
     this.node = byId("model-notice");
     this.node.append(icon("alert"), this.text, ...Object.values(this.buttons));
     onLanguage(() => this.#draw());
@@ -34,7 +34,7 @@ export class ModelNotice {
   }
 
   async #run(name, button) {
-    const routes = { adopt: "adopt", reindex: `${this.state.servers[0].id}/reindex` }; // the first server is the default
+    const routes = { adopt: "adopt", retry: "retry", reindex: `${this.state.servers[0].id}/reindex` }; // the first server is the default
     button.disabled = true;
     try {
       this.#show(await this.api.post(`${ROUTE}/${routes[name] ?? `reindexing/${name}`}`));
@@ -60,18 +60,20 @@ export class ModelNotice {
 
   #draw() {
     if (!this.state) return;
-    const { stored, configured, can_adopt: canAdopt, reindexing: move, words_alone: wordsAlone } = this.state;
+    const { stored, configured, can_adopt: canAdopt, reindexing: move, words_alone: wordsAlone, rejected } = this.state;
     const sentences = [
       this.fault,
       move && t("model.moving", { n: move.done + move.remaining, done: move.done, model: stored.name }),
       move?.paused && t("model.paused"),
       move?.failed && t("model.failed", { n: move.failed }),
+      rejected && t("model.rejected", { n: rejected }),
       ...wordsAlone.map(({ name, sources }) => t("model.words_alone", { n: sources, model: name })),
       canAdopt && t(stored.model === configured.model ? "model.otherwise" : "model.other", { stored: stored.name, configured: configured.name }),
     ].filter(Boolean);
     this.node.hidden = !sentences.length;
     setText(this.text, sentences.join(" "));
     this.#offer("adopt", canAdopt || move?.failed, t(canAdopt ? "model.adopt" : "model.again"));
+    this.#offer("retry", rejected && !this.fault, t("model.retry", { n: rejected }));
     this.#offer("pause", move && !move.paused, t("model.pause"));
     this.#offer("resume", move?.paused, t("model.resume"));
     this.#offer("cancel", move, t("model.cancel"));
