@@ -24,6 +24,11 @@ TRIAL_TEXTS: Final = 8
 FIRST_GUESS: Final = 1536
 """The dimensions asked for where nobody has said how many: every model that shortens its vectors has as many."""
 _OF_VECTORS: Final = ("kind", "model", "dimensions", "passage_prefix")
+_OF_REPLIES: Final = frozenset({*_OF_VECTORS, "base_url", "api_key_env", "query_prefix"})
+"""Columns on which the vectors depend, and those on which depends whether a server answers at all."""
+SAMPLES: Final = 4
+LEAST_COSINE: Final = 0.5
+"""Of a passage and its stored vector, which also knows its title: vectors of two models have a cosine near 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +103,15 @@ def change(
         _switch_off(services, row, user, documents, is_default=is_default)
         return server_id
     server = replace(row.server, **changes, managed=True)
-    if "api_key_env" in changes and (unset := _describe_unset_key(services, replace(row.server, **changes))):
+    if "api_key_env" in changes and (unset := _describe_unset_key(services, server)):
         raise errors.InvalidInputError(unset)
-    if changes or is_default or active:
-        server = require(services, server)
-    if _has_other_vectors(server, row):
-        server_id = _move_to_changed(services, row, server, user, documents)
+    if changes.keys() & _OF_REPLIES or is_default or active:
+        require(services, server)
+    if any(getattr(server, name) != getattr(row.server, name) for name in _OF_VECTORS):
+        server_id = _replace(services, row, server, user, documents)
     elif changes:
+        if server.base_url != row.server.base_url:
+            _check_same_vectors(services, server)
         with services.database.as_worker() as connection:
             administration.save_server(connection, server, user)
     with services.database.as_worker() as connection:
@@ -178,30 +185,47 @@ def _find_local(model: str) -> models.EmbeddingServer:
         raise errors.InvalidInputError(f"There is no local model {model}. There are {names}.") from None
 
 
-def _has_other_vectors(server: models.EmbeddingServer, row: stored_settings.StoredServer) -> bool:
-    is_other = any(getattr(server, name) != getattr(row.server, name) for name in _OF_VECTORS)
-    return is_other and row.documents + row.notes > 0
+def _check_same_vectors(services: Services, server: models.EmbeddingServer) -> None:
+    """Raises ConflictError where an address has another model than the one that indexed the server's documents."""
+    from functions.adapters.postgres.jobs import JobStore
+
+    samples = JobStore(services.database, services.holder).sample_passages(server, SAMPLES)
+    if not samples:
+        return
+    vectors = services.quick_embedder_of(server).embed([server.passage_prefix + sample.text for sample in samples])
+    pairs = zip(vectors, (sample.vector for sample in samples), strict=True)
+    cosines = [sum(a * b for a, b in zip(given, stored, strict=True)) for given, stored in pairs]
+    if sum(cosines) / len(cosines) < LEAST_COSINE:
+        raise errors.ConflictError(
+            "The server at this address gives other vectors than those of its documents. Add it as a server of its own,"
+            " and re-index the library with that."
+        )
 
 
-def _move_to_changed(
+def _replace(
     services: Services,
     row: stored_settings.StoredServer,
     server: models.EmbeddingServer,
     user: models.User,
     documents: Choice | None,
 ) -> str:
-    if documents != "reindex" or not row.is_default:
+    """Adds the changed server in place of the row, because a worker may be indexing with that at this moment."""
+    holds = row.documents + row.notes > 0
+    if holds and (documents != "reindex" or not row.is_default):
         raise errors.ServerInUseError(
             f"{_count(row)} have the vectors of {row.server.name}, which would change. For the default server, send"
             ' "documents": "reindex" to index the whole library again; otherwise add another server.',
             documents=row.documents,
             notes=row.notes,
         )
+    changed = replace(server, id="", similarity_scales={}, calibrated_passages=None)
     with services.database.as_worker() as connection:
-        name = f"{server.name} ({server.model}, {server.dimensions})" if server.name == row.server.name else server.name
-        changed = replace(server, id="", name=name, similarity_scales={}, calibrated_passages=None)
+        administration.set_aside(connection, row)
         server_id = administration.save_server(connection, changed, user)
-        moves.move_to_server(connection, server_id, user)
+        if holds:
+            moves.move_to_server(connection, server_id, user)
+        elif row.is_default:
+            administration.make_default(connection, server_id, user)
     return server_id
 
 

@@ -58,8 +58,8 @@ class State:
                 told.append("Re-indexing is paused.")
         if self.rejected:
             told.append(
-                f"{self.rejected} documents and notes could not be indexed because the embedding server failed. Correct it,"
-                " then try again: on the page, or POST /api/rag/embedding-servers/retry."
+                f"{self.rejected} documents and notes could not be indexed because the embedding server failed. Correct"
+                " it, then try again: on the page, or POST /api/rag/embedding-servers/retry."
             )
         told += [_describe_words_alone(row) for row in self.words_alone]
         if self.is_other:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from functions.runtime.services import Services, shared_services
 from tests.handlers import events
 from tests.handlers.conftest import QUEUE, Caller
 from tests.handlers.events import Answer, Json
-from tests.support.fakes.model_server import FakeModelServer, Reply
+from tests.support.fakes.model_server import FakeModelServer, Reply, word_vector
 
 ROUTE = "/api/rag/embedding-servers"
 FACT = b"The boiler burns wood chips in winter."
@@ -251,6 +251,41 @@ def test_an_address_that_does_not_work_is_refused_and_changes_nothing(caller: Ca
     answer = change(caller, "fake-model", base_url="http://127.0.0.1:1/v1")
     assert answer.problem == (503, "model_unavailable")
     assert listed(caller)["fake-model"]["base_url"] == model.base_url
+
+
+def test_an_address_with_another_model_is_refused_where_documents_are_indexed(caller: Caller) -> None:
+    """SET-2: vectors of two models are never mixed."""
+    caller.add(FACT)
+
+    def turn(texts: Sequence[str]) -> list[list[float]]:
+        return [word_vector(text, 64)[::-1] for text in texts]
+
+    with FakeModelServer(dimensions=64, embed=turn) as elsewhere:
+        answer = change(caller, "fake-model", base_url=elsewhere.base_url)
+    assert answer.problem == (409, "conflict")
+    assert "other vectors than those of its documents" in answer.json["detail"]
+
+
+def test_the_price_of_a_server_that_is_down_can_be_changed(caller: Caller, model: FakeModelServer) -> None:
+    """SET-1"""
+    model.script(*[Reply(status=401)] * 3)
+    assert change(caller, "fake-model", price_per_million_tokens=0.02).json["price_per_million_tokens"] == 0.02
+
+
+def test_another_size_of_a_server_that_holds_nothing_spares_a_worker_that_is_indexing(
+    caller: Caller, model: FakeModelServer, other: FakeModelServer, nudges: list[int]
+) -> None:
+    """SET-2: the vectors of a server have one size, whoever changes it when."""
+    worker = caller.services.make_worker()
+    job = caller.store(caller.announce(), FACT)
+    changed = change(caller, "fake-model", base_url=other.base_url, dimensions=96).json
+    assert (changed["name"], changed["dimensions"], changed["is_default"]) == ("fake-model", 96, True)
+    worker.ingest_next(job)
+    assert search(caller)["hits"][0]["arms"]["vector_rank"] == 1
+    for _ in range(3):
+        work(nudges)
+    assert [(row["dimensions"], row["documents"]) for row in listed(caller).values() if row["active"]] == [(96, 1)]
+    assert search(caller)["hits"][0]["arms"]["vector_rank"] == 1
 
 
 def test_another_model_for_a_server_that_holds_documents_asks_first(caller: Caller) -> None:

@@ -54,6 +54,16 @@ def save_server(connection: Connection, server: models.EmbeddingServer, user: mo
     return str(row["id"])
 
 
+def set_aside(connection: Connection, row: settings.StoredServer) -> None:
+    """Gives the name of a server away, and switches it off unless it holds documents; a late worker wakes it."""
+    connection.execute(
+        "update rag.embedding_servers"
+        " set name = left(name, 150) || ' (until ' || clock_timestamp()::timestamp(3) || ')', active = %s,"
+        " replaced_at = clock_timestamp() where id = %s",
+        (row.documents + row.notes > 0, row.server.id),
+    )
+
+
 def make_default(connection: Connection, server_id: str, user: models.User) -> None:
     """New documents are indexed with this server from now on; those of other servers stay with them."""
     connection.execute("select pg_advisory_xact_lock(hashtextextended('rag.adopt_embedding_server', 0))")
