@@ -131,6 +131,12 @@ def test_a_function_without_the_variable_decides_nothing_for_the_others(
     assert [server.model for server in forgetful.policy().servers] == ["fake-model"]
 
 
+def test_the_embedding_server_can_have_a_key_of_its_own(deploy: Deploy, model: FakeModelServer) -> None:
+    """SET-1"""
+    deploy(EMBEDDING_MODEL="fake-model", EMBEDDING_DIMENSIONS="64", EMBEDDING_API_KEY="sk-two").add(FACT)
+    assert {request["headers"]["authorization"] for request in model.requests} == {"Bearer sk-two"}
+
+
 def test_what_a_wrong_key_failed_is_indexed_for_all_users_once_it_is_right(
     deploy: Deploy, model: FakeModelServer
 ) -> None:
