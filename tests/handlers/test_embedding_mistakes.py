@@ -170,9 +170,13 @@ def test_what_a_wrong_key_failed_is_indexed_for_all_users_once_it_is_right(
             Reply(status=503),
             "the server answers with an error (503). Check that it runs, and EMBEDDING_BASE_URL.",
         ),
+        (
+            Reply(status=500, delay=2.5),
+            "the server takes longer than 2 s to answer. Check that it runs, and EMBEDDING_BASE_URL.",
+        ),
         (Reply(raw=b"<html>"), "the server returned something other than vectors."),
     ],
-    ids=["key", "quota", "model", "down", "page"],
+    ids=["key", "quota", "model", "down", "slow", "page"],
 )
 def test_what_fails_every_ingestion_is_said_before_one_fails(
     deploy: Deploy, model: FakeModelServer, reply: Reply, detail: str

@@ -83,6 +83,8 @@ def _send(
             timeout=SECONDS,
             follow_redirects=False,
         )
+    except httpx.ReadTimeout:
+        raise errors.ModelUnavailableError(f"{what}: the server takes longer than {SECONDS:g} s to answer.") from None
     except (httpx.HTTPError, httpx.InvalidURL):
         raise errors.ModelUnavailableError(f"{what}: the server does not answer.") from None
     except UnicodeEncodeError:
