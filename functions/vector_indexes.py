@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from functions.adapters.postgres import vector_indexes
+from functions.adapters.postgres.embedding import vector_indexes
 from functions.runtime.logging import with_request_id
 from functions.runtime.services import Services, shared_services
 

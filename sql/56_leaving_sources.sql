@@ -14,7 +14,7 @@ select d.id as document_id, null::uuid as note_id, d.owner_id, s.id as server_id
 from rag.embedding_servers s
 join rag.documents d on d.embedding_server_id = s.id
 left join storage.objects o on o.bucket_id = 'documents' and o.name = d.object_path
-where s.active and s.replaced_at is not null
+where s.replaced_at is not null
     and d.generation is not null and d.superseded_by is null and d.duplicate_of is null
 union all
 select null, n.id, n.owner_id, s.id, s.replaced_at, null,
@@ -27,4 +27,4 @@ select null, n.id, n.owner_id, s.id, s.replaced_at, null,
         else 'waiting' end
 from rag.embedding_servers s
 join rag.notes n on n.embedding_server_id = s.id
-where s.active and s.replaced_at is not null and n.generation is not null;
+where s.replaced_at is not null and n.generation is not null;

@@ -1,7 +1,7 @@
 -- Moves the library from replaced embedding servers to the default one: queues up to `batch_size` of their documents and notes
 -- for indexing, behind all other work, and retires a server on which nothing is left. A source that is locked or that changes
 -- meanwhile is left to the next call; every call after a crash goes on where the last one stopped. Nothing moves in the first
--- `pause_seconds`, after which every process has read of the new default. Returns how many it queued.
+-- `pause_seconds`, after which every process has read of the new default, nor while the move is paused. Returns how many it queued.
 create or replace function rag.continue_reindexing(batch_size int, pause_seconds float8) returns int
 language plpgsql volatile
 security definer -- storage.objects is not readable for the worker role
@@ -12,7 +12,9 @@ declare
     queued int := 0;
 begin
     for source in
-        select l.* from rag.leaving_sources l where l.state = 'waiting'
+        select l.* from rag.leaving_sources l
+        where l.state = 'waiting' and not exists (
+            select from rag.embedding_servers s where s.paused_at is not null and s.replaced_at is not null)
         order by l.replaced_at, l.document_id, l.note_id limit batch_size
     loop
         -- The source is locked before its job, as everywhere. It may have been moved since the loop began.
@@ -34,7 +36,7 @@ begin
             queued := queued + 1;
         end if;
     end loop;
-    update rag.embedding_servers s set active = false
+    update rag.embedding_servers s set active = false, paused_at = null
     where s.active and s.replaced_at < clock_timestamp() - make_interval(secs => pause_seconds)
         and not exists (select from rag.leaving_sources l where l.server_id = s.id);
     return queued;

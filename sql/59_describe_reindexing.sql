@@ -1,5 +1,6 @@
 -- How far the move to the default embedding server has come: how many documents and notes of all users it has indexed (`done`),
--- how many a replaced server still has (`remaining`), and how many of these cannot be moved (`failed`). Null when none is left.
+-- how many a replaced server still has (`remaining`), how many of these cannot be moved (`failed`), and whether an administrator
+-- has paused the move. Null when none is left.
 create or replace function rag.describe_reindexing() returns jsonb
 language sql stable
 security definer -- storage.objects is not readable for the worker role
@@ -13,7 +14,9 @@ as $$
             select count(*) from rag.notes n join rag.embedding_servers s on s.id = n.embedding_server_id and s.is_default
             where n.generation is not null
         ),
-        'remaining', count(*), 'failed', count(*) filter (where l.state = 'failed'))
+        'remaining', count(*), 'failed', count(*) filter (where l.state = 'failed'),
+        'paused', exists (
+            select from rag.embedding_servers s where s.paused_at is not null and s.replaced_at is not null))
     from rag.leaving_sources l
     having count(*) > 0
 $$;

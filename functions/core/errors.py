@@ -11,6 +11,7 @@ IbidError
 │   └── NotAdminError
 ├── NotFoundError
 ├── ConflictError
+│   └── ServerInUseError        documents or notes have the vectors of the embedding server
 ├── LimitReachedError           the user has reached a limit that will pass
 │   ├── RateLimitedError
 │   └── QuotaExceededError
@@ -114,6 +115,12 @@ class ConflictError(IbidError):
     """The request conflicts with the current state of the item. Reload it and try again."""
 
     code = "conflict"
+
+
+class ServerInUseError(ConflictError):
+    """Documents or notes have the vectors of this embedding server. Say what should happen to them."""
+
+    code = "server_in_use"
 
 
 class LimitReachedError(IbidError):
@@ -225,6 +232,11 @@ class ModelRejectedError(UnavailableError):
 
     code = "model_rejected"
     retryable = False
+
+    @property
+    def concerns_every_text(self) -> bool:
+        """Whether any text would be refused: a wrong key, model or number of dimensions, or a used up quota."""
+        return "returned_dimensions" in self.details or self.details.get("status") in (401, 403, 404, 429)
 
 
 class RecognitionError(UnavailableError):

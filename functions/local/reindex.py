@@ -28,7 +28,7 @@ def run(config: Config) -> int:
         if not state.is_other and state.move is None:
             print(f"{state.sentence} There is nothing to re-index.")
             return 0
-        if state.is_other or (state.move is not None and state.move.failed):
+        if state.is_other or (state.move is not None and (state.move.failed or state.move.paused)):
             state = reindexing.adopt(services, terminal.local_user())
             _announce_pause(state)
         state = _follow(services, state)
@@ -51,7 +51,7 @@ def _follow(services: Services, state: reindexing.State) -> reindexing.State:
         thread.start()
     reported = 0.0
     try:
-        while state.move is not None and state.move.remaining > state.move.failed:
+        while state.move is not None and state.move.remaining > state.move.failed and not state.move.paused:
             reindexing.proceed(services)
             if sys.stderr.isatty() or time.monotonic() - reported > REPORT_SECONDS:
                 reported = time.monotonic()

@@ -68,7 +68,7 @@ class Answered:
 
     `search_query` is the complete question that was searched in place of a follow-up, `translated_query` the
     translation that was searched as well. With a `failure`, the model stopped early and the answer holds the text up to
-    then. `cost` is in US dollars, or None if it is not known.
+    then. `cost` is in US dollars, or None if it is not known. `degraded` names what the search did without.
     """
 
     conversation_id: str | None
@@ -79,6 +79,7 @@ class Answered:
     translated_query: str | None = None
     failure: errors.IbidError | None = None
     cost: float | None = None
+    degraded: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -200,6 +201,7 @@ def ask(
             found.translation.text,
             failure,
             saver.cost,
+            retrieval.degraded,
         )
     finally:
         saver.save_interrupted()
@@ -209,8 +211,8 @@ def _begin_embedding(services: Services, policy: Policy, question: Question) -> 
     """Begins to embed the question, unless it may be a follow-up, of which only the rewritten form is embedded."""
     is_first = question.conversation_id is None and not question.history
     if is_first or not policy.settings.rewrite_follow_ups or not follow_ups.refers_back(question.query_text):
-        return early_embedding.begin_embedding(question.query_text, policy.servers, services.embedder_of)
-    return services.embedder_of
+        return early_embedding.begin_embedding(question.query_text, policy.servers, services.question_embedder_of)
+    return services.question_embedder_of
 
 
 def _find(

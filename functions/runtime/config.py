@@ -31,6 +31,7 @@ class Config(BaseSettings):
     chat_first_word_seconds: float | None = Field(default=None, ge=1, le=600)
     embedding_model: str | None = None
     embedding_base_url: str | None = None
+    embedding_api_key: SecretStr | None = None
     embedding_dimensions: int = 1536
     embedding_max_input_tokens: int = 8191
     embedding_languages: str = ""

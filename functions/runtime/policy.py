@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from functions.adapters.models.prefixes import find_prefixes
@@ -12,22 +12,23 @@ from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Connection, Database
 from functions.core import models
 from functions.core.settings import Settings, load_settings
-from functions.runtime.config import AUTO, Config
+from functions.runtime.config import AUTO, Config, find_function_name
 
 POLICY_SECONDS = 10.0
 """How long a process goes by what it has read, and so how long after a change every process knows it."""
 
-# What the environment says about a server; everything else of a server belongs to its row.
-_CONFIGURED = (
-    "kind",
-    "model",
-    "base_url",
-    "dimensions",
-    "max_input_tokens",
-    "languages",
-    "query_prefix",
-    "passage_prefix",
-)
+# What the environment says about a server, and the variables that say it. The rest of a server belongs to its row.
+_VARIABLES = {
+    "kind": "EMBEDDING_BASE_URL",
+    "model": "EMBEDDING_MODEL",
+    "base_url": "EMBEDDING_BASE_URL",
+    "api_key_env": "EMBEDDING_API_KEY",
+    "dimensions": "EMBEDDING_DIMENSIONS",
+    "max_input_tokens": "EMBEDDING_MAX_INPUT_TOKENS",
+    "languages": "EMBEDDING_LANGUAGES",
+    "query_prefix": "EMBEDDING_QUERY_PREFIX",
+    "passage_prefix": "EMBEDDING_PASSAGE_PREFIX",
+}
 
 _log = logging.getLogger(__name__)
 
@@ -92,7 +93,8 @@ class PolicyReader:
         if policy is None or time.monotonic() - policy.read_at > POLICY_SECONDS:
             with self._database().as_worker() as connection:
                 policy = self._policy = _read_policy(connection)
-            self._warn_of_another_model(policy.servers)
+            if policy.servers:
+                policy = self._follow_environment(policy)
         if not policy.servers:  # after the block above, because the pooler may have no second connection
             configured = configured_server(self._config)
             if configured is MINILM_SERVER and self._config.embedding_model is None:
@@ -101,12 +103,22 @@ class PolicyReader:
             policy = self._policy = replace(policy, servers=(server,))
         return policy
 
-    def _warn_of_another_model(self, servers: Sequence[models.EmbeddingServer]) -> None:
-        """Logs once in a process that the environment configures an embedding model that is not in force."""
-        configured = configured_server(self._config)
-        if servers and not self._has_warned and not any(is_same_server(configured, server) for server in servers):
+    def _follow_environment(self, policy: Policy) -> Policy:
+        """The policy after the server of the environment has replaced one that nothing was indexed with.
+
+        Otherwise logs once in a process that the environment configures another server than is in force.
+        """
+        configured, default = configured_server(self._config), policy.servers[0]
+        if not differs(self._config, default) or any(is_same_server(configured, server) for server in policy.servers):
+            return policy
+        if stored_settings.follow_environment(self._database(), configured):
+            _log.warning("%s now indexes new documents: nothing was indexed with %s", configured.name, default.name)
+            with self._database().as_worker() as connection:
+                policy = self._policy = _read_policy(connection)
+        elif not self._has_warned:
             self._has_warned = True
-            _log.warning("%s", describe_other_model(configured, servers[0]))
+            _log.warning("%s", describe_other_model(configured, default))
+        return policy
 
     def forget(self) -> None:
         """Makes the next call read the database again, after a setting was changed."""
@@ -135,7 +147,7 @@ def configured_server(config: Config) -> models.EmbeddingServer:
         max_input_tokens=config.embedding_max_input_tokens,
         languages=tuple(filter(None, config.embedding_languages.replace(" ", "").split(","))),
         base_url=config.embedding_base_url or config.openai_base_url,
-        api_key_env="OPENAI_API_KEY",
+        api_key_env="OPENAI_API_KEY" if config.embedding_api_key is None else "EMBEDDING_API_KEY",
         token_level=config.embedding_token_url is not None,
         query_prefix=known.query if query == AUTO else query,
         passage_prefix=known.passage if passage == AUTO else passage,
@@ -144,22 +156,39 @@ def configured_server(config: Config) -> models.EmbeddingServer:
 
 def is_same_server(configured: models.EmbeddingServer, stored: models.EmbeddingServer) -> bool:
     """Whether a stored server is as the environment configures it."""
-    return all(getattr(configured, name) == getattr(stored, name) for name in _CONFIGURED)
+    return all(getattr(configured, name) == getattr(stored, name) for name in _VARIABLES)
+
+
+def differs(config: Config, stored: models.EmbeddingServer) -> bool:
+    """Whether the environment describes another server than a stored one.
+
+    It describes none where an administrator has set the server up, nor on Lambda without EMBEDDING_MODEL: a function
+    that lacks the variable must not undo what the others were given.
+    """
+    is_silent = config.embedding_model is None and find_function_name() is not None
+    return not (is_silent or stored.managed or is_same_server(configured_server(config), stored))
 
 
 def describe_other_model(configured: models.EmbeddingServer, stored: models.EmbeddingServer) -> str:
     """Tells an administrator that the environment configures another embedding server than the one in force."""
+    how = "on the page, or with python -m functions.local reindex"
     if configured.model == stored.model:
+        different = [name for name in _VARIABLES if getattr(configured, name) != getattr(stored, name)]
+        variables = ", ".join(_VARIABLES[name] for name in different)
         return (
-            f"The environment configures another address, prefix, limit, language or number of dimensions for"
-            f" {configured.model} than the database has, whose values stay in force until an administrator adopts the"
-            " new ones: on the page, or with python -m functions.local reindex."
+            f"The environment configures {configured.model} otherwise than the database has it ({variables}). What the"
+            f" database has stays in force until an administrator adopts the new values: {how}."
         )
     return (
         f"The environment configures the embedding model {configured.model}, but the library is indexed with"
-        f" {stored.model}, which stays in force until an administrator re-indexes the library: on the page, or with"
-        " python -m functions.local reindex. Questions and uploads work meanwhile."
+        f" {stored.model}, which stays in force until an administrator re-indexes the library: {how}. To keep it, set"
+        f" EMBEDDING_MODEL={_name_model(stored)}. Questions and uploads work meanwhile."
     )
+
+
+def _name_model(server: models.EmbeddingServer) -> str:
+    """The value of EMBEDDING_MODEL that names the model of a server."""
+    return server.model.rpartition("/")[2] if server.kind == "local" else server.model
 
 
 def _default_server() -> models.EmbeddingServer:

@@ -9,11 +9,12 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as OverdueError
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from functions.adapters.models.probe import probe_server
+from functions.adapters.models.probe import probe_embedding, probe_server
 from functions.adapters.postgres import connection, jobs
-from functions.core import errors, models
+from functions.core import background, errors, models
 from functions.runtime import reindexing
 from functions.runtime.config import find_function_name
 
@@ -109,21 +110,17 @@ class Readiness:
         return "The file storage answers."
 
     def _describe_models(self) -> str:
-        """Probes each configured model server once."""
+        """Probes every model server at once; raises UnavailableError with a sentence for each that fails."""
         services, config = self.services, self.services.config
         with self._one_connection:
             servers = services.policy().servers
-        probed: set[tuple[str | None, str | None]] = set()
-        for server in servers:
-            if server.kind == "local":
-                _check_local_model(server)
-                continue
-            key = services.key_of(server)
-            if (server.base_url, key) not in probed:
-                probed.add((server.base_url, key))
-                probe_server(server.base_url, key, f"Embedding ({server.name})")
-        if config.chat_model is not None and (config.openai_base_url, services.chat_key) not in probed:
-            probe_server(config.openai_base_url, services.chat_key, f"Answers ({config.chat_model})")
+        probes = [partial(_probe_embedding, services, server) for server in servers]
+        if config.chat_model is not None:
+            what = f"Answers ({config.chat_model})"
+            probes.append(partial(probe_server, config.openai_base_url, services.chat_key, what))
+        faults = [fault for fault in map(_find_fault, [background.begin(probe) for probe in probes]) if fault]
+        if faults:
+            raise errors.UnavailableError(" ".join(faults))
         embedding = ", ".join(server.name for server in servers)
         return f"Embedding: {embedding}. Answers: {config.chat_model or 'extractive, no model configured'}."
 
@@ -147,11 +144,21 @@ class Readiness:
         return f"{_describe_waiting(backlog.due)}, the oldest for {backlog.oldest_seconds:.0f} s; {running}"
 
 
-def _check_local_model(server: models.EmbeddingServer) -> None:
-    if find_function_name() is not None:
+def _probe_embedding(services: Services, server: models.EmbeddingServer) -> None:
+    if server.kind != "local":
+        probe_embedding(server, services.key_of(server))
+    elif find_function_name() is not None:
         raise errors.ModelRejectedError(
             f"Embedding ({server.name}): functions do not contain the local model. Set EMBEDDING_MODEL."
         )
+
+
+def _find_fault(probe: Future[None]) -> str | None:
+    """What an administrator should know of a probe that failed."""
+    try:
+        return probe.result()
+    except errors.UnavailableError as exc:
+        return exc.message
 
 
 def _describe_waiting(due: int) -> str:

@@ -1,7 +1,7 @@
-"""Moves a library to the embedding model that the environment configures, while it is searched.
+"""Moves a library to another embedding server, while it is searched.
 
-The model becomes the default at once. Documents and notes follow one by one, as ordinary jobs behind all others. Until
-one of them has its new vectors, search finds its old ones, and questions are embedded by both models.
+The server becomes the default at once. Documents and notes follow one by one, as ordinary jobs behind all others. Until
+one of them has its new vectors, search finds its old ones, and questions are embedded by both.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from functions.adapters.postgres import settings as stored_settings
-from functions.core import models
-from functions.runtime import policy
+from functions.adapters.postgres.embedding import moves
+from functions.core import errors, models
+from functions.runtime import embedding_servers, policy
 
 if TYPE_CHECKING:
     from functions.runtime.services import Services
@@ -22,16 +23,25 @@ BATCH_SIZE: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Which model the library is indexed with, which one the environment configures, and how far a move has come."""
+    """Which model the library is indexed with, which one the environment configures, and how far a move has come.
+
+    `is_other` says that the environment configures something else than is in force. `servers` are all that are
+    registered; `rejected` documents and notes could not be indexed because an embedding server failed.
+    """
 
     stored: models.EmbeddingServer
     configured: models.EmbeddingServer
-    move: stored_settings.Move | None
+    is_other: bool
+    move: moves.Move | None
+    servers: tuple[stored_settings.StoredServer, ...] = ()
+    rejected: int = 0
 
     @property
-    def is_other(self) -> bool:
-        """Whether the environment configures something else than is in force."""
-        return not policy.is_same_server(self.configured, self.stored)
+    def words_alone(self) -> tuple[stored_settings.StoredServer, ...]:
+        """The servers that are switched off and hold documents or notes, which only their words find."""
+        return tuple(
+            row for row in self.servers if not row.active and not row.is_leaving and row.documents + row.notes > 0
+        )
 
     @property
     def sentence(self) -> str:
@@ -44,30 +54,127 @@ class State:
                 told.append(
                     f"{self.move.failed} could not be, and keep their old vectors; re-indexing tries them again."
                 )
+            if self.move.paused:
+                told.append("Re-indexing is paused.")
+        if self.rejected:
+            told.append(
+                f"{self.rejected} documents and notes could not be indexed because the embedding server failed. Correct"
+                " it, then try again: on the page, or POST /api/rag/embedding-servers/retry."
+            )
+        told += [_describe_words_alone(row) for row in self.words_alone]
         if self.is_other:
             told.append(policy.describe_other_model(self.configured, self.stored))
         return " ".join(told) or f"Documents and notes are indexed with {self.stored.name}."
 
 
+def _describe_words_alone(row: stored_settings.StoredServer) -> str:
+    return (
+        f"{row.documents + row.notes} documents and notes are found by their words alone, because {row.server.name},"
+        " which indexed them, is switched off. Switch it on, or re-index the library."
+    )
+
+
 def describe(services: Services) -> State:
     configured = policy.configured_server(services.config)
     with services.database.as_worker() as connection:
-        stored = stored_settings.find_default_server(connection) or configured
-        return State(stored, configured, stored_settings.describe_reindexing(connection))
+        servers = tuple(stored_settings.describe_servers(connection))
+        stored = next((row.server for row in servers if row.is_default), configured)
+        is_other = policy.differs(services.config, stored)
+        move, rejected = moves.describe_reindexing(connection), moves.count_rejected_sources(connection)
+        return State(stored, configured, is_other, move, servers, rejected)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What moving the library to a server takes; `seconds` are those of embedding alone, `cost` is in US dollars.
+
+    None where the speed of the server or its price is not known.
+    """
+
+    size: moves.Estimate
+    seconds: float | None
+    cost: float | None
 
 
 def adopt(services: Services, user: models.User) -> State:
     """Makes the configured embedding model the default, and begins to re-index the library with it.
 
-    When it already is the default, what could not be re-indexed is tried again. Raises what the model raises if it does
-    not embed a word; nothing has changed then.
+    When it already is the default, what could not be re-indexed is tried again. Raises what is wrong with the model;
+    nothing has changed then.
     """
     state = describe(services)
     if not state.is_other and state.move is None:
         return state
-    configured = state.configured
-    services.embedder_of(configured).embed([configured.query_prefix + "ready"])
-    stored_settings.adopt_embedding_server(services.database, configured, user)
+    if not state.is_other:
+        return move(services, state.stored.id, user)
+    embedding_servers.require(services, state.configured)
+    moves.adopt_embedding_server(services.database, state.configured, user)
+    return _begin(services)
+
+
+def estimate(services: Services, server_id: str) -> Estimate:
+    """Lets the server embed a few sentences to know its speed; raises NotFoundError, and what the server raises."""
+    with services.database.as_worker() as connection:
+        server = stored_settings.find_server(connection, server_id).server
+        size = moves.estimate_reindexing(connection, server_id)
+    trial = embedding_servers.try_server(services, server)
+    if trial.error is not None:
+        raise trial.error
+    speed, price = trial.texts_per_second, server.price_per_million_tokens
+    return Estimate(size, size.passages / speed if speed else None, size.tokens / 1e6 * price if price else None)
+
+
+def move(services: Services, server_id: str, user: models.User) -> State:
+    """Makes a registered server the default, and begins to re-index the whole library with it.
+
+    What could not be re-indexed, or was paused, is tried again. Raises NotFoundError, and what is wrong with the
+    server; nothing has changed then.
+    """
+    with services.database.as_worker() as connection:
+        server = stored_settings.find_server(connection, server_id).server
+    embedding_servers.require(services, server)
+    with services.database.as_worker() as connection:
+        moves.move_to_server(connection, server_id, user)
+    return _begin(services)
+
+
+def pause(services: Services, user: models.User, *, paused: bool) -> State:
+    """Pauses the move of the library, or resumes it; raises ConflictError when none is under way."""
+    _find_move(services)
+    with services.database.as_worker() as connection:
+        moves.pause_reindexing(connection, user, paused=paused)
+    return _begin(services)
+
+
+def retry(services: Services) -> State:
+    """Queues again what an embedding server refused, of all users, after the default server has passed a trial.
+
+    Raises what is wrong with the server.
+    """
+    embedding_servers.require(services, describe(services).stored)
+    with services.database.as_worker() as connection:
+        moves.retry_rejected_sources(connection)
+    return describe(services)
+
+
+def cancel(services: Services, user: models.User) -> State:
+    """Ends the move of the library, of which each document keeps the vectors it has; raises ConflictError likewise."""
+    _find_move(services)
+    with services.database.as_worker() as connection:
+        moves.cancel_reindexing(connection, user)
+    services.forget_policy()
+    return describe(services)
+
+
+def _find_move(services: Services) -> moves.Move:
+    with services.database.as_worker() as connection:
+        found = moves.describe_reindexing(connection)
+    if found is None:
+        raise errors.ConflictError("The library is not being re-indexed.")
+    return found
+
+
+def _begin(services: Services) -> State:
     services.forget_policy()
     proceed(services)
     return describe(services)
@@ -79,4 +186,4 @@ def proceed(services: Services) -> int:
     Nothing moves before every process has read which server is the default, and has had as long again to finish what
     it was doing. Returns how many were queued.
     """
-    return stored_settings.continue_reindexing(services.database, BATCH_SIZE, 2 * policy.POLICY_SECONDS)
+    return moves.continue_reindexing(services.database, BATCH_SIZE, 2 * policy.POLICY_SECONDS)

@@ -44,7 +44,7 @@ def retrieve(
         lang,
         scope,
         servers=policy.servers,
-        embedder_of=embedder_of or services.embedder_of,
+        embedder_of=embedder_of or services.question_embedder_of,
         search=partial(search.hybrid_search, services.database, user, requests_per_minute=per_minute),
         settings=policy.settings,
         reranker=services.reranker,

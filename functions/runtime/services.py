@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from functions.adapters.models.model_server import COMPACT_PARAMETERS, ask_size, is_near, read_size
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
+from functions.core.retrieval.circuit_breaker import TIME_LIMIT_SECONDS, CircuitBreaker
 from functions.runtime import logging
 from functions.runtime.config import Config, find_function_name
 from functions.runtime.policy import Policy, PolicyReader
@@ -39,6 +40,7 @@ class Services:
         self._model_threads = model_threads
         self._policy = PolicyReader(config, lambda: self.database)
         self._embedders: dict[tuple[object, ...], ports.Embedder] = {}
+        self._breakers: dict[tuple[object, ...], CircuitBreaker] = {}
         self._chat_model_size: float | None = None
         self._lock = threading.Lock()
         self._note_worker: Callable[[int], object] | None = None
@@ -191,11 +193,32 @@ class Services:
 
         A server that is not registered yet shares its embedder with the row that it gets.
         """
-        key = (server.kind, server.model, server.base_url, server.dimensions, server.max_input_tokens)
+        key = _key_of(server)
         with self._lock:
             if key not in self._embedders:
                 self._embedders[key] = self._make_embedder(server)
             return self._embedders[key]
+
+    def quick_embedder_of(self, server: models.EmbeddingServer) -> ports.Embedder:
+        """The embedder of a server for somebody who waits: a second attempt only at once, for a broken connection."""
+        if server.kind == "local":
+            return self.embedder_of(server)
+        key = ("quick", *_key_of(server))
+        with self._lock:
+            if key not in self._embedders:
+                self._embedders[key] = self._make_embedder(server, is_quick=True)
+            return self._embedders[key]
+
+    def question_embedder_of(self, server: models.EmbeddingServer) -> ports.QuestionEmbedder:
+        """The embedder of a server for questions, which are searched without a server that fails; see CircuitBreaker.
+
+        A changed address or key makes another embedder, whose server has not failed yet.
+        """
+        if server.kind == "local":
+            return self.embedder_of(server)
+        embedder = self.quick_embedder_of(server)
+        with self._lock:
+            return self._breakers.setdefault(_key_of(server), CircuitBreaker(embedder))
 
     def policy(self) -> Policy:
         """The settings and embedding servers in force."""
@@ -244,11 +267,12 @@ class Services:
         """Indexes notes with `work` at once, so that they need not wait while the only worker reads a long document."""
         self._note_worker = work
 
-    def _make_embedder(self, server: models.EmbeddingServer) -> ports.Embedder:
+    def _make_embedder(self, server: models.EmbeddingServer, *, is_quick: bool = False) -> ports.Embedder:
         if server.kind == "local":
             from functions.adapters.laptop.embedder import LocalEmbedder
 
             return LocalEmbedder(server.model, threads=self._model_threads)
+        from functions.adapters.models import openai_connection
         from functions.adapters.models.openai_embedder import OpenAIEmbedder
 
         api_key = self.key_of(server) or "none"
@@ -258,9 +282,11 @@ class Services:
             api_key=api_key,
             base_url=server.base_url,
             max_input_tokens=server.max_input_tokens,
+            retry_policy=openai_connection.QUICK if is_quick else None,
+            read_seconds=TIME_LIMIT_SECONDS if is_quick else openai_connection.READ_SECONDS,
         )
         # The token server has the model of the environment; a database may still have another one.
-        if self.config.embedding_token_url is None or server.model != self.config.embedding_model:
+        if is_quick or self.config.embedding_token_url is None or server.model != self.config.embedding_model:
             return embedder
         from functions.adapters.models.token_embeddings import TokenServer
 
@@ -280,6 +306,18 @@ class Services:
         if self.config.supabase_secret_key is None:
             raise errors.StorageUnavailableError("SUPABASE_SECRET_KEY is not set. An administrator has to set it.")
         return self.config.supabase_secret_key.get_secret_value()
+
+
+def _key_of(server: models.EmbeddingServer) -> tuple[object, ...]:
+    """What makes two rows the same server for this process; its key does not change while a process runs."""
+    return (
+        server.kind,
+        server.model,
+        server.base_url,
+        server.dimensions,
+        server.max_input_tokens,
+        server.api_key_env,
+    )
 
 
 def read_or_create_secret(path: Path) -> bytes:

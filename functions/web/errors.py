@@ -51,8 +51,9 @@ OPENAI_PREFIX: Final = "/v1/"
 """Errors of paths below it have the form that OpenAI's clients read."""
 _OPENAI_TYPES: Final = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 
-# The details that responses contain: the invalid fields, and the conversation in which the question was saved.
-_PUBLIC_DETAILS: Final = ("faults", "conversation_id")
+# The details that responses contain: the invalid fields, the conversation in which the question was saved, and how many
+# documents and notes an embedding server holds.
+_PUBLIC_DETAILS: Final = ("faults", "conversation_id", "documents", "notes")
 
 _log = logging.getLogger(__name__)
 

@@ -141,6 +141,7 @@ def test_fields_that_openais_protocol_lacks_are_under_ibid(chatter: Chatter) -> 
         "mode": "model",
         "status": "complete",
         "degraded": None,
+        "search_degraded": [],
         "search_query": None,
         "translated_query": None,
     }

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,9 @@ from tests.support.local_server import LocalServer, Person, run_local_server, wa
 
 TEXT = b"The ferry to the island leaves at seven. The bakery opens at nine. Dogs travel free of charge."
 DIMENSIONS = 64
+SIZES = (384, 768, 1024, 1536, 3072)
+LONGEST_SECONDS = 2.0
+"""Ten times what a search takes on two busy cores; an index build or a rewritten table takes longer."""
 
 
 @pytest.fixture
@@ -82,3 +88,44 @@ def test_during_an_outage_a_document_waits_and_does_not_fail(eve: Person, model:
     document = eve.add_bytes("island.txt", TEXT)
     waiting = wait_until(lambda: (row := eve.get(f"/documents/{document['id']}"))["stage"] == "waiting" and row)
     assert (waiting["status"], waiting["error_code"]) == ("processing", "model_rate_limited")
+
+
+def test_adding_servers_of_other_sizes_does_not_hold_up_search(eve: Person, remote: LocalServer) -> None:
+    """SET-1: each indexes a document, while questions are asked without a pause."""
+    eve.follow(eve.add_bytes("island.txt", TEXT)["id"])
+    with ExitStack() as stack:
+        admin = stack.enter_context(remote.person("Grace", admin=True))
+        assert admin.http.patch("/api/rag/settings", json={"requests_per_minute": 0}).is_success
+        servers = {size: stack.enter_context(FakeModelServer(dimensions=size)) for size in SIZES}
+        found = stack.enter_context(searching(eve))
+        for size, server in servers.items():
+            name = f"size-{size}"
+            body = {"name": name, "model": name, "base_url": server.base_url, "is_default": True}
+            assert admin.http.post("/api/rag/embedding-servers", json=body).json()["dimensions"] == size
+            document = eve.follow(eve.add_bytes(f"{name}.txt", TEXT + name.encode())["id"])
+            assert (document["status"], document["embedding_dim"]) == ("indexed", size)
+        wait_until(lambda: len(found) > 20)
+    print(f"{len(found)} searches while {len(SIZES)} servers were added, the slowest in {max(found):.3f} s")
+    assert max(found) < LONGEST_SECONDS
+
+
+@contextmanager
+def searching(person: Person) -> Iterator[list[float]]:
+    """Searches without a pause inside the block; collects the seconds of each search, infinity for a failed one."""
+    seconds: list[float] = []
+    stopping = threading.Event()
+
+    def run() -> None:
+        while not stopping.is_set():
+            began = time.monotonic()
+            answer = person.http.get("/api/rag/search", params={"q": "When does the ferry leave?"})
+            is_good = answer.status_code == 200 and answer.json()["hits"] and not answer.json()["degraded"]
+            seconds.append(time.monotonic() - began if is_good else float("inf"))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield seconds
+    finally:
+        stopping.set()
+        thread.join()

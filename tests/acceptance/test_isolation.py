@@ -97,7 +97,16 @@ ADMIN = {
     "PATCH /api/rag/settings",
     "GET /api/rag/settings/audit",
     "GET /api/rag/embedding-servers",
+    "POST /api/rag/embedding-servers",
     "POST /api/rag/embedding-servers/adopt",
+    "PATCH /api/rag/embedding-servers/{server_id}",
+    "DELETE /api/rag/embedding-servers/{server_id}",
+    "POST /api/rag/embedding-servers/{server_id}/test",
+    "POST /api/rag/embedding-servers/retry",
+    "GET /api/rag/embedding-servers/{server_id}/reindex",
+    "POST /api/rag/embedding-servers/{server_id}/reindex",
+    "POST /api/rag/embedding-servers/reindexing/{action}",
+    "POST /api/rag/embed",
 }
 
 # The scope that a route takes of an API key: `read` for GET and `write` for other methods, except for these.
@@ -157,7 +166,14 @@ def operations(server: LocalServer) -> set[str]:
 
 def call(http: httpx.Client, operation: str, body: Json | None = None, **ids: Any) -> httpx.Response:
     method, path = operation.split(" ")
-    known = {"number": 1, "name": "app.js", "bucket": "documents", "model": "ibid"}
+    known = {
+        "number": 1,
+        "name": "app.js",
+        "bucket": "documents",
+        "model": "ibid",
+        "server_id": uuid4(),
+        "action": "pause",
+    }
     return http.request(method, path.replace(":path", "").format_map(known | ids), json=body)
 
 

@@ -12,8 +12,9 @@ import pytest
 
 from tests.acceptance.conftest import CRON_SECRET
 from tests.support import documents
+from tests.support.fakes.model_server import FakeModelServer
 from tests.support.generated_client import GeneratedClient
-from tests.support.local_server import Json, LocalServer, Person
+from tests.support.local_server import Json, LocalServer, Person, wait_until
 
 FACT = "The boiler burns wood chips in winter."
 QUESTION = "What does the boiler burn?"
@@ -43,6 +44,7 @@ def tour(document: Json, server: LocalServer, tmp_path_factory: pytest.TempPathF
         walk_notes(client, ada, notebook)
         walk_answers(client, ada)
         walk_settings(client)
+        walk_servers(client)
         walk_service(client, server)
         client.call("notebooks_delete_notebook", notebook_id=notebook)
         yield client
@@ -119,8 +121,22 @@ def walk_settings(client: GeneratedClient) -> None:
     key = client.call("keys_create_key", {"name": "script", "scopes": ["read"]})
     client.call("keys_list_keys")
     client.call("keys_revoke_key", key_id=key["id"])
-    client.call("embedding_servers_get_servers")
-    client.call("embedding_servers_adopt_server")
+
+
+def walk_servers(client: GeneratedClient) -> None:
+    with FakeModelServer(dimensions=64) as model:
+        body = {"name": "other", "model": "other-model", "base_url": model.base_url}
+        own = {"server_id": client.call("embedding_servers_add_server", body)["id"]}
+        client.call("embedding_servers_try_server", **own)
+        client.call("embedding_servers_change_server", {"batch_size": 10}, **own)
+        client.call("embedding_servers_embed_texts", {"texts": [FACT], **own})
+        client.call("embedding_servers_estimate_move", **own)
+        client.call("embedding_servers_begin_move", **own)
+        client.call("embedding_servers_steer_move", action="cancel")
+        client.call("embedding_servers_retry_sources")
+        client.call("embedding_servers_adopt_server")
+        wait_until(lambda: client.call("embedding_servers_get_servers")["reindexing"] is None)
+        client.call("embedding_servers_remove_server", **own)
 
 
 def walk_service(client: GeneratedClient, server: LocalServer) -> None:

@@ -101,10 +101,12 @@ def test_searches_chats_and_tools_send_questions(eve: Person, model: FakeModelSe
     assert sent(model) == [f"query: {QUESTION}", f"query: {QUESTION}", "query: bakery"]
 
 
-def test_readiness_embeds_nothing(eve: Person, model: FakeModelServer) -> None:
+def test_readiness_embeds_one_word_and_not_at_each_call(eve: Person, model: FakeModelServer) -> None:
     """OPS-4"""
-    eve.server.http.get("/ready")
-    assert [request["path"] for request in model.requests] == ["/v1/models"]
+    for _ in range(3):
+        eve.server.http.get("/ready")
+    assert sorted(request["path"] for request in model.requests) == ["/v1/embeddings", "/v1/models"]
+    assert sent(model) == ["passage: ready"]
 
 
 def test_an_empty_variable_switches_a_prefix_off(serve: Callable[..., LocalServer], model: FakeModelServer) -> None:

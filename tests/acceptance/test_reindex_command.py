@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from functions.adapters.postgres import settings
 from functions.local import reindex, terminal
 from functions.local.server import serve
 from functions.runtime import policy
@@ -23,8 +22,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
     config = Config(ibid_home=tmp_path / "home", log_level="CRITICAL")
     file = tmp_path / "boiler.txt"
     file.write_text(TEXT)
-    with serve.open_services(config) as services:
-        settings.ensure_default_server(services.database, MINILM)
+    with serve.open_services(config.model_copy(update={"embedding_model": "all-MiniLM-L6-v2"})) as services:
         terminal.add_file(services, terminal.local_user(), file)
         services.make_worker().ingest_next()
     return config

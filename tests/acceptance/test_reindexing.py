@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from functions import sweeper
-from functions.adapters.postgres import settings
 from functions.runtime import policy
 from tests.support import database as database_servers
 from tests.support.fakes.model_server import FakeModelServer
@@ -149,11 +148,13 @@ def test_no_question_finds_less_while_the_library_moves(place: Place) -> None:
 
 def test_a_library_of_minilm_moves_to_e5_without_a_gap(place: Place) -> None:
     """SET-6: what a laptop finds that was installed with the first local model."""
-    with place.serve(worker=False) as server:
-        settings.ensure_default_server(server.services.database, MINILM)
-    with place.serve() as server, server.person("Ada") as ada, server.person("Grace", admin=True) as admin:
-        assert admin.http.patch("/api/rag/settings", json={"requests_per_minute": 0}).is_success
+    with place.serve(embedding_model="all-MiniLM-L6-v2") as server, server.person("Ada") as ada:
         fill(ada)
+    with ExitStack() as stack:
+        server = stack.enter_context(place.serve())
+        ada = stack.enter_context(copy_of(ada, server))
+        admin = stack.enter_context(server.person("Grace", admin=True))
+        assert admin.http.patch("/api/rag/settings", json={"requests_per_minute": 0}).is_success
         assert admin.get("/embedding-servers")["stored"]["model"] == MINILM.model
         with Asking(ada) as asking:
             admin.post("/embedding-servers/adopt")

@@ -23,8 +23,9 @@ from typing import Any
 
 import psycopg
 
-from functions.adapters.postgres import search, vector_indexes
+from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
+from functions.adapters.postgres.embedding import vector_indexes
 from functions.core import models
 from functions.core.retrieval import retriever
 from functions.core.settings import Settings

@@ -80,9 +80,65 @@ def test_what_could_not_move_can_be_tried_again(page: Page, server: LocalServer,
     expect(page.get_by_test_id("model-notice")).to_be_hidden()
 
 
+def test_an_administrator_pauses_resumes_and_cancels(page: Page, server: LocalServer) -> None:
+    """WEB-5, SET-6"""
+    notice = page.get_by_test_id("model-notice-text")
+    with server.worker.paused():
+        page.get_by_test_id("model-adopt").click()
+        page.get_by_test_id("model-pause").click()
+        expect(notice).to_contain_text("Re-indexing is paused.")
+    expect(page.get_by_test_id("model-pause")).to_be_hidden()
+    with server.worker.paused():
+        page.get_by_test_id("model-resume").click()
+        expect(notice).not_to_contain_text("paused")
+        page.get_by_test_id("model-cancel").click()
+        expect(page.get_by_test_id("model-notice")).to_be_hidden()
+    expect(page.get_by_test_id("toast")).to_have_count(0)
+
+
 def test_nobody_else_is_told(server: LocalServer, browser: Browser) -> None:
     """SET-4"""
     with server.person("Ada") as ada:
         for page in Tab(browser).open(ada):
             expect(page.get_by_test_id("library-empty")).to_be_visible()
             expect(page.get_by_test_id("model-notice")).to_be_hidden()
+
+
+def test_a_model_that_does_not_work_is_shown_with_what_to_set(
+    server: LocalServer, grace: Person, browser: Browser, model: FakeModelServer
+) -> None:
+    """OPS-4, WEB-5"""
+    model.script(*[Reply(status=401)] * 2)
+    for page in Tab(browser).open(grace):
+        expect(page.get_by_test_id("model-notice-text")).to_contain_text(
+            "Embedding (old-model): the server refuses the key. OPENAI_API_KEY is not set."
+        )
+
+
+def test_what_the_server_refused_is_indexed_with_one_button(
+    server: LocalServer, grace: Person, browser: Browser, model: FakeModelServer
+) -> None:
+    """OPS-4, WEB-5"""
+    with server.worker.paused():
+        refused = grace.add_bytes("chimney.txt", b"The chimney is forty metres tall.")["id"]
+        model.script(Reply(status=401))
+    assert grace.follow(refused)["status"] == "failed"
+    for page in Tab(browser).open(grace):
+        notice = page.get_by_test_id("model-notice-text")
+        expect(notice).to_contain_text("1 document or note could not be indexed because the embedding server failed.")
+        page.get_by_test_id("model-retry").click()
+        expect(notice).not_to_contain_text("could not be indexed")
+        assert grace.follow(refused)["status"] == "indexed"
+
+
+def test_documents_that_only_their_words_find_are_shown(server: LocalServer, grace: Person, browser: Browser) -> None:
+    """OPS-4, WEB-5"""
+    with server.services.database.as_worker() as connection:
+        connection.execute("update rag.embedding_servers set active = false, is_default = false")
+    for page in Tab(browser).open(grace):
+        expect(page.get_by_test_id("model-notice-text")).to_contain_text(
+            "1 document or note is found by its words alone, because old-model, which indexed it, is switched off."
+        )
+        page.get_by_test_id("model-reindex").click()
+        expect(page.get_by_test_id("toast")).to_have_text("The library is indexed with e5-base-v2.")
+        expect(page.get_by_test_id("model-notice")).to_be_hidden()

@@ -103,6 +103,7 @@ def test_figures_without_a_passage_and_the_query_of_a_follow_up_are_shown(page: 
         "usage": {"model": "fake"},
         "search_query": "By how much did revenue rise?",
         "translated_query": "De combien les recettes ont-elles augmenté ?",
+        "degraded": ["e5-base-v2"],
     }
     page.route("**/api/rag/chat", lambda route: route.fulfill(json=answer))
     page.get_by_test_id("question").fill("By how much?")
@@ -110,6 +111,7 @@ def test_figures_without_a_passage_and_the_query_of_a_follow_up_are_shown(page: 
     expect(page.get_by_test_id("unsupported-numbers")).to_have_text(
         "This figure does not appear in any passage cited for it: 42 %"
     )
+    expect(page.get_by_test_id("answer-degraded")).to_contain_text("without e5-base-v2, which did not answer")
     expect(page.get_by_test_id("answer-searched")).to_have_text("Searched for “By how much did revenue rise?”")
     expect(page.get_by_test_id("answer-translated")).to_have_text(
         "Also searched for “De combien les recettes ont-elles augmenté ?”"

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import psycopg
 import pytest
 
-from functions.adapters.postgres import vector_indexes
 from functions.adapters.postgres.connection import Database
+from functions.adapters.postgres.embedding import vector_indexes
 from functions.core import models
 from functions.local.evaluation import library
 from tests.bench.libraries import make_document

@@ -9,6 +9,7 @@ import psycopg
 # A function that runs with its owner's rights bypasses row level security, so each has a reason.
 SECURITY_DEFINER = {
     "audit_setting": "the audit is written for everybody and writable by nobody",
+    "cancel_reindexing": "storage.objects is not readable for the worker role",
     "continue_reindexing": "storage.objects is not readable for the worker role",
     "describe_reindexing": "storage.objects is not readable for the worker role",
     "enqueue_stored_object": "the queue is written through this door only",
@@ -19,6 +20,7 @@ SECURITY_DEFINER = {
     "remove_generation_rows": "rows of a generation go with it, whoever was allowed to delete its source",
     "request_ingest_job": "users may not write the queue; it checks the owner",
     "request_note_job": "users may not write the queue; it checks the owner",
+    "retry_rejected_sources": "storage.objects is not readable for the worker role",
     "sweep_ingest_jobs": "storage.objects is not readable for the worker role",
     "take_quota": "users may not write the counters; it counts for its caller alone",
     "use_api_key": "auth.users is not readable for the worker role",

@@ -11,8 +11,9 @@ import pytest
 
 from functions.adapters.postgres import search, settings
 from functions.adapters.postgres.connection import Database
+from functions.adapters.postgres.embedding import moves
+from functions.adapters.postgres.embedding.moves import Move
 from functions.adapters.postgres.jobs import JobStore
-from functions.adapters.postgres.settings import Move
 from functions.core import errors, models
 from functions.core.ingestion import jobs
 from functions.core.retrieval.retriever import QueryVector
@@ -40,15 +41,13 @@ def index(db: Database, database: str, server: models.EmbeddingServer) -> Index:
 
 def adopt(db: Database, server: models.EmbeddingServer = OTHER) -> models.EmbeddingServer:
     """Adopts a server; returns its row."""
-    settings.adopt_embedding_server(db, server, ADA)
+    moves.adopt_embedding_server(db, server, ADA)
     with db.as_worker() as connection:
-        found = settings.find_default_server(connection)
-    assert found is not None
-    return found
+        return settings.describe_servers(connection)[0].server
 
 
 def proceed(db: Database, pause: float = 0.0) -> int:
-    return settings.continue_reindexing(db, 100, pause)
+    return moves.continue_reindexing(db, 100, pause)
 
 
 def names(db: Database, pause: float = 0.0) -> list[str]:
@@ -58,7 +57,7 @@ def names(db: Database, pause: float = 0.0) -> list[str]:
 
 def describe(db: Database) -> Move | None:
     with db.as_worker() as connection:
-        return settings.describe_reindexing(connection)
+        return moves.describe_reindexing(connection)
 
 
 def claim(store: JobStore) -> jobs.Job:

@@ -38,7 +38,7 @@ def add_server(database: Database, name: str = "test", dimensions: int = DIMENSI
             " values (%s, %s, %s, %s, %s)",
             (name, "local", name, dimensions, 256),
         )
-        return next(s for s in settings.list_servers(connection) if s.name == name)
+        return next(row.server for row in settings.describe_servers(connection) if row.server.name == name)
 
 
 def add_notebook(database: Database, user: models.User = ADA, title: str = "Notebook") -> str:

@@ -58,6 +58,10 @@ class RetryPolicy:
         return min(self.longest_wait, self.first_wait * 2.0 ** (attempt - 1)) * random.uniform(0.5, 1.0)
 
 
+QUICK = RetryPolicy(attempts=2, total_seconds=1.0, first_wait=0.1)
+"""For somebody who waits: a second attempt only at once, because an idle connection may have been closed."""
+
+
 class Connection:
     """The client of one address and key, and the only place where a request is retried."""
 

@@ -97,8 +97,9 @@ class OpenAIEmbedder:
             raise errors.ModelRejectedError(_NO_VECTORS) from exc
         if len(vector) != self._dimensions:
             raise errors.ModelRejectedError(
-                f"The embedding server returns {len(vector)} dimensions, but {self._dimensions} are configured.",
-                model=self.model,
+                f"The embedding server returns {len(vector)} dimensions, but {self._dimensions} are configured."
+                " An administrator has to correct EMBEDDING_DIMENSIONS, or add a server with these dimensions.",
+                returned_dimensions=len(vector),
             )
         length = math.hypot(*vector)
         if not math.isfinite(length) or length == 0.0:

@@ -9,7 +9,7 @@ from typing import Any
 
 from functions.adapters.postgres.connection import Connection, Database
 from functions.adapters.postgres.paging import cut_page, read_change_cursor
-from functions.core import models
+from functions.core import errors, models
 
 
 def read(connection: Connection) -> dict[str, Any]:
@@ -44,14 +44,21 @@ def list_changes(connection: Connection, limit: int, cursor: str | None) -> tupl
 
 
 def list_servers(connection: Connection, pause_seconds: float = 0.0) -> list[models.EmbeddingServer]:
-    """The active embedding servers, the one to index with first: the default server.
+    """The embedding servers in use, the one to index with first: the default server.
 
-    A server that was replaced less than `pause_seconds` ago still comes before it.
+    A server that was replaced less than `pause_seconds` ago still comes before it. One that nothing was indexed with
+    and that is not the default is not in use.
     """
     rows = connection.execute(
-        "select * from rag.embedding_servers where active order by"
-        " coalesce(replaced_at > clock_timestamp() - make_interval(secs => %s), false) desc, is_default desc,"
-        " created_at, id",
+        """
+        select * from rag.embedding_servers s
+        where s.is_default or s.active and (
+            s.replaced_at is not null
+            or exists (select from rag.documents d where d.embedding_server_id = s.id and d.generation is not null)
+            or exists (select from rag.notes n where n.embedding_server_id = s.id and n.generation is not null))
+        order by coalesce(s.replaced_at > clock_timestamp() - make_interval(secs => %s), false) desc, s.is_default desc,
+            s.created_at, s.id
+        """,
         (pause_seconds,),
     ).fetchall()
     return [_read_server(row) for row in rows]
@@ -96,48 +103,66 @@ def ensure_default_server(database: Database, server: models.EmbeddingServer) ->
         return list_servers(connection)[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """How far a library has moved to the default server: its documents and notes, counted for all users.
+def follow_environment(database: Database, server: models.EmbeddingServer) -> bool:
+    """Makes a server the default if nothing was indexed with the present one and no administrator set that up."""
+    with database.as_worker() as connection:
+        row = connection.execute("select rag.follow_environment(%s) as changed", (write_server(server),)).fetchone()
+    assert row is not None
+    return bool(row["changed"])
 
-    `failed` of the `remaining` ones cannot be moved.
+
+@dataclass(frozen=True, slots=True)
+class StoredServer:
+    """A registered server, and how many documents and notes of all users have its vectors.
+
+    The library `is_leaving` a server that another one replaces; an administrator may have paused that.
     """
 
-    done: int
-    remaining: int
-    failed: int
+    server: models.EmbeddingServer
+    is_default: bool
+    active: bool
+    is_leaving: bool
+    is_paused: bool
+    documents: int
+    notes: int
 
 
-def find_default_server(connection: Connection) -> models.EmbeddingServer | None:
-    row = connection.execute("select * from rag.embedding_servers where is_default").fetchone()
-    return None if row is None else _read_server(row)
+def describe_servers(connection: Connection) -> list[StoredServer]:
+    """Every registered server, the default first."""
+    rows = connection.execute(
+        """
+        select s.*,
+            (
+                select count(*) from rag.documents d
+                where d.embedding_server_id = s.id and d.generation is not null and d.superseded_by is null
+                    and d.duplicate_of is null
+            ) as documents,
+            (
+                select count(*) from rag.notes n where n.embedding_server_id = s.id and n.generation is not null
+            ) as notes
+        from rag.embedding_servers s order by s.is_default desc, s.active desc, s.created_at, s.id
+        """
+    ).fetchall()
+    return [
+        StoredServer(
+            _read_server(row),
+            row["is_default"],
+            row["active"],
+            row["replaced_at"] is not None,
+            row["paused_at"] is not None,
+            row["documents"],
+            row["notes"],
+        )
+        for row in rows
+    ]
 
 
-def adopt_embedding_server(database: Database, server: models.EmbeddingServer, user: models.User) -> str:
-    """Makes a server the default; returns the id of its row."""
-    columns = {name: value for name, value in asdict(server).items() if name != "id"}
-    with database.as_worker() as connection:
-        row = connection.execute(
-            "select rag.adopt_embedding_server(%s, %s)::text as id", (json.dumps(columns), user.id)
-        ).fetchone()
-    assert row is not None
-    return str(row["id"])
-
-
-def continue_reindexing(database: Database, batch_size: int, pause_seconds: float) -> int:
-    """Queues documents and notes of replaced servers, and retires servers that have none left; returns how many."""
-    with database.as_worker() as connection:
-        row = connection.execute(
-            "select rag.continue_reindexing(%s, %s) as queued", (batch_size, pause_seconds)
-        ).fetchone()
-    assert row is not None
-    return int(row["queued"])
-
-
-def describe_reindexing(connection: Connection) -> Move | None:
-    """How far the move to the default server has come; None when no document or note is left to move."""
-    row = connection.execute("select rag.describe_reindexing() as move").fetchone()
-    return None if row is None or row["move"] is None else Move(**row["move"])
+def find_server(connection: Connection, server_id: str) -> StoredServer:
+    """Raises NotFoundError."""
+    for row in describe_servers(connection):
+        if row.server.id == server_id:
+            return row
+    raise errors.NotFoundError("There is no such embedding server.")
 
 
 def save_guard_threshold(database: Database, server: models.EmbeddingServer, threshold: float) -> bool:
@@ -149,6 +174,11 @@ def save_guard_threshold(database: Database, server: models.EmbeddingServer, thr
             (threshold, server.kind, server.model, server.base_url),
         )
         return saved.rowcount > 0
+
+
+def write_server(server: models.EmbeddingServer) -> str:
+    """The columns of a server as JSON, without its id."""
+    return json.dumps({name: value for name, value in asdict(server).items() if name != "id"})
 
 
 def _read_server(row: dict[str, Any]) -> models.EmbeddingServer:
@@ -171,4 +201,6 @@ def _read_server(row: dict[str, Any]) -> models.EmbeddingServer:
         similarity_ceiling=row["similarity_ceiling"],
         similarity_scales={pair: models.SimilarityScale(*scale) for pair, scale in row["similarity_scales"].items()},
         calibrated_passages=row["calibrated_passages"],
+        managed=row["managed"],
+        price_per_million_tokens=row["price_per_million_tokens"],
     )

@@ -120,7 +120,7 @@ def _embed_group(embedder: Embedder, texts: Sequence[str], group: list[list[int]
         vectors = _embed_checked(embedder, [texts[indices[0]] for indices in group])
         return _spread(group, vectors, ())
     except errors.IbidError as error:
-        if error.retryable:
+        if error.retryable or (isinstance(error, errors.ModelRejectedError) and error.concerns_every_text):
             raise
         return _embed_one_by_one(embedder, texts, group, error)
 

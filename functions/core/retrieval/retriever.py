@@ -5,17 +5,18 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from functions.core import errors, models, ports
+from functions.core import background, errors, models, ports
 from functions.core.retrieval import question_forms
 from functions.core.retrieval.context import choose_context
 from functions.core.retrieval.early_embedding import EmbedderOf
 from functions.core.settings import Settings
 
 if TYPE_CHECKING:
-    from functions.core.ports import Vector
+    from functions.core.ports import Vector, Vectors
 
 RERANKER = "reranker"
 PASSAGE_LANGS = ("en", "fr", "simple")
@@ -180,17 +181,27 @@ def _embed_question(
     embedder_of: EmbedderOf,
     settings: Settings,
 ) -> tuple[list[QueryVector], list[models.EmbeddingServer]]:
+    """The vectors of all servers, which work at the same time, and the servers that did not answer."""
+    running = [(server, _begin_embedding(versions, server, embedder_of)) for server in servers]
     vectors, degraded = [], []
-    for server in servers:
+    for server, embedding in running:
         try:
-            rows = embedder_of(server).embed([server.query_prefix + text for text, _ in versions])
-        except errors.UnavailableError:
+            rows = embedding.result()
+        except errors.UnavailableError as exc:
+            _log.warning("%s is not searched: %s", server.name, exc.message)
             degraded.append(server)
             continue
         vectors += [
             _describe_vector(row, lang, server, settings) for row, (_, lang) in zip(rows, versions, strict=True)
         ]
     return vectors, degraded
+
+
+def _begin_embedding(
+    versions: Sequence[models.Version], server: models.EmbeddingServer, embedder_of: EmbedderOf
+) -> Future[Vectors]:
+    texts = [server.query_prefix + text for text, _ in versions]
+    return background.begin(lambda: embedder_of(server).embed(texts))
 
 
 def rerank(

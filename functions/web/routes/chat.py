@@ -67,6 +67,7 @@ def describe_answer(answered: asking.Answered) -> dict[str, Any]:
         "usage": metrics.describe_usage(answer, answered.cost),
         "search_query": answered.search_query,
         "translated_query": answered.translated_query,
+        "degraded": list(answered.degraded),
     }
 
 

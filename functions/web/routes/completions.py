@@ -31,7 +31,17 @@ router = APIRouter(prefix="/v1")
 
 MODEL: Final = "ibid"
 _MODEL_OBJECT: Final = {"id": MODEL, "object": "model", "created": 1_795_219_200, "owned_by": "ibid"}
-_IBID_FIELDS: Final = ("sections", "sources", "scope", "mode", "status", "degraded", "search_query", "translated_query")
+_IBID_FIELDS: Final = (
+    "sections",
+    "sources",
+    "scope",
+    "mode",
+    "status",
+    "degraded",
+    "search_degraded",
+    "search_query",
+    "translated_query",
+)
 
 Events = Generator[asking.Opened | asking.TextDelta | asking.Answered, None, None]
 
@@ -165,5 +175,6 @@ def _describe_usage(usage: models.Usage) -> dict[str, int]:
 
 
 def _describe_ibid_fields(answered: asking.Answered) -> dict[str, Any]:
-    described = describe_answer(answered) | {"degraded": answered.answer.degraded}
+    described = describe_answer(answered)
+    described |= {"degraded": answered.answer.degraded, "search_degraded": described["degraded"]}
     return {name: described[name] for name in _IBID_FIELDS}

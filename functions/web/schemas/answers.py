@@ -55,6 +55,7 @@ class Section(BaseModel):
     source_ids: list[str]
     citations: list[int]
     unsupported_numbers: list[str]
+    is_remark: bool = False
 
 
 class Citation(BaseModel):
@@ -103,6 +104,7 @@ class Answer(BaseModel):
     usage: Usage
     search_query: str | None
     translated_query: str | None
+    degraded: list[str]
     error: Problem | None = None
 
 
@@ -205,6 +207,7 @@ class CompletionDetails(BaseModel):
     mode: Mode
     status: MessageStatus
     degraded: str | None
+    search_degraded: list[str]
     search_query: str | None
     translated_query: str | None
 

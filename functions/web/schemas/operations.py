@@ -1,4 +1,4 @@
-"""Response bodies of what is neither library nor answer: texts, receipts, sign-in, health, embedding servers."""
+"""Response bodies of what is neither library nor answer: texts, receipts, sign-in, health."""
 
 from __future__ import annotations
 
@@ -98,27 +98,3 @@ class Retention(BaseModel):
     """How many conversations were deleted."""
 
     deleted: int
-
-
-class ServerFacts(BaseModel):
-    name: str
-    model: str
-    dimensions: int
-
-
-class Move(BaseModel):
-    """How many documents and notes are re-indexed, remain, and cannot be moved."""
-
-    done: int
-    remaining: int
-    failed: int
-
-
-class EmbeddingServers(BaseModel):
-    """The embedding model in force, the one that the environment configures, and how far a move has come."""
-
-    stored: ServerFacts
-    configured: ServerFacts
-    can_adopt: bool
-    reindexing: Move | None
-    detail: str

@@ -165,6 +165,9 @@ class Document(BaseModel):
     version: int
     superseded_by: UUID | None
     sha256: str | None
+    embedding_server_id: UUID | None
+    embedding_model: str | None
+    embedding_dim: int | None
     chunking_strategy: str | None
     ingestion_log: dict[str, Any]
     health: dict[str, Any] | None

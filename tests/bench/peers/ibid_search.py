@@ -7,9 +7,10 @@ from functools import partial
 from itertools import groupby
 from typing import Any
 
-from functions.adapters.postgres import search, vector_indexes
+from functions.adapters.postgres import search
 from functions.adapters.postgres import settings as stored_settings
 from functions.adapters.postgres.connection import Database
+from functions.adapters.postgres.embedding import vector_indexes
 from functions.core import models
 from functions.core.retrieval import retriever
 from functions.core.settings import Settings

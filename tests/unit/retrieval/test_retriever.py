@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -87,6 +88,19 @@ def test_each_part_of_a_question_is_embedded_and_searched_at_once() -> None:
 def test_a_failing_server_is_left_out_and_named_as_degraded() -> None:
     query, result = ask("en", {EN: Embedder(errors.ModelUnavailableError()), ANY: Embedder()})
     assert ([v.server_id for v in query.vectors], result.degraded) == (["any"], ("en",))
+
+
+def test_all_servers_embed_the_question_at_the_same_time() -> None:
+    """RET-6"""
+    both = threading.Barrier(2, timeout=5)  # breaks where one server is asked after the other
+
+    class Waiting(Embedder):
+        def embed(self, texts: Any) -> Any:
+            both.wait()
+            return super().embed(texts)
+
+    query, result = ask("en", {EN: Waiting(), ANY: Waiting()})
+    assert ([vector.server_id for vector in query.vectors], result.degraded) == (["en", "any"], ())
 
 
 class ByText:

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from functions.adapters.postgres import settings
+from functions.adapters.postgres.embedding import moves
 from functions.core import models
 from functions.runtime import readiness
-from functions.web.schemas import answers, operations
+from functions.web.schemas import answers, operations, server_results
 
 
 class FlatHit(answers.Hit, answers.Arms):
@@ -26,7 +26,7 @@ class FlatHit(answers.Hit, answers.Arms):
         (answers.Section, models.CitedSection, {"source_ids"}, set()),
         (answers.Usage, models.Usage, {"cost_usd", "degraded"}, set()),
         (answers.Scope, models.Scope, set(), set()),
-        (operations.Move, settings.Move, set(), set()),
+        (server_results.Move, moves.Move, set(), set()),
         (operations.Check, readiness.Check, set(), set()),
     ],
     ids=lambda value: getattr(value, "__name__", ""),

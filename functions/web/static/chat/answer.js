@@ -64,6 +64,7 @@ export class Turn {
     if (result.mode === "guard") this.#drawRefusal(result);
     this.after.replaceChildren(...[
       result.status === "interrupted" ? note("stop", t("chat.interrupted")) : null,
+      this.#degradedNote(result),
       result.status === "failed" ? note("alert", t("chat.notAnswered")) : null,
       hasUnsupportedSection(result, citations) ? note("alert", t("chat.unsupportedSection")) : null,
       this.#unsupportedNumbersNote(result),
@@ -115,6 +116,13 @@ export class Turn {
   }
 
   /** A warning that lists the figures found in none of the passages cited for them; null when there are none. */
+  #degradedNote({ degraded }) {
+    if (!degraded?.length) return null;
+    const shown = note("alert", t("chat.degraded", { names: degraded.join(", ") }));
+    shown.dataset.testid = "answer-degraded";
+    return shown;
+  }
+
   #unsupportedNumbersNote({ sections }) {
     const numbers = [...new Set((sections ?? []).flatMap(({ unsupported_numbers: found }) => found ?? []))];
     if (!numbers.length) return null;

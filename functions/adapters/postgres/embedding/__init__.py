@@ -1,0 +1,1 @@
+"""What administrators do with embedding servers, and the indexes of their vectors."""
