@@ -4,13 +4,15 @@ import { el } from "../shared/dom.js";
 import { t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { errorText, toast } from "../shared/notices.js";
-import { citationMark, nameOf, locationOf, sourceList } from "./citations.js";
+import { citationMark, nameOf, locationOf, sourceList, withBestChecks } from "./citations.js";
+import { quoteOf, renderExtracts, writeExtracts } from "./extracts.js";
 import { renderMarkdown, renderVerbatim } from "./markdown.js";
 
 export class Turn {
   #result = null;
   #streamed = "";
   #frame = 0;
+  #nextDrawing = 0;
   #note = null;
 
   /**
@@ -37,17 +39,23 @@ export class Turn {
     this.status.replaceChildren(el("span", { class: "dots", "aria-hidden": "true" }), t("chat.searching"));
   }
 
-  /** Append streamed text; it is drawn at most once per animation frame. */
+  /** Append streamed text; drawing it takes at most a fifth of the time, however long it gets. */
   stream(piece) {
     this.#streamed += piece;
     if (this.answer.dataset.state !== "streaming") {
       this.#setState("streaming");
       this.status.hidden = true;
     }
-    this.#frame ||= requestAnimationFrame(() => {
-      this.#frame = 0;
-      if (!this.#result) this.text.replaceChildren(this.#render(this.#streamed));
-    });
+    this.#frame ||= requestAnimationFrame((now) => this.#drawStreamed(now));
+  }
+
+  #drawStreamed(now) {
+    const isEarly = now < this.#nextDrawing;
+    this.#frame = isEarly ? requestAnimationFrame((later) => this.#drawStreamed(later)) : 0;
+    if (isEarly || this.#result) return;
+    const begun = performance.now();
+    this.text.replaceChildren(this.#render(this.#streamed));
+    this.#nextDrawing = now + 5 * (performance.now() - begun);
   }
 
   /** The final answer: `{answer, sources, scope, status, mode, usage}`. */
@@ -56,11 +64,8 @@ export class Turn {
     this.#setState(result.status === "interrupted" ? "stopped" : "done");
     this.#endWaiting();
     this.answer.dataset.mode = result.mode ?? "model";
-    const citations = new Map((result.sources ?? []).map((citation) => [citation.number, citation]));
-    const drawMark = (number) => citationMark(citations.get(number), this.onCite);
-    const verbatim = ["extractive", "guard"].includes(result.mode);
-    const render = verbatim ? renderVerbatim : renderMarkdown;
-    this.text.replaceChildren(render(result.answer ?? "", { known: new Set(citations.keys()), drawMark }));
+    const citations = citationsOf(result);
+    this.text.replaceChildren(drawText(result, citations, (number) => citationMark(citations.get(number), this.onCite)));
     if (result.mode === "guard") this.#drawRefusal(result);
     this.after.replaceChildren(...[
       result.status === "interrupted" ? note("stop", t("chat.interrupted")) : null,
@@ -161,15 +166,27 @@ export class Turn {
     return button;
   }
 
-  async #copy({ answer, sources }) {
-    const list = (sources ?? []).map((citation) => `[${citation.number}] ${nameOf(citation)}, ${locationOf(citation)}: “${citation.quote}”`);
+  async #copy(result) {
+    const citations = citationsOf(result);
+    const text = isExtract(result) ? writeExtracts(result.sections, citations) : result.answer;
+    const list = [...citations.values()].map((citation) => `[${citation.number}] ${nameOf(citation)}, ${locationOf(citation)}: “${quoteOf(citation)}”`);
     try {
-      await navigator.clipboard.writeText([answer, ...list].join("\n"));
+      await navigator.clipboard.writeText([text, ...list].join("\n"));
       toast(t("chat.copied"));
     } catch {
       toast(t("chat.notCopied"), { kind: "bad" });
     }
   }
+}
+
+const citationsOf = ({ sources }) => new Map(withBestChecks(sources ?? []).map((citation) => [citation.number, citation]));
+
+const isExtract = ({ mode, sections }) => mode === "extractive" && sections?.length > 0;
+
+function drawText(result, citations, drawMark) {
+  if (isExtract(result)) return renderExtracts(result.sections, citations, drawMark);
+  const render = ["extractive", "guard"].includes(result.mode) ? renderVerbatim : renderMarkdown;
+  return render(result.answer ?? "", { known: new Set(citations.keys()), drawMark });
 }
 
 /** Whether a model wrote a section that no passage bears out; older answers only say whether its words were found. */

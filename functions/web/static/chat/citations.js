@@ -3,8 +3,20 @@
 import { el } from "../shared/dom.js";
 import { formatPercent, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
+import { quoteLine } from "./extracts.js";
 
 const CHECK_ICONS = { exact: "check", fuzzy: "approximately", unverified: "unverified" };
+const RANK = { exact: 2, fuzzy: 1 };
+
+/** The citations, each with the best check among those that quote the same words: they stand in the source or they do not. */
+export function withBestChecks(citations) {
+  const contains = (other, one) => other.document_id === one.document_id && other.page_start === one.page_start
+    && other.start_offset <= one.start_offset && one.end_offset <= other.end_offset;
+  return citations.map((one) => {
+    const checks = citations.filter((other) => contains(other, one)).map(({ check }) => check);
+    return { ...one, check: [one.check, ...checks].sort((a, b) => (RANK[b] ?? 0) - (RANK[a] ?? 0))[0] };
+  });
+}
 
 /** The file's name, or the title of the note. */
 export const nameOf = ({ source, file_name: name }) => name || (source === "note" ? t("note.untitled") : "");
@@ -70,9 +82,7 @@ function sourceRow(citation, onOpen) {
       el("span", { class: "source-line" },
         el("span", { class: "source-name" }, nameOf(citation)),
         el("span", { class: "source-place" }, locationOf(citation))),
-      el("span", { class: "source-snippet" }, oneLine(citation.snippet_preview || citation.quote || "")),
+      el("span", { class: "source-snippet" }, quoteLine(citation)),
       el("span", { class: "source-facts" }, checkBadge(citation), stateBadge(citation), score ? el("span", { class: "score", "data-testid": "source-score" }, score) : null)));
   return row;
 }
-
-const oneLine = (text) => text.replace(/\s+/g, " ").trim();

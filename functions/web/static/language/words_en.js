@@ -291,7 +291,7 @@ export const en = {
   "check.fuzzy": "closely matches",
   "check.fuzzy.why": "The page says this in nearly the same words.",
   "check.unverified": "not found in the source",
-  "check.unverified.why": "These words were not found on the page. Read the page before you rely on them.",
+  "check.unverified.why": "The page does not say this in these words. The nearest passage is highlighted; read it before you rely on the answer.",
   "support.low": "may not support this",
   "support.low.why": "Names, figures or words of the answer are missing from this passage, or it says otherwise. Read it before you rely on it.",
   "state.deleted": "source deleted",

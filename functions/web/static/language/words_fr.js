@@ -291,7 +291,7 @@ export const fr = {
   "check.fuzzy": "correspond de près",
   "check.fuzzy.why": "La page le dit presque mot pour mot.",
   "check.unverified": "introuvable dans la source",
-  "check.unverified.why": "Ces mots n’ont pas été trouvés sur la page. Lisez la page avant de vous y fier.",
+  "check.unverified.why": "La page ne le dit pas en ces termes. Le passage le plus proche est surligné ; lisez-le avant de vous fier à la réponse.",
   "support.low": "n’appuie peut-être pas ce propos",
   "support.low.why": "Des noms, des chiffres ou des mots de la réponse manquent dans ce passage, ou il dit autre chose. Lisez-le avant de vous y fier.",
   "state.deleted": "source supprimée",

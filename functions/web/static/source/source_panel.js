@@ -1,6 +1,7 @@
 // The panel that shows a citation on its page: at the side, or as a bottom sheet on phones.
 
 import { checkBadge, nameOf, locationOf, scoreText, stateBadge } from "../chat/citations.js";
+import { drawQuote } from "../chat/extracts.js";
 import { byId, el, setAttribute } from "../shared/dom.js";
 import { onLanguage, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
@@ -114,7 +115,7 @@ export class SourcePanel {
 
   #quote(citation) {
     if (!citation.quote && !citation.snippet_preview) return null;
-    const quote = el("blockquote", { class: "source-quote", id: "source-quote", "data-testid": "source-quote" }, citation.quote || citation.snippet_preview || "");
+    const quote = el("blockquote", { class: "source-quote", id: "source-quote", "data-testid": "source-quote" }, drawQuote(citation));
     if ((citation.quote ?? "").length <= LONG_QUOTE) return el("div", { class: "source-quote-area" }, quote);
     const toggle = el("button", { type: "button", class: "button quiet small", "data-testid": "source-quote-toggle", "aria-controls": "source-quote" });
     const fold = (folded) => {
