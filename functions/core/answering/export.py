@@ -150,7 +150,7 @@ def _write_answer(
 
 
 def _write_text(message: Message) -> str:
-    """The text of an answer. A model writes Markdown, and extracts of notes and Markdown files hold it; all else is literal."""
+    """The text of an answer; only that of a model and extracts of notes and Markdown files are Markdown."""
     by_number = {int(source["number"]): source for source in message.sources}
     if message.mode == "model":
         return markdown_escape.confine_markdown(message.content, by_number.keys())
