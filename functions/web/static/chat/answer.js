@@ -3,7 +3,7 @@
 import { el } from "../shared/dom.js";
 import { t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
-import { errorText, toast } from "../shared/notices.js";
+import { faultBox, toast } from "../shared/notices.js";
 import { citationMark, nameOf, locationOf, sourceList, withBestChecks } from "./citations.js";
 import { quoteOf, renderExtracts, writeExtracts } from "./extracts.js";
 import { renderMarkdown, renderVerbatim } from "./markdown.js";
@@ -70,6 +70,7 @@ export class Turn {
     this.after.replaceChildren(...[
       result.status === "interrupted" ? note("stop", t("chat.interrupted")) : null,
       result.status === "failed" ? note("alert", t("chat.notAnswered")) : null,
+      ["failed", "interrupted"].includes(result.status) ? this.#retryRow() : null,
       hasUnsupportedSection(result, citations) ? note("alert", t("chat.unsupportedSection")) : null,
       this.#unsupportedNumbersNote(result),
       citations.size ? sourceList([...citations.values()], { title: t(result.mode === "guard" ? "sources.nearest" : "sources.title"), onOpen: this.onCite }) : null,
@@ -82,16 +83,14 @@ export class Turn {
     this.#endWaiting();
     this.#setState("stopped");
     this.text.replaceChildren(this.#render(this.#streamed));
-    this.after.replaceChildren(note("stop", t("chat.stopped")), this.#retryRow());
+    this.after.replaceChildren(...[note("stop", t("chat.stopped")), this.#retryRow()].filter(Boolean));
   }
 
   fail(error) {
     this.#endWaiting();
     this.#setState("failed");
     this.text.replaceChildren(this.#render(this.#streamed));
-    this.after.replaceChildren(
-      el("div", { class: "fault-box", role: "alert", "data-testid": "answer-error" }, icon("alert"), el("p", {}, errorText(error))),
-      this.#retryRow());
+    this.after.replaceChildren(faultBox(error, { testid: "answer-error", onRetry: this.onRetry && (() => this.onRetry(this)), retryTestid: "answer-retry" }));
   }
 
   /** Redraw after the language has changed. */
@@ -129,7 +128,7 @@ export class Turn {
   }
 
   #retryRow() {
-    if (!this.onRetry) return "";
+    if (!this.onRetry) return null;
     return el("p", {}, el("button", { type: "button", class: "button small", "data-testid": "answer-retry", on: { click: () => this.onRetry(this) } }, icon("retry"), t("chat.retry")));
   }
 

@@ -3,7 +3,7 @@
 import { confirm } from "../shared/dialogs.js";
 import { Feed } from "../shared/feed.js";
 import { t } from "../language/i18n.js";
-import { errorText, toast } from "../shared/notices.js";
+import { report, toast } from "../shared/notices.js";
 
 export const titleOf = (document) => document.title || document.file_name;
 
@@ -34,7 +34,7 @@ export class Documents extends Feed {
       const receipt = await this.api.delete(`/documents/${document.id}`);
       toast(t("delete.receipt", { name, pages: receipt?.removed?.pages ?? 0, chunks: receipt?.removed?.chunks ?? 0 }));
     } catch (error) {
-      if (error.status !== 404) return toast(errorText(error), { kind: "bad" });
+      if (error.status !== 404) return report(error, t("failed.delete", { name }));
     }
     this.gone(document);
     this.moved(document.notebook_id);
@@ -45,7 +45,7 @@ export class Documents extends Feed {
     try {
       this.changed(await this.api.post(`/documents/${document.id}/${action}`));
     } catch (error) {
-      toast(errorText(error), { kind: "bad" });
+      report(error, t("failed.reprocess", { name: titleOf(document) }), () => this.reprocess(document, action));
     }
   }
 
@@ -57,7 +57,7 @@ export class Documents extends Feed {
       this.moved(document.notebook_id, moved.notebook_id);
       return moved;
     } catch (error) {
-      toast(errorText(error), { kind: "bad" });
+      report(error, t("failed.move", { name: titleOf(document) }));
       return null;
     }
   }

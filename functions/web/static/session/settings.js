@@ -3,21 +3,22 @@
 import { openDialog } from "../shared/dialogs.js";
 import { el, setAttribute, setText } from "../shared/dom.js";
 import { t } from "../language/i18n.js";
-import { errorText, toast } from "../shared/notices.js";
+import { errorText, report, toast } from "../shared/notices.js";
 
 const LONG_TEXT = 120;
 
-export async function openSettings({ api }) {
+export async function openSettings({ api, onClose }) {
   try {
     const [{ settings: schema }, values] = await Promise.all([api.get("/settings/schema"), api.get("/settings")]);
-    new SettingsForm(api, schema, values);
+    new SettingsForm(api, schema, values, onClose);
   } catch (error) {
-    toast(errorText(error), { kind: "bad" });
+    report(error, t("failed.settings"), () => openSettings({ api, onClose }));
+    onClose();
   }
 }
 
 class SettingsForm {
-  constructor(api, schema, values) {
+  constructor(api, schema, values, onClose) {
     Object.assign(this, { api, values });
     this.fields = new Map(schema.map((setting) => [setting.key, new Field(setting, values[setting.key] ?? setting.default)]));
     this.message = el("p", { class: "form-message", role: "status" });
@@ -30,7 +31,7 @@ class SettingsForm {
     });
     this.dialog = openDialog({
       testid: "settings-dialog", kind: "wide", title: t("settings.title"), body: this.form,
-      actions: [this.message, el("span", { class: "spacer" }), this.save],
+      actions: [this.message, el("span", { class: "spacer" }), this.save], onClose,
     });
   }
 

@@ -3,7 +3,7 @@
 import { el, setAttribute, setText } from "../shared/dom.js";
 import { formatPercent, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
-import { errorText } from "../shared/notices.js";
+import { faultBox } from "../shared/notices.js";
 import { findHighlight } from "./highlight.js";
 import { cutAt } from "./offsets.js";
 import { unwrapParts } from "./unwrap.js";
@@ -117,7 +117,7 @@ export class PageView {
   }
 
   #showError(error) {
-    this.scroller.replaceChildren(el("p", { class: "fault", role: "alert", "data-testid": "page-error" }, errorText(error)));
+    this.scroller.replaceChildren(faultBox(error, { what: t("failed.page"), onRetry: () => this.show(), testid: "page-error" }));
   }
 
   #turnPage(step) {
