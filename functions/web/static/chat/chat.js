@@ -46,7 +46,11 @@ export class Chat {
     const state = libraryState(counts);
     if (state === this.#library) return;
     this.#library = state;
-    if (!this.#turns.length && !this.#opening) this.#drawWelcome();
+    if (this.#isWelcoming) this.#drawWelcome();
+  }
+
+  get #isWelcoming() {
+    return !this.thread.childElementCount || this.thread.querySelector(".welcome") !== null;
   }
 
   setTitle(title) {
@@ -300,7 +304,7 @@ export class Chat {
     byId("jump-latest").addEventListener("click", () => this.#turns.at(-1)?.end.scrollIntoView({ block: "end" }));
     onLanguage(() => {
       for (const turn of this.#turns) turn.redraw();
-      if (!this.#turns.length && !this.#opening) this.#drawWelcome();
+      if (this.#isWelcoming) this.#drawWelcome();
     });
   }
 }
