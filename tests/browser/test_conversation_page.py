@@ -62,7 +62,7 @@ def test_documents_chosen_before_the_first_question_are_attached_to_the_conversa
     expect(page.get_by_test_id("scope-text")).to_have_text("Search scope: attached documents")
     ask(page, QUESTION)
     page.reload()
-    expect(page.get_by_test_id("scope-pill")).to_have_text("wood")
+    expect(page.get_by_test_id("scope-pill")).to_have_text("wood.txt")
     answer = ask(page, "And what in winter?")
     expect(answer.get_by_test_id("answer-scope")).to_have_text("Searched 1 selected document")
     assert attached(ada, conversation_of(page)) == {wood}
@@ -78,7 +78,7 @@ def test_documents_can_be_attached_and_detached_during_a_conversation(page: Page
         see(page, "attach-option", **{"document-id": document_id}).click()
     page.get_by_test_id("attach-done").click()
     see(page, "scope-pill", **{"document-id": wood}).get_by_role("button").click()
-    expect(page.get_by_test_id("scope-pill")).to_have_text("peat")
+    expect(page.get_by_test_id("scope-pill")).to_have_text("peat.txt")
     answer = ask(page, QUESTION)
     expect(answer.get_by_test_id("source-row")).to_have_count(1)
     expect(answer.get_by_test_id("answer-text")).to_contain_text("peat")

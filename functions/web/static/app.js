@@ -88,7 +88,7 @@ function build(api) {
     onClosed: (dialog) => trail.leave("dialog", dialog),
   });
   acceptDrops((files) => {
-    source.close();
+    source.close(); // it covers the library
     showView("library");
     library.add(files);
   });

@@ -2,7 +2,7 @@
 
 import { byId, el, setText } from "../shared/dom.js";
 import { ApiError } from "../shared/http.js";
-import { onLanguage, t } from "../language/i18n.js";
+import { cleanName, onLanguage, t } from "../language/i18n.js";
 import { clearAnnouncements, announce, faultBox, toast } from "../shared/notices.js";
 import { icon } from "../shared/icons.js";
 import { readEvents } from "../shared/sse.js";
@@ -55,7 +55,7 @@ export class Chat {
 
   setTitle(title) {
     const heading = byId("conversation-title");
-    const shown = this.#conversation ? title : "";
+    const shown = this.#conversation ? cleanName(title) : "";
     heading.classList.toggle("visually-hidden", !shown);
     setText(heading, shown || "Ibid");
     document.title = shown ? `${shown} · Ibid` : "Ibid";

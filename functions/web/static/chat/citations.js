@@ -1,7 +1,7 @@
 // How citations are shown: the mark in the text, the row under the answer, the badge with the result of the quote check.
 
 import { el } from "../shared/dom.js";
-import { formatPercent, t } from "../language/i18n.js";
+import { cleanName, formatPercent, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { quoteLine } from "./extracts.js";
 
@@ -19,7 +19,7 @@ export function withBestChecks(citations) {
 }
 
 /** The file's name, or the title of the note. */
-export const nameOf = ({ source, file_name: name }) => name || (source === "note" ? t("note.untitled") : "");
+export const nameOf = ({ source, file_name: name }) => cleanName(name) || (source === "note" ? t("note.untitled") : "");
 
 /** "page 3", "pages 3–4" or "part 2"; "note" for notes, which have no pages. */
 export function locationOf({ source, file_type: type, page_start: from, page_end: to }) {

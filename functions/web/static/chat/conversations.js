@@ -2,7 +2,7 @@
 
 import { confirm } from "../shared/dialogs.js";
 import { byId, el, focusIfLost, onScrolledIntoView, setAttribute } from "../shared/dom.js";
-import { formatAge, onLanguage, t } from "../language/i18n.js";
+import { cleanName, formatAge, onLanguage, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { editTitle } from "../shared/inline_title.js";
 import { faultBox, report } from "../shared/notices.js";
@@ -65,7 +65,7 @@ export class Conversations {
   }
 
   #row(item) {
-    const title = item.title || t("conversations.untitled");
+    const title = cleanName(item.title) || t("conversations.untitled");
     const button = (name, testid, label, click) => el("button", {
       type: "button", class: "button quiet icon-only small", "data-testid": testid, "aria-label": label, title: label, on: { click },
     }, icon(name));
@@ -99,7 +99,7 @@ export class Conversations {
   }
 
   async #delete(item) {
-    const title = item.title || t("conversations.untitled");
+    const title = cleanName(item.title) || t("conversations.untitled");
     if (!(await confirm({ title: t("delete.conversationTitle", { title }), text: t("delete.conversationText"), yes: t("delete.yes") }))) return;
     try {
       await this.api.delete(`/conversations/${item.id}`);

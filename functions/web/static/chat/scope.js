@@ -2,7 +2,7 @@
 // notebook or a note), unless documents were attached after it; the attached documents; the conversation's first target.
 // Documents chosen for a new conversation are attached when its first question gives it an id.
 
-import { t } from "../language/i18n.js";
+import { cleanName, t } from "../language/i18n.js";
 import { report } from "../shared/notices.js";
 
 export class Scope extends EventTarget {
@@ -69,8 +69,8 @@ export class Scope extends EventTarget {
   }
 
   /** Attach a document; resolves to whether the server accepted it. */
-  add({ id, title, file_name: fileName }) {
-    this.#documents.set(id, title || fileName);
+  add({ id, file_name: fileName }) {
+    this.#documents.set(id, cleanName(fileName));
     this.#targetChosenLast = false;
     this.#wholeLibraryOnce = false;
     this.#changed();
@@ -171,7 +171,7 @@ export class Scope extends EventTarget {
       if (this.#conversation !== id) return;
       this.#loadState = null;
       for (const item of items) {
-        this.#documents.set(item.id, item.title || item.file_name);
+        this.#documents.set(item.id, cleanName(item.file_name));
         this.#attached.add(item.id);
       }
     } catch (error) {

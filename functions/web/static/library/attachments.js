@@ -82,6 +82,7 @@ export class Attachments {
       open: openDocument,
       attach: (it) => scope.toggle(it),
       retry: (it) => this.documents.reprocess(it, "retry"),
+      uploadAgain: (it) => this.uploads.chooseAgain(it),
       remove: (it) => {
         this.hasChanged = true;
         this.documents.move(it, { note_id: null });

@@ -24,13 +24,14 @@ export class DocumentRow {
     this.progress = el("div", { class: "document-progress", hidden: true }, this.bar, this.progressText);
     this.attach = this.#button("attach", "attach", "document-attach");
     this.retry = this.#button("retry", "retry", "document-retry", "button small");
+    this.again = this.#button("uploadAgain", "upload", "document-upload-again", "button small");
     this.remove = this.#button("remove", removal === "detach" ? "detach" : "delete", `document-${removal}`);
     const open = el("button", {
       type: "button", class: "document-open", "data-testid": "document-open", on: { click: () => actions.open(this.item) },
     }, this.title);
     this.node = el("li", { class: "document", "data-testid": "document-row" },
       this.kind,
-      el("div", { class: "document-main" }, open, el("div", { class: "document-line" }, this.badge, this.version, this.meta), this.progress, this.error, this.retry),
+      el("div", { class: "document-main" }, open, el("div", { class: "document-line" }, this.badge, this.version, this.meta), this.progress, this.error, this.retry, this.again),
       el("div", { class: "document-actions" }, this.attach, this.remove));
     this.update(document);
   }
@@ -50,10 +51,15 @@ export class DocumentRow {
     setText(this.meta, [metaOf(document), this.actions.locationText(document)].filter(Boolean).join(" · "));
     drawBadge(this.badge, document);
     this.#drawProgress(document);
-    this.error.hidden = status !== "failed";
-    setText(this.error, status === "failed" ? failureText(document) : "");
-    this.retry.hidden = status !== "failed";
+    const never = hasNotArrived(document);
+    this.error.hidden = status !== "failed" && !never;
+    this.error.classList.toggle("plain", status !== "failed");
+    setText(this.error, status === "failed" ? failureText(document) : never ? t("upload.notArrived") : "");
+    this.retry.hidden = !canRetry(document);
     this.retry.replaceChildren(icon("retry"), t("document.retry"));
+    this.again.hidden = !never || !this.actions.uploadAgain;
+    this.again.replaceChildren(icon("upload"), t("upload.again"));
+    setAttribute(this.again, "aria-label", t("upload.againNamed", named));
     this.#drawAttach(document, named);
     setAttribute(this.remove, "aria-label", t(`document.${this.removal}Named`, named));
     setAttribute(this.remove, "title", t(`document.${this.removal}`));
@@ -87,6 +93,15 @@ export class DocumentRow {
     setAttribute(this.bar, "aria-label", doing);
   }
 }
+
+/** Failures that another attempt cannot mend: the file itself is the cause. */
+const FINAL = new Set([
+  "corrupt", "empty", "encrypted", "no_text", "too_complex", "too_large", "too_many_pages", "unsupported_type", "upload_expired", "wrong_content",
+]);
+const canRetry = ({ status, error_code: code }) => status === "failed" && !FINAL.has(code);
+
+/** Whether the file was announced and its bytes never came. */
+const hasNotArrived = ({ status, error_code: code }) => status === "awaiting_upload" || code === "upload_expired";
 
 /** The current processing stage; while a retry is pending, the error of the last attempt. */
 function stageOf(document) {

@@ -2,10 +2,11 @@
 
 import { confirm } from "../shared/dialogs.js";
 import { Feed } from "../shared/feed.js";
-import { t } from "../language/i18n.js";
+import { cleanName, t } from "../language/i18n.js";
 import { report, toast } from "../shared/notices.js";
 
-export const titleOf = (document) => document.title || document.file_name;
+/** A document is called as its file is, here and in every citation. */
+export const titleOf = ({ file_name: name }) => cleanName(name);
 
 /** Whether searches can find the document. */
 export const isSearchable = ({ status }) => ["indexed", "reindexing"].includes(status);

@@ -182,6 +182,7 @@ export class Library {
       open: (it) => this.#openDocument(it),
       attach: (it) => this.scope.toggle(it),
       retry: (it) => this.documents.reprocess(it, "retry"),
+      uploadAgain: (it) => this.uploads.chooseAgain(it),
       remove: (it) => this.documents.remove(it),
       isAttached: (id) => this.scope.has(id),
       locationText: (it) => this.#locationText(it),
@@ -282,6 +283,7 @@ export class Library {
       clearTimeout(this.#filterTimer);
       this.#filterTimer = setTimeout(() => this.load(), FILTER_DELAY);
     });
+    addEventListener("beforeunload", (event) => this.uploads.unfinished && event.preventDefault());
     onLanguage(() => (this.#drawPlace(), this.redraw()));
     document.addEventListener("visibilitychange", () => !document.hidden && this.#isStale() && this.load());
     this.#listenToFeeds();

@@ -1,7 +1,7 @@
 // The list of places in the library: everything, each notebook, the trash.
 
 import { byId, el, focusIfLost, setAttribute, setText } from "../shared/dom.js";
-import { formatNumber, onLanguage, t } from "../language/i18n.js";
+import { cleanName, formatNumber, onLanguage, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { editTitle } from "../shared/inline_title.js";
 import { report } from "../shared/notices.js";
@@ -73,7 +73,8 @@ class NotebookRow {
   update(item) {
     this.item = item;
     this.notebooks.remember(item);
-    const { title, note_count: notes, document_count: documents } = item;
+    const { note_count: notes, document_count: documents } = item;
+    const title = cleanName(item.title);
     setText(this.name, title);
     setAttribute(this.name, "title", title);
     setText(this.count, formatNumber(notes + documents));

@@ -2,10 +2,10 @@
 
 import { choose, confirm } from "../shared/dialogs.js";
 import { Feed } from "../shared/feed.js";
-import { t } from "../language/i18n.js";
+import { cleanName, t } from "../language/i18n.js";
 import { report, toast } from "../shared/notices.js";
 
-export const titleOf = (note) => note.title || t("note.untitled");
+export const titleOf = (note) => cleanName(note.title) || t("note.untitled");
 
 /** Events in addition to those of Feed: `attachments` when attachments are hidden, restored or deleted with their note. */
 export class Notes extends Feed {

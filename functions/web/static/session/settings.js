@@ -2,7 +2,8 @@
 
 import { openDialog } from "../shared/dialogs.js";
 import { el, setAttribute, setText } from "../shared/dom.js";
-import { t } from "../language/i18n.js";
+import { language, t } from "../language/i18n.js";
+import { FRENCH_HELP, GROUPS, LABELS } from "../language/setting_words.js";
 import { errorText, report, toast } from "../shared/notices.js";
 
 const LONG_TEXT = 120;
@@ -23,7 +24,7 @@ class SettingsForm {
     this.fields = new Map(schema.map((setting) => [setting.key, new Field(setting, values[setting.key] ?? setting.default)]));
     this.message = el("p", { class: "form-message", role: "status" });
     this.save = el("button", { type: "submit", class: "button primary", "data-testid": "settings-save" }, t("save"));
-    this.form = el("form", { class: "settings", id: "settings-form", novalidate: true }, [...this.fields.values()].map((field) => field.node));
+    this.form = el("form", { class: "settings", id: "settings-form", novalidate: true }, drawGroups(this.fields));
     this.save.setAttribute("form", "settings-form");
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -53,9 +54,20 @@ class SettingsForm {
   }
 
   #showFaults(faults) {
-    for (const { key, message } of faults) this.fields.get(key)?.showFault(message);
-    this.fields.get(faults[0]?.key)?.input.focus();
+    for (const { key, message } of faults) this.fields.get(key)?.showFault(language() === "en" ? message : t("settings.invalid"));
+    const first = this.fields.get(faults[0]?.key);
+    first?.node.closest("details")?.setAttribute("open", "");
+    first?.input.focus();
   }
+}
+
+/** The settings by subject; the numbers of the search, which only experts change, are folded away. */
+function drawGroups(fields) {
+  const grouped = new Set(Object.values(GROUPS).flat());
+  const rest = [...fields.keys()].filter((key) => !grouped.has(key));
+  const draw = (keys) => keys.map((key) => fields.get(key)?.node ?? null);
+  const groups = Object.entries(GROUPS).map(([group, keys]) => el("fieldset", {}, el("legend", {}, t(`settings.group.${group}`)), draw(keys)));
+  return [...groups, el("details", { class: "experts" }, el("summary", {}, t("settings.group.search")), draw(rest))];
 }
 
 class Field {
@@ -69,9 +81,9 @@ class Field {
     this.faultText = el("p", { class: "fault", id: `${id}-fault`, "data-testid": "setting-fault", hidden: true });
     const reset = el("button", { type: "button", class: "button quiet small", on: { click: () => this.#reset() } }, t("settings.default", { value: displayValue(setting.default) }));
     this.node = el("div", { class: `setting ${setting.type}`, "data-testid": "setting-field", "data-key": setting.key },
-      el("label", { htmlFor: id }, labelOf(setting.key)),
+      el("label", { htmlFor: id }, LABELS[language()][setting.key] ?? setting.key),
       el("div", { class: "setting-input" }, this.input, reset),
-      el("p", { class: "hint", id: `${id}-help` }, [setting.description, boundsText(setting)].filter(Boolean).join(" ")),
+      el("p", { class: "hint", id: `${id}-help` }, [helpText(setting), boundsText(setting)].filter(Boolean).join(" ")),
       this.faultText);
   }
 
@@ -97,7 +109,8 @@ class Field {
   }
 }
 
-function inputFor({ type, max_length: length, default: fallback }, value) {
+function inputFor({ type, max_length: length, default: fallback, choices }, value) {
+  if (choices) return el("select", { class: "input" }, choices.map((choice) => el("option", { value: choice, selected: choice === value }, choice)));
   if (type === "boolean") return el("input", { type: "checkbox", checked: Boolean(value), class: "switch" });
   const text = value ?? "";
   if (type !== "string") return el("input", { type: "text", inputmode: type === "integer" ? "numeric" : "decimal", class: "input", value: text });
@@ -105,7 +118,7 @@ function inputFor({ type, max_length: length, default: fallback }, value) {
   return el("input", { type: "text", class: "input", maxlength: length || null, value: text });
 }
 
-const labelOf = (key) => key.charAt(0).toUpperCase() + key.slice(1).replaceAll("_", " ");
+const helpText = ({ key, description }) => (language() === "fr" ? FRENCH_HELP[key] ?? description : description);
 
 function displayValue(value) {
   if (typeof value === "boolean") return t(value ? "yes" : "no");
