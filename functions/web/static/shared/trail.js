@@ -16,12 +16,14 @@ export class Trail {
     addEventListener("popstate", ({ state }) => this.#moved(state));
   }
 
-  /** Show the place that a reloaded page showed, or follow the address. */
+  /** Show the place that a reloaded page showed, or follow the address, unless the user has moved on already. */
   start() {
+    if (this.#shown !== NOWHERE) return;
     const { place } = history.state ?? {};
-    if (!place) return this.onLink();
-    this.#shown = place;
-    this.onMove(place);
+    if (place) {
+      this.#shown = place;
+      this.onMove(place);
+    } else if (location.hash) this.onLink();
   }
 
   /** A new place, which differs from the present one by `change`. */
