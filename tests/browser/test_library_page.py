@@ -86,7 +86,7 @@ def write_note(page: Page, title: str, content: str) -> None:
     page.get_by_test_id("note-title").fill(title)
     page.get_by_test_id("note-content").fill(content)
     page.get_by_test_id("note-content").blur()
-    expect(page.get_by_test_id("note-status")).to_have_text("Saved · indexed (1 chunk)")
+    expect(page.get_by_test_id("note-status")).to_have_text("Saved · indexed (1 passage)")
 
 
 def open_note(page: Page) -> None:
@@ -388,7 +388,7 @@ def test_a_document_shows_its_metadata_and_its_health_report(page: Page, tmp_pat
     expect(report.locator("[data-health=pages_without_text]")).to_have_text("All 2 pages have text.")
     expect(report.locator("[data-health=languages]")).to_have_text("Written in English.")
     expect(report.locator("[data-health=quality]")).to_have_text("This document was read well.")
-    found = re.compile(r"^Search finds (\d) of \1 sentences taken from this document\.$")
+    found = re.compile(r"^Search check: (\d) of \1 sample sentences found$")
     expect(report.locator("[data-health=self_retrieval]")).to_have_text(found)
     expect(page.get_by_test_id("document-metadata")).to_contain_text("Ada Larsen")
 

@@ -254,7 +254,7 @@ CLEAN: dict[str, Any] = {
     "split_words": 0.0,
     "garbled_pages": [],
 }
-USUAL = ["All 12 pages have text.", "Written in English.", "4 chunks (each embedded on its own)."]
+USUAL = ["All 12 pages have text.", "Written in English.", "4 passages (each embedded on its own)."]
 
 
 def describe_health(page: Page, **found: Any) -> list[str]:
@@ -294,11 +294,11 @@ def describe_health(page: Page, **found: Any) -> list[str]:
         ({"languages": {"fr": 1, "en": 3}}, ["Written in English 75%, French 25%."]),
         (
             {"chunks_not_embedded": 2, "chunking_strategy": "late"},
-            ["4 chunks (each embedded with its context). 2 of them have no vector, so only keyword search finds them."],
+            ["4 passages (each embedded with its context). 2 of them have no vector, so only keyword search finds them."],
         ),
         (
             {"self_retrieval": {"sentences": 10, "found": 9, "score": 0.9}},
-            ["Search finds 9 of 10 sentences taken from this document."],
+            ["Search check: 9 of 10 sample sentences found"],
         ),
         ({"quality": {"rating": "good", "reasons": {}}, "text": CLEAN}, ["This document was read well."]),
         (
@@ -307,7 +307,7 @@ def describe_health(page: Page, **found: Any) -> list[str]:
                 "text": CLEAN | {"garbled_pages": [2, 3], "unlikely_words": 0.07},
             },
             [
-                "Look at this document before you rely on it: parts of it may be missing or wrong.",
+                "Check this document before you rely on it: parts of it may be missing or wrong.",
                 "7% of the words look garbled. Export the file again, or upload a scan of it, which OCR can read."
                 " Pages 2–3.",
             ],

@@ -32,8 +32,8 @@ export class Documents extends Feed {
     const name = titleOf(document);
     if (!(await confirm({ title: t("delete.documentTitle", { name }), text: t("delete.documentText"), yes: t("delete.yes") }))) return;
     try {
-      const receipt = await this.api.delete(`/documents/${document.id}`);
-      toast(t("delete.receipt", { name, pages: receipt?.removed?.pages ?? 0, chunks: receipt?.removed?.chunks ?? 0 }));
+      await this.api.delete(`/documents/${document.id}`);
+      toast(t("delete.receipt", { name }));
     } catch (error) {
       if (error.status !== 404) return report(error, t("failed.delete", { name }));
     }

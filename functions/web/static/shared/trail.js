@@ -20,7 +20,7 @@ export class Trail {
   start() {
     if (this.#shown !== NOWHERE) return;
     const { place } = history.state ?? {};
-    if (place) {
+    if (place && !place.link) {
       this.#shown = place;
       this.onMove(place);
     } else if (location.hash) this.onLink();
