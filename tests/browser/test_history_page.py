@@ -71,7 +71,7 @@ def test_a_closed_source_leaves_no_step_without_effect(page: Page, ada: Person, 
 def test_back_closes_the_details_of_a_document_and_forward_opens_them(page: Page, ada: Person, boiler: str) -> None:
     """WEB-1, WEB-2"""
     page.reload()
-    page.get_by_test_id("document-open").click()
+    page.get_by_test_id("document-info").click()
     expect(page.get_by_test_id("document-dialog")).to_be_visible()
     page.go_back()
     expect(page.get_by_test_id("document-dialog")).to_have_count(0)

@@ -294,7 +294,9 @@ def describe_health(page: Page, **found: Any) -> list[str]:
         ({"languages": {"fr": 1, "en": 3}}, ["Written in English 75%, French 25%."]),
         (
             {"chunks_not_embedded": 2, "chunking_strategy": "late"},
-            ["4 passages (each embedded with its context). 2 of them have no vector, so only keyword search finds them."],
+            [
+                "4 passages (each embedded with its context). 2 of them have no vector, so only keyword search finds them."
+            ],
         ),
         (
             {"self_retrieval": {"sentences": 10, "found": 9, "score": 0.9}},

@@ -151,7 +151,7 @@ def test_a_document_has_one_name_everywhere(page: Page, ada: Person, tmp_path: P
     page.get_by_test_id("document-row").hover()
     page.get_by_test_id("document-attach").click()
     expect(page.get_by_test_id("scope-pill")).to_have_text("boiler.pdf")
-    page.get_by_test_id("document-open").click()
+    page.get_by_test_id("document-info").click()
     expect(page.get_by_role("heading", name="boiler.pdf")).to_be_visible()
     expect(page.get_by_test_id("document-metadata")).to_contain_text("Boiler handbook")
     page.get_by_test_id("document-close").click()

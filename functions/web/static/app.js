@@ -8,6 +8,8 @@ import { ScopeLine } from "./chat/scope_line.js";
 import { acceptDrops } from "./library/drop.js";
 import { Library } from "./library/library.js";
 import { ModelNotice } from "./session/model_notice.js";
+import { listenToShortcuts, openShortcuts } from "./session/shortcuts.js";
+import { listenToTheme } from "./session/theme.js";
 import { openSession, takeSessionFromAddress } from "./session/session.js";
 import { Api } from "./shared/api.js";
 import { byId, focusIfLost, setAttribute, setText } from "./shared/dom.js";
@@ -17,7 +19,7 @@ import { closeDialogs } from "./shared/dialogs.js";
 import { drawIcons } from "./shared/icons.js";
 import { faultBox, openPart, report, toast } from "./shared/notices.js";
 import { Trail } from "./shared/trail.js";
-import { readLink, resolveLink } from "./source/page_link.js";
+import { documentAsSource, readLink, resolveLink } from "./source/page_link.js";
 import { SourcePanel } from "./source/source_panel.js";
 
 const CONVERSATION_LINK = /^#c=([\w-]+)$/;
@@ -33,6 +35,7 @@ async function main() {
   reloadStyles();
   await chooseLanguage();
   listenToLanguage();
+  listenToTheme();
   listenToTabs();
   const notice = takeSessionFromAddress();
   const askForToken = async (refused) => (await loadPart(TOKEN_FORM)).askForToken(refused);
@@ -55,12 +58,13 @@ function build(api) {
   const source = new SourcePanel({
     api, onOpenNote: (id) => library.openNote(id), onOpenDocument: (id) => library.openDocument(id), onClose: () => trail.leave("source"),
   });
+  const cite = (citation, opener) => {
+    trail.visit({ source: citation });
+    source.open(citation, opener);
+  };
   const chat = new Chat({
     api, scope,
-    onCite: (citation, opener) => {
-      trail.visit({ source: citation });
-      source.open(citation, opener);
-    },
+    onCite: (citation, opener) => cite(citation, opener),
     onConversation: (id) => {
       byId("export").hidden = !id;
       conversations.setCurrent(id);
@@ -84,6 +88,7 @@ function build(api) {
       showView("chat");
       byId("question").focus();
     },
+    onRead: (document) => cite(documentAsSource(document), null),
     onOpened: (dialog) => trail.visit({ dialog }),
     onClosed: (dialog) => trail.leave("dialog", dialog),
   });
@@ -103,6 +108,15 @@ function build(api) {
     location.assign(location.pathname); // so that nothing of the signed-out user stays on the page
   });
   byId("export").addEventListener("click", () => exportConversation(api, chat.conversation));
+  byId("shortcuts").addEventListener("click", openShortcuts);
+  listenToShortcuts({
+    "/": () => (showView("chat"), byId("question").focus()),
+    n: () => goTo(null),
+    f: () => (source.close(), showView("library"), byId("title-filter").focus()),
+    u: () => byId("upload-input").click(),
+    j: () => chat.stepToMark(1),
+    k: () => chat.stepToMark(-1),
+  });
   // Clicking a link to the address already shown moves nowhere.
   document.addEventListener("click", ({ target }) => target.closest("a.link")?.getAttribute("href") === location.hash && followAddress(api, parts));
   const parts = { chat, conversations, library, openSettings, source, trail };
@@ -179,7 +193,10 @@ function showStartError(error, onRetry) {
 }
 
 function listenToLanguage() {
-  const draw = () => setText(byId("language-next"), t("language.next"));
+  const draw = () => {
+    setText(byId("language-next"), t("language.code"));
+    for (const name of ["aria-label", "title"]) setAttribute(byId("language"), name, t("language.next"));
+  };
   byId("language").addEventListener("click", () => {
     const next = LANGUAGES[(LANGUAGES.indexOf(language()) + 1) % LANGUAGES.length];
     setLanguage(next, { store: true }).catch((error) => report(error, t("failed.language")));

@@ -19,8 +19,8 @@ export class Turn {
    * `verbatim`: the answer quotes documents word for word, so its text is not parsed as Markdown. `onSaveAsNote(messageId)`
    * resolves to the note that the answer was saved as, or to null if cancelled.
    */
-  constructor({ question, verbatim = false, onCite, onSaveAsNote, onOpenNote, onRetry = null }) {
-    Object.assign(this, { question, verbatim, onCite, onSaveAsNote, onOpenNote, onRetry, wholeLibraryOnce: false });
+  constructor({ question, verbatim = false, card, onCite, onSaveAsNote, onOpenNote, onRetry = null }) {
+    Object.assign(this, { question, verbatim, card, onCite, onSaveAsNote, onOpenNote, onRetry, wholeLibraryOnce: false });
     this.text = el("div", { class: "answer-text", "data-testid": "answer-text" });
     this.status = el("p", { class: "answer-status", hidden: true });
     this.after = el("div", { class: "answer-after" });
@@ -65,7 +65,7 @@ export class Turn {
     this.#endWaiting();
     this.answer.dataset.mode = result.mode ?? "model";
     const citations = citationsOf(result);
-    this.text.replaceChildren(drawText(result, citations, (number) => citationMark(citations.get(number), this.onCite)));
+    this.text.replaceChildren(drawText(result, citations, (number) => this.#drawMark(citations, number)));
     if (result.mode === "guard") this.#drawRefusal(result);
     this.after.replaceChildren(...[
       result.status === "interrupted" ? note("stop", t("chat.interrupted")) : null,
@@ -76,6 +76,12 @@ export class Turn {
       citations.size ? sourceList([...citations.values()], { title: t(result.mode === "guard" ? "sources.nearest" : "sources.title"), onOpen: this.onCite }) : null,
       result.answer ? this.#footer(result) : null,
     ].filter(Boolean));
+  }
+
+  #drawMark(citations, number) {
+    const mark = citationMark(citations.get(number), this.onCite);
+    this.card.attach(mark, citations);
+    return mark;
   }
 
   /** The user stopped the answer: the text received so far stays. */

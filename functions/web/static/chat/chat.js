@@ -7,6 +7,7 @@ import { clearAnnouncements, announce, faultBox, toast } from "../shared/notices
 import { icon } from "../shared/icons.js";
 import { readEvents } from "../shared/sse.js";
 import { Turn } from "./answer.js";
+import { SourceCard } from "../source/card.js";
 import { Draft } from "./draft.js";
 import { Speech } from "./speech.js";
 import { libraryState, welcome } from "./welcome.js";
@@ -32,6 +33,7 @@ export class Chat {
     this.questionBox = byId("question");
     this.extractive = false;
     this.address = "/chat";
+    this.card = new SourceCard({ onCite });
     this.draft = new Draft(this.questionBox);
     this.#listen();
     this.#fitQuestionBox();
@@ -59,6 +61,15 @@ export class Chat {
     heading.classList.toggle("visually-hidden", !shown);
     setText(heading, shown || "Ibid");
     document.title = shown ? `${shown} · Ibid` : "Ibid";
+  }
+
+  /** Move the focus to the next (1) or previous (-1) citation mark. */
+  stepToMark(by) {
+    const marks = [...this.thread.querySelectorAll(".answer-text .citation")];
+    const at = marks.indexOf(document.activeElement);
+    const next = at < 0 ? (by > 0 ? marks[0] : marks.at(-1)) : marks[at + by];
+    next?.focus();
+    next?.scrollIntoView({ block: "nearest" });
   }
 
   /** Start a new conversation. */
@@ -176,7 +187,7 @@ export class Chat {
 
   #createTurn(fields) {
     const onSaveAsNote = (id) => this.onSaveAsNote(`/conversations/${this.#conversation}/messages/${id}/note`);
-    return new Turn({ ...fields, onSaveAsNote, onCite: this.onCite, onOpenNote: this.onOpenNote });
+    return new Turn({ ...fields, card: this.card, onSaveAsNote, onCite: this.onCite, onOpenNote: this.onOpenNote });
   }
 
   #appendTurn(turn) {

@@ -3,6 +3,7 @@
 import { el } from "../shared/dom.js";
 import { cleanName, formatPercent, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
+import { placeKey } from "../source/claims.js";
 import { quoteLine } from "./extracts.js";
 
 const CHECK_ICONS = { exact: "check", fuzzy: "approximately", unverified: "unverified" };
@@ -32,9 +33,8 @@ export function locationOf({ source, file_type: type, page_start: from, page_end
 /** The `[n]` in the text, as a button. */
 export function citationMark(citation, onOpen) {
   const mark = el("button", {
-    type: "button", class: "citation", "data-testid": "citation", "data-number": citation.number, "data-check": citation.check, "data-support": citation.support,
+    type: "button", class: "citation", "data-testid": "citation", "data-number": citation.number, "data-check": citation.check, "data-support": citation.support, "data-place": placeKey(citation),
     "aria-label": t("citation.mark", { number: citation.number, file: nameOf(citation), place: locationOf(citation) }),
-    title: [nameOf(citation), locationOf(citation)].filter(Boolean).join(", "),
     on: { click: () => onOpen(citation, mark) },
   }, String(citation.number));
   return mark;

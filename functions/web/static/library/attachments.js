@@ -80,6 +80,7 @@ export class Attachments {
   #listRows({ scope, openDocument }) {
     const actions = {
       open: openDocument,
+      info: openDocument,
       attach: (it) => scope.toggle(it),
       retry: (it) => this.documents.reprocess(it, "retry"),
       uploadAgain: (it) => this.uploads.chooseAgain(it),

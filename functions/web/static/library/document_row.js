@@ -8,7 +8,7 @@ import { isSearchable, titleOf } from "./documents.js";
 
 export class DocumentRow {
   /**
-   * `actions`: open, attach, retry, remove, each called with the document; `isAttached(id)`; `locationText(document)`.
+   * `actions`: open, info, attach, retry, uploadAgain, remove, each called with the document; `isAttached(id)`; `locationText(document)`.
    * `removal`: `delete`, or `detach` where the row is an attachment.
    */
   constructor(document, actions, { removal = "delete" } = {}) {
@@ -25,6 +25,7 @@ export class DocumentRow {
     this.attach = this.#button("attach", "attach", "document-attach");
     this.retry = this.#button("retry", "retry", "document-retry", "button small");
     this.again = this.#button("uploadAgain", "upload", "document-upload-again", "button small");
+    this.info = this.#button("info", "info", "document-info");
     this.remove = this.#button("remove", removal === "detach" ? "detach" : "delete", `document-${removal}`);
     const open = el("button", {
       type: "button", class: "document-open", "data-testid": "document-open", on: { click: () => actions.open(this.item) },
@@ -32,7 +33,7 @@ export class DocumentRow {
     this.node = el("li", { class: "document", "data-testid": "document-row" },
       this.kind,
       el("div", { class: "document-main" }, open, el("div", { class: "document-line" }, this.badge, this.version, this.meta), this.progress, this.error, this.retry, this.again),
-      el("div", { class: "document-actions" }, this.attach, this.remove));
+      el("div", { class: "document-actions" }, this.attach, this.info, this.remove));
     this.update(document);
   }
 
@@ -63,6 +64,8 @@ export class DocumentRow {
     this.#drawAttach(document, named);
     setAttribute(this.remove, "aria-label", t(`document.${this.removal}Named`, named));
     setAttribute(this.remove, "title", t(`document.${this.removal}`));
+    setAttribute(this.info, "aria-label", t("document.detailsNamed", named));
+    setAttribute(this.info, "title", t("document.details"));
     setAttribute(this.retry, "aria-label", t("document.retryNamed", named));
   }
 

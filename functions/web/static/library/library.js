@@ -32,10 +32,10 @@ export class Library {
 
   /**
    * `onCounts(counts)` is called when the number of items changes, `onAsk()` when the user wants to ask about a note,
-   * `onOpened(dialog)` and `onClosed(dialog)` when a dialog `{kind, id}` is opened or closed.
+   * `onRead(document)` when the user wants to read a document, `onOpened(dialog)` and `onClosed(dialog)` when a dialog `{kind, id}` is opened or closed.
    */
-  constructor({ api, scope, onCounts, onAsk, onOpened, onClosed }) {
-    Object.assign(this, { api, scope, onCounts, onAsk, onOpened, onClosed });
+  constructor({ api, scope, onCounts, onAsk, onRead, onOpened, onClosed }) {
+    Object.assign(this, { api, scope, onCounts, onAsk, onRead, onOpened, onClosed });
     this.filter = byId("title-filter");
     this.documents = new Documents({ api, scope });
     this.notes = new Notes({ api, scope });
@@ -179,7 +179,8 @@ export class Library {
 
   #listDocuments() {
     const actions = {
-      open: (it) => this.#openDocument(it),
+      open: (it) => (isSearchable(it) ? this.onRead(it) : this.#openDocument(it)),
+      info: (it) => this.#openDocument(it),
       attach: (it) => this.scope.toggle(it),
       retry: (it) => this.documents.reprocess(it, "retry"),
       uploadAgain: (it) => this.uploads.chooseAgain(it),

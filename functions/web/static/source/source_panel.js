@@ -5,6 +5,7 @@ import { drawQuote } from "../chat/extracts.js";
 import { byId, el, setAttribute } from "../shared/dom.js";
 import { onLanguage, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
+import { clearClaims, tintClaims } from "./claims.js";
 import { PageView, addressOf } from "./page_view.js";
 
 const LONG_QUOTE = 280;
@@ -33,10 +34,11 @@ export class SourcePanel {
   /** Show a citation, or the target of a link, which has no number and no check. Closing returns the focus to `opener`. */
   open(citation, opener) {
     const opening = ++this.#opens;
-    document.querySelectorAll("[data-open]").forEach((node) => node.removeAttribute("data-open"));
+    clearClaims();
     this.#opener = opener;
     this.#citation = citation;
-    opener?.setAttribute("data-open", "");
+    if (!opener?.matches(".citation")) opener?.setAttribute("data-open", "");
+    if (citation.number) tintClaims(citation, opener);
     this.#view?.close();
     this.#view = citation.state === "deleted" ? null : new PageView({ api: this.api, citation });
     this.dialog.replaceChildren(...[
@@ -91,12 +93,18 @@ export class SourcePanel {
         el("p", { class: "source-place", "data-testid": "source-place" }, where),
         el("p", { class: "source-facts" }, citation.check ? checkBadge(citation) : null, stateBadge(citation), score ? el("span", { class: "score", "data-testid": "source-score" }, score) : null)),
       citation.source === "note" && citation.state !== "deleted" ? this.#openNote(citation) : null,
+      citation.isReading ? this.#openDetails(citation) : null,
       close);
   }
 
   #openNote({ document_id: id }) {
     const open = () => this.#openElsewhere(() => this.onOpenNote(id));
     return el("button", { type: "button", class: "button quiet icon-only", "data-testid": "source-open-note", "aria-label": t("note.open"), title: t("note.open"), on: { click: open } }, icon("edit"));
+  }
+
+  #openDetails({ document_id: id }) {
+    const open = () => this.#openElsewhere(() => this.onOpenDocument(id));
+    return el("button", { type: "button", class: "button quiet icon-only", "data-testid": "source-details", "aria-label": t("document.details"), title: t("document.details"), on: { click: open } }, icon("info"));
   }
 
   /** A hint that a newer version exists, with a button to open it. */
@@ -136,7 +144,7 @@ export class SourcePanel {
     this.onClose();
     this.#view?.close();
     this.#view = null;
-    this.#opener?.removeAttribute("data-open");
+    clearClaims();
     if (this.#opener?.isConnected) this.#opener.focus({ preventScroll: true });
     else byId("question").focus({ preventScroll: true });
   }
