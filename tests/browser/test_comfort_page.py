@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.acceptance.support import writing
 from tests.browser.test_library_page import DESKTOP, Tab, ask, see, upload
 from tests.support import documents
 from tests.support.local_server import Person
@@ -119,3 +121,37 @@ def test_shortcuts_are_listed_and_work_outside_of_text_fields(answered: Page) ->
     answered.keyboard.press("/")
     expect(answered.get_by_test_id("question")).to_be_focused()
     expect(see(answered, "document-row", status="indexed")).to_have_count(1)
+
+
+@pytest.mark.parametrize(("language", "words"), [("en", "three months’ notice"), ("fr", "un préavis de trois mois")])
+def test_an_empty_library_offers_a_sample_document_and_a_question_that_it_answers(
+    page: Page, language: str, words: str
+) -> None:
+    """WEB-1, WEB-2"""
+    if language == "fr":
+        page.get_by_test_id("language-switch").click()
+    page.get_by_test_id("welcome-sample").click()
+    expect(page.get_by_test_id("welcome")).to_have_attribute("data-state", "ready")
+    page.get_by_test_id("question").press("Enter")
+    expect(page.get_by_test_id("answer-text")).to_contain_text(words)
+    page.get_by_test_id("citation").first.click()
+    expect(page.get_by_test_id("page-number")).to_have_text(re.compile("page 2"))
+    expect(page.get_by_test_id("page-image")).to_be_visible()
+    page.get_by_test_id("source-close").click()
+    if language == "fr":
+        page.get_by_test_id("language-switch").click()
+
+
+def test_a_refusal_offers_to_search_everything_and_to_add_documents(page: Page, ada: Person, tmp_path: Path) -> None:
+    """WEB-3, RET-8"""
+    ada.add(documents.make_pdf(tmp_path / "boiler.pdf", WOOD))
+    note = writing.write(ada, "The chimney was swept by a walrus.", title="Chimney")
+    page.reload()
+    see(page, "note-row", **{"note-id": note["id"]}).hover()
+    page.get_by_test_id("note-ask").click()
+    answer = ask(page, "What does the boiler burn in winter?")
+    expect(answer.get_by_test_id("answer-mode")).to_have_text("No answer found in your documents")
+    with page.expect_file_chooser():
+        answer.get_by_test_id("add-documents").click()
+    answer.get_by_test_id("ask-everywhere").click()
+    expect(page.get_by_test_id("answer").last.get_by_test_id("answer-text")).to_contain_text(WOOD)

@@ -119,7 +119,7 @@ def test_a_link_that_leads_nowhere_says_so(page: Page, ada: Person) -> None:
 
 
 def test_an_answer_that_is_left_is_finished_in_the_background(page: Page, ada: Person, boiler: str) -> None:
-    """CHAT-8"""
+    """WEB-3, CHAT-2"""
     first = ada.ask(QUESTION)
     page.reload()
     held: list[Route] = []
@@ -137,7 +137,7 @@ def test_an_answer_that_is_left_is_finished_in_the_background(page: Page, ada: P
 
 
 def test_a_conversation_that_is_opened_again_shows_its_running_answer(page: Page, ada: Person, boiler: str) -> None:
-    """CHAT-8"""
+    """WEB-3, CHAT-2"""
     asked = ada.ask(QUESTION)
     ada.ask("Who swept the boiler?")
     page.goto(f"{ada.server.base_url}/#c={asked['conversation_id']}")
@@ -160,7 +160,7 @@ def without_answer(route: Route) -> None:
 
 
 def test_a_question_without_an_answer_is_asked_again_with_one_press(page: Page, ada: Person, boiler: str) -> None:
-    """CHAT-8"""
+    """WEB-3, CHAT-2"""
     asked = ada.ask(QUESTION)
     page.route("**/messages?*", without_answer)
     page.goto(f"{ada.server.base_url}/#c={asked['conversation_id']}")

@@ -295,7 +295,8 @@ def describe_health(page: Page, **found: Any) -> list[str]:
         (
             {"chunks_not_embedded": 2, "chunking_strategy": "late"},
             [
-                "4 passages (each embedded with its context). 2 of them have no vector, so only keyword search finds them."
+                "4 passages (each embedded with its context)."
+                " 2 of them have no vector, so only keyword search finds them."
             ],
         ),
         (

@@ -167,7 +167,7 @@ def test_a_name_cannot_turn_the_text_around_it(page: Page, ada: Person) -> None:
 
 
 def test_the_settings_are_in_the_language_of_the_page(page: Page, server: LocalServer, tab: Tab) -> None:
-    """WEB-1, LANG-4"""
+    """WEB-1, SET-5"""
     with server.person("root", admin=True) as root:
         opening = tab.open(root)
         next(opening)

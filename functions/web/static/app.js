@@ -27,6 +27,7 @@ const SETTINGS_DIALOG = { kind: "settings" };
 
 const ATTACH_DIALOG = new URL("./library/attach_dialog.js", import.meta.url);
 const SETTINGS = new URL("./session/settings.js", import.meta.url);
+const SAMPLE = new URL("./sample/sample_document.js", import.meta.url);
 const SIGN_IN_FORM = new URL("./session/sign_in_form.js", import.meta.url);
 const TOKEN_FORM = new URL("./session/token_form.js", import.meta.url);
 
@@ -73,6 +74,7 @@ function build(api) {
     onStarted: (id) => trail.amend({ conversation: id }),
     onAnswered: () => conversations.load(),
     onUpload: () => byId("upload-input").click(),
+    onSample: () => openPart(SAMPLE, (part) => library.add([part.makeSample(language())])),
     onSaveAsNote: (address) => library.saveAnswerAsNote(address),
     onOpenNote: (id) => library.openNote(id),
   });

@@ -19,8 +19,8 @@ export class Turn {
    * `verbatim`: the answer quotes documents word for word, so its text is not parsed as Markdown. `onSaveAsNote(messageId)`
    * resolves to the note that the answer was saved as, or to null if cancelled.
    */
-  constructor({ question, verbatim = false, card, onCite, onSaveAsNote, onOpenNote, onRetry = null }) {
-    Object.assign(this, { question, verbatim, card, onCite, onSaveAsNote, onOpenNote, onRetry, wholeLibraryOnce: false });
+  constructor({ question, verbatim = false, card, onCite, onSaveAsNote, onOpenNote, onUpload, onAskEverywhere, onRetry = null }) {
+    Object.assign(this, { question, verbatim, card, onCite, onSaveAsNote, onOpenNote, onUpload, onAskEverywhere, onRetry, wholeLibraryOnce: false });
     this.text = el("div", { class: "answer-text", "data-testid": "answer-text" });
     this.status = el("p", { class: "answer-status", hidden: true });
     this.after = el("div", { class: "answer-after" });
@@ -74,6 +74,7 @@ export class Turn {
       hasUnsupportedSection(result, citations) ? note("alert", t("chat.unsupportedSection")) : null,
       this.#unsupportedNumbersNote(result),
       citations.size ? sourceList([...citations.values()], { title: t(result.mode === "guard" ? "sources.nearest" : "sources.title"), onOpen: this.onCite }) : null,
+      result.mode === "guard" ? this.#nextSteps(result) : null,
       result.answer ? this.#footer(result) : null,
     ].filter(Boolean));
   }
@@ -131,6 +132,16 @@ export class Turn {
     const shown = note("alert", t("chat.unsupportedNumbers", { n: numbers.length, numbers: numbers.join(" · ") }));
     shown.dataset.testid = "unsupported-numbers";
     return shown;
+  }
+
+  /** What to do about a question that the documents do not answer. */
+  #nextSteps({ scope }) {
+    const step = (name, testid, words, click) => el("button", { type: "button", class: "button small", "data-testid": testid, on: { click } }, icon(name), words);
+    const isNarrowed = scope?.kind && scope.kind !== "library" && this.question !== null;
+    return el("div", { class: "next-steps", "data-testid": "next-steps" },
+      el("p", {}, t("refusal.hint")),
+      isNarrowed ? step("search", "ask-everywhere", t("refusal.everywhere"), () => this.onAskEverywhere(this)) : null,
+      step("upload", "add-documents", t("welcome.choose"), this.onUpload));
   }
 
   #retryRow() {

@@ -26,8 +26,8 @@ export class Chat {
    * `onConversation(id)` is called when another conversation becomes current, `onStarted(id)` when the first question gave it
    * its id, `onAnswered()` when the list of conversations is out of date. `onSaveAsNote(address)` saves an answer by POST to `address` and resolves to the note, or to null if cancelled.
    */
-  constructor({ api, scope, onCite, onConversation, onStarted, onAnswered, onUpload, onSaveAsNote, onOpenNote }) {
-    Object.assign(this, { api, scope, onCite, onConversation, onStarted, onAnswered, onUpload, onSaveAsNote, onOpenNote });
+  constructor({ api, scope, onCite, onConversation, onStarted, onAnswered, onUpload, onSample, onSaveAsNote, onOpenNote }) {
+    Object.assign(this, { api, scope, onCite, onConversation, onStarted, onAnswered, onUpload, onSample, onSaveAsNote, onOpenNote });
     this.thread = byId("thread");
     this.messages = byId("messages");
     this.questionBox = byId("question");
@@ -185,9 +185,22 @@ export class Chat {
     this.questionBox.focus({ preventScroll: true });
   }
 
+  /** Ask the question once more, of the whole library. */
+  #askEverywhere({ question }) {
+    this.scope.wholeLibraryOnce = true;
+    this.ask(question);
+  }
+
+  /** Add the sample document, and prepare a question that it answers. */
+  #trySample() {
+    this.onSample();
+    this.#write(t("welcome.sampleQuestion"));
+    this.questionBox.focus();
+  }
+
   #createTurn(fields) {
     const onSaveAsNote = (id) => this.onSaveAsNote(`/conversations/${this.#conversation}/messages/${id}/note`);
-    return new Turn({ ...fields, card: this.card, onSaveAsNote, onCite: this.onCite, onOpenNote: this.onOpenNote });
+    return new Turn({ ...fields, card: this.card, onSaveAsNote, onCite: this.onCite, onOpenNote: this.onOpenNote, onUpload: this.onUpload, onAskEverywhere: (it) => this.#askEverywhere(it) });
   }
 
   #appendTurn(turn) {
@@ -272,7 +285,7 @@ export class Chat {
 
   #drawWelcome() {
     this.#unwatchLastAnswer();
-    this.thread.replaceChildren(welcome(this.#library, { onUpload: this.onUpload }));
+    this.thread.replaceChildren(welcome(this.#library, { onUpload: this.onUpload, onSample: () => this.#trySample() }));
   }
 
   /** Show the "Latest" button while the end of the last answer is below the visible area. */
