@@ -70,6 +70,9 @@ def test_the_claim_is_tinted_while_its_source_is_open(answered: Page) -> None:
     answered.get_by_test_id("citation").nth(1).click()
     expect(answered.get_by_test_id("source-file")).to_be_visible()
     assert answered.evaluate(CLAIM) == [PEAT]
+    answered.reload()
+    expect(answered.locator(".citation[data-open]")).to_have_text("2")
+    assert answered.evaluate(CLAIM) == [PEAT]
     answered.get_by_test_id("source-close").click()
     expect(answered.locator("#source[open]")).to_have_count(0)
     assert answered.evaluate(CLAIM) == []

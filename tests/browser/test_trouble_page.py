@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Dialog, Page, Route, expect
 
 from tests.acceptance.support import writing
 from tests.browser.test_library_page import DESKTOP, Tab, ask, see, text_file, upload
@@ -58,11 +58,16 @@ def test_a_file_dropped_while_a_source_is_open_shows_at_once(page: Page, ada: Pe
 def test_leaving_during_an_upload_asks_first(page: Page, tmp_path: Path) -> None:
     """WEB-2"""
     asked: list[str] = []
+
+    def stay(dialog: Dialog) -> None:
+        asked.append(dialog.type)
+        dialog.accept()
+
     held: list[Route] = []
     page.route(re.compile("/api/rag/documents$"), lambda route: held.append(route))
     page.get_by_test_id("upload-input").set_input_files(text_file(tmp_path, "boiler.txt", FACT))
     expect(page.get_by_test_id("upload-row")).to_be_visible()
-    page.once("dialog", lambda dialog: (asked.append(dialog.type), dialog.accept()))
+    page.once("dialog", stay)
     page.get_by_test_id("question").click()
     page.reload()
     assert asked == ["beforeunload"]

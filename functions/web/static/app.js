@@ -73,6 +73,7 @@ function build(api) {
     },
     onStarted: (id) => trail.amend({ conversation: id }),
     onAnswered: () => conversations.load(),
+    onDrawn: () => source.tint(),
     onUpload: () => byId("upload-input").click(),
     onSample: () => openPart(SAMPLE, (part) => library.add([part.makeSample(language())])),
     onSaveAsNote: (address) => library.saveAnswerAsNote(address),
@@ -197,7 +198,7 @@ function showStartError(error, onRetry) {
 function listenToLanguage() {
   const draw = () => {
     setText(byId("language-next"), t("language.code"));
-    for (const name of ["aria-label", "title"]) setAttribute(byId("language"), name, t("language.next"));
+    for (const name of ["aria-label", "title"]) setAttribute(byId("language"), name, `${t("language.code")}: ${t("language.next")}`);
   };
   byId("language").addEventListener("click", () => {
     const next = LANGUAGES[(LANGUAGES.indexOf(language()) + 1) % LANGUAGES.length];

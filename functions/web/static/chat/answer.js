@@ -141,7 +141,7 @@ export class Turn {
     return el("div", { class: "next-steps", "data-testid": "next-steps" },
       el("p", {}, t("refusal.hint")),
       isNarrowed ? step("search", "ask-everywhere", t("refusal.everywhere"), () => this.onAskEverywhere(this)) : null,
-      step("upload", "add-documents", t("welcome.choose"), this.onUpload));
+      step("upload", "add-documents", t("library.add"), this.onUpload));
   }
 
   #retryRow() {

@@ -24,10 +24,10 @@ export class Chat {
 
   /**
    * `onConversation(id)` is called when another conversation becomes current, `onStarted(id)` when the first question gave it
-   * its id, `onAnswered()` when the list of conversations is out of date. `onSaveAsNote(address)` saves an answer by POST to `address` and resolves to the note, or to null if cancelled.
+   * its id, `onAnswered()` when the list of conversations is out of date, `onDrawn()` when a conversation was loaded. `onSaveAsNote(address)` saves an answer by POST to `address` and resolves to the note, or to null if cancelled.
    */
-  constructor({ api, scope, onCite, onConversation, onStarted, onAnswered, onUpload, onSample, onSaveAsNote, onOpenNote }) {
-    Object.assign(this, { api, scope, onCite, onConversation, onStarted, onAnswered, onUpload, onSample, onSaveAsNote, onOpenNote });
+  constructor({ api, scope, onCite, onConversation, onStarted, onAnswered, onDrawn, onUpload, onSample, onSaveAsNote, onOpenNote }) {
+    Object.assign(this, { api, scope, onCite, onConversation, onStarted, onAnswered, onDrawn, onUpload, onSample, onSaveAsNote, onOpenNote });
     this.thread = byId("thread");
     this.messages = byId("messages");
     this.questionBox = byId("question");
@@ -272,6 +272,7 @@ export class Chat {
     if (run) this.#resume(run);
     if (!this.#turns.length) return this.#drawWelcome();
     this.thread.replaceChildren(...this.#turns.map((turn) => turn.node));
+    this.onDrawn();
     this.#watchLastAnswer();
     this.#turns.at(-1).node.scrollIntoView({ block: "start", behavior: "instant" });
   }

@@ -2,7 +2,7 @@
 
 import { checkBadge, locationOf, nameOf } from "../chat/citations.js";
 import { quoteLine } from "../chat/extracts.js";
-import { el } from "../shared/dom.js";
+import { byId, el } from "../shared/dom.js";
 import { t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 
@@ -17,7 +17,7 @@ export class SourceCard {
   constructor({ onCite }) {
     this.onCite = onCite;
     this.node = el("div", { class: "source-card", id: "source-card", role: "group", "data-testid": "source-card", hidden: true });
-    document.body.append(this.node);
+    byId("view-chat").append(this.node);
     this.node.addEventListener("pointerenter", () => clearTimeout(this.#timer));
     this.node.addEventListener("pointerleave", () => this.#soon(() => this.hide()));
     document.addEventListener("scroll", () => this.hide(), { capture: true, passive: true });

@@ -49,6 +49,11 @@ export class SourcePanel {
     if (this.#view) this.#load(opening);
   }
 
+  /** Tint the claims again, after an answer was drawn. */
+  tint() {
+    if (this.dialog.open && this.#citation.number) tintClaims(this.#citation, this.#opener);
+  }
+
   close() {
     if (this.dialog.open) this.dialog.close();
   }
@@ -86,7 +91,7 @@ export class SourcePanel {
       type: "button", class: "button quiet icon-only", "data-testid": "source-close", "aria-label": t("source.close"), title: t("source.close"), on: { click: () => this.close() },
     }, icon("close"));
     const where = [locationOf(citation), citation.section_title].filter(Boolean).join(" · ");
-    return el("header", { class: "source-head" },
+    return el("div", { class: "source-head" },
       citation.number ? el("span", { class: "source-number", "aria-hidden": "true" }, String(citation.number)) : null,
       el("div", { class: "source-titles" },
         el("h2", { id: "source-file", class: "source-file", "data-testid": "source-file", tabindex: "-1" }, nameOf(citation) || t("source.unknown")),
