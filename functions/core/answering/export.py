@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from functions.core import models
-from functions.core.citations import cite, relocation
+from functions.core.citations import relocation
 from functions.core.text import markdown_escape
 
 Language = Literal["en", "fr"]
@@ -156,6 +156,8 @@ def _write_text(message: Message) -> str:
         return markdown_escape.confine_markdown(message.content, by_number.keys())
     if message.mode != "extractive" or not message.sections:
         return markdown_escape.escape_text(message.content, by_number.keys())
+    from functions.core.citations import cite  # loaded only here: lists of conversations do without it
+
     parts = []
     for section in message.sections:
         numbers = tuple(number for number in section.get("citations", ()) if number in by_number)
