@@ -30,6 +30,7 @@ export class Trail {
   visit(change) {
     const place = { ...this.#shown, link: null, ...change };
     if (isSame(place, this.#shown)) return;
+    if (!history.state?.place) history.replaceState({ index: this.#index, place: this.#shown }, ""); // so that Back finds where it began
     this.#index += 1;
     this.#shown = place;
     history.pushState({ index: this.#index, place }, "", addressOf(place));
