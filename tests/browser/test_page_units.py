@@ -544,14 +544,14 @@ HEADING = "Notice period\nThe tenant gives notice three months ahead."
 )
 def test_the_lines_of_a_page_are_joined_but_not_those_of_lists_and_tables(page: Page, text: str, shown: str) -> None:
     """WEB-4"""
-    assert call(page, "source/unwrap.js", "return m.unwrap(a);", text) == shown
+    assert call(page, "language/unwrap.js", "return m.unwrap(a);", text) == shown
 
 
 def test_a_passage_keeps_its_words_when_the_lines_around_it_are_joined(page: Page) -> None:
     """WEB-4"""
     parts = ["The boiler burns", "\nwood and inter-", "\nnational coal in the winter."]
     joined = ["The boiler burns", " wood and inter", "national coal in the winter."]
-    assert call(page, "source/unwrap.js", "return m.unwrapParts(a);", parts) == joined
+    assert call(page, "language/unwrap.js", "return m.unwrapParts(a);", parts) == joined
 
 
 WIDE = 3000

@@ -19,6 +19,7 @@ import { closeDialogs } from "./shared/dialogs.js";
 import { drawIcons } from "./shared/icons.js";
 import { faultBox, openPart, report, toast } from "./shared/notices.js";
 import { Trail } from "./shared/trail.js";
+import { SourceCard } from "./source/card.js";
 import { documentAsSource, readLink, resolveLink } from "./source/page_link.js";
 import { SourcePanel } from "./source/source_panel.js";
 
@@ -64,8 +65,7 @@ function build(api) {
     source.open(citation, opener);
   };
   const chat = new Chat({
-    api, scope,
-    onCite: (citation, opener) => cite(citation, opener),
+    api, scope, card: new SourceCard({ onCite: cite }), onCite: cite,
     onConversation: (id) => {
       byId("export").hidden = !id;
       conversations.setCurrent(id);

@@ -7,7 +7,6 @@ import { clearAnnouncements, announce, faultBox, toast } from "../shared/notices
 import { icon } from "../shared/icons.js";
 import { readEvents } from "../shared/sse.js";
 import { Turn } from "./answer.js";
-import { SourceCard } from "../source/card.js";
 import { Draft } from "./draft.js";
 import { Speech } from "./speech.js";
 import { libraryState, welcome } from "./welcome.js";
@@ -26,14 +25,13 @@ export class Chat {
    * `onConversation(id)` is called when another conversation becomes current, `onStarted(id)` when the first question gave it
    * its id, `onAnswered()` when the list of conversations is out of date, `onDrawn()` when a conversation was loaded. `onSaveAsNote(address)` saves an answer by POST to `address` and resolves to the note, or to null if cancelled.
    */
-  constructor({ api, scope, onCite, onConversation, onStarted, onAnswered, onDrawn, onUpload, onSample, onSaveAsNote, onOpenNote }) {
-    Object.assign(this, { api, scope, onCite, onConversation, onStarted, onAnswered, onDrawn, onUpload, onSample, onSaveAsNote, onOpenNote });
+  constructor({ api, scope, card, onCite, onConversation, onStarted, onAnswered, onDrawn, onUpload, onSample, onSaveAsNote, onOpenNote }) {
+    Object.assign(this, { api, scope, card, onCite, onConversation, onStarted, onAnswered, onDrawn, onUpload, onSample, onSaveAsNote, onOpenNote });
     this.thread = byId("thread");
     this.messages = byId("messages");
     this.questionBox = byId("question");
     this.extractive = false;
     this.address = "/chat";
-    this.card = new SourceCard({ onCite });
     this.draft = new Draft(this.questionBox);
     this.#listen();
     this.#fitQuestionBox();

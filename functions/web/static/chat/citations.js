@@ -3,7 +3,6 @@
 import { el } from "../shared/dom.js";
 import { cleanName, formatPercent, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
-import { placeKey } from "../source/claims.js";
 import { quoteLine } from "./extracts.js";
 
 const CHECK_ICONS = { exact: "check", fuzzy: "approximately", unverified: "unverified" };
@@ -18,6 +17,9 @@ export function withBestChecks(citations) {
     return { ...one, check: [one.check, ...checks].sort((a, b) => (RANK[b] ?? 0) - (RANK[a] ?? 0))[0] };
   });
 }
+
+/** What a citation cites, as a key: the same words have the same key in every answer. */
+export const placeKey = ({ document_id: id, page_start: page, start_offset: start, end_offset: end }) => [id, page, start, end].join(" ");
 
 /** The file's name, or the title of the note. */
 export const nameOf = ({ source, file_name: name }) => cleanName(name) || (source === "note" ? t("note.untitled") : "");

@@ -1,6 +1,6 @@
 // The quotations of an answer as people read them: the lines of a printed page joined, the Markdown of a note drawn.
 
-import { unwrap } from "../source/unwrap.js";
+import { unwrap } from "../language/unwrap.js";
 import { renderMarkdown, renderVerbatim } from "./markdown.js";
 
 const NUMBER_MARK = /\[(\s*\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*\s*)\]/g;

@@ -1,9 +1,8 @@
 // Tints the claims of an answer whose source is open, from the mark of the claim before to the mark of this one.
 
-const BLOCKS = "p, li, td, th, h3, blockquote, pre";
+import { placeKey } from "../chat/citations.js";
 
-/** What a citation cites, as a key: the same words have the same key in every answer. */
-export const placeKey = ({ document_id: id, page_start: page, start_offset: start, end_offset: end }) => [id, page, start, end].join(" ");
+const BLOCKS = "p, li, td, th, h3, blockquote, pre";
 
 /** Tint the claims that cite this place, in the answer of `opener` or wherever they are shown. */
 export function tintClaims(citation, opener) {

@@ -6,7 +6,7 @@ import { icon } from "../shared/icons.js";
 import { faultBox } from "../shared/notices.js";
 import { findHighlight } from "./highlight.js";
 import { cutAt } from "./offsets.js";
-import { unwrapParts } from "./unwrap.js";
+import { unwrapParts } from "../language/unwrap.js";
 
 const ZOOMS = [1, 1.25, 1.5, 2, 3];
 const SHARE_ABOVE_MARK = 0.28;
