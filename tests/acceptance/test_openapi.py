@@ -125,6 +125,7 @@ def walk_settings(client: GeneratedClient) -> None:
 
 def walk_servers(client: GeneratedClient) -> None:
     with FakeModelServer(dimensions=64) as model:
+        [first] = client.call("embedding_servers_get_servers")["servers"]
         body = {"name": "other", "model": "other-model", "base_url": model.base_url}
         own = {"server_id": client.call("embedding_servers_add_server", body)["id"]}
         client.call("embedding_servers_try_server", **own)
@@ -135,6 +136,7 @@ def walk_servers(client: GeneratedClient) -> None:
         client.call("embedding_servers_steer_move", action="cancel")
         client.call("embedding_servers_retry_sources")
         client.call("embedding_servers_adopt_server")
+        client.call("embedding_servers_change_server", {"is_default": True}, server_id=first["id"])
         wait_until(lambda: client.call("embedding_servers_get_servers")["reindexing"] is None)
         client.call("embedding_servers_remove_server", **own)
 

@@ -55,16 +55,16 @@ def test_documents_chosen_before_the_first_question_are_attached_to_the_conversa
     """CHAT-3, CHAT-11"""
     wood = add(ada, "wood.txt", WOOD)
     add(ada, "peat.txt", PEAT)
-    expect(page.get_by_test_id("scope-text")).to_have_text("Search scope: whole library")
+    expect(page.get_by_test_id("scope-text")).to_have_text("Searching: whole library")
     page.get_by_test_id("attach-open").click()
     see(page, "attach-option", **{"document-id": wood}).click()
     page.get_by_test_id("attach-done").click()
-    expect(page.get_by_test_id("scope-text")).to_have_text("Search scope: attached documents")
+    expect(page.get_by_test_id("scope-text")).to_have_text("Searching: chosen documents")
     ask(page, QUESTION)
     page.reload()
-    expect(page.get_by_test_id("scope-pill")).to_have_text("wood")
+    expect(page.get_by_test_id("scope-pill")).to_have_text("wood.txt")
     answer = ask(page, "And what in winter?")
-    expect(answer.get_by_test_id("answer-scope")).to_have_text("Searched 1 selected document")
+    expect(answer.get_by_test_id("answer-scope")).to_have_text("Searched 1 chosen document")
     assert attached(ada, conversation_of(page)) == {wood}
 
 
@@ -78,7 +78,7 @@ def test_documents_can_be_attached_and_detached_during_a_conversation(page: Page
         see(page, "attach-option", **{"document-id": document_id}).click()
     page.get_by_test_id("attach-done").click()
     see(page, "scope-pill", **{"document-id": wood}).get_by_role("button").click()
-    expect(page.get_by_test_id("scope-pill")).to_have_text("peat")
+    expect(page.get_by_test_id("scope-pill")).to_have_text("peat.txt")
     answer = ask(page, QUESTION)
     expect(answer.get_by_test_id("source-row")).to_have_count(1)
     expect(answer.get_by_test_id("answer-text")).to_contain_text("peat")
@@ -90,7 +90,7 @@ def test_whole_library_once_applies_to_one_question_only(page: Page, ada: Person
     add(ada, "wood.txt", WOOD)
     note = writing.write(ada, PEAT, title="Summer")
     open_conversation(page, ada, ada.ask(QUESTION, note_id=note["id"]))
-    expect(page.get_by_test_id("scope-text")).to_have_text("Search scope: note")
+    expect(page.get_by_test_id("scope-text")).to_have_text("Searching: note")
     page.get_by_test_id("scope-once").press("Enter")
     expect(page.get_by_test_id("scope-once")).to_have_attribute("aria-pressed", "true")
     expect(page.get_by_test_id("question")).to_have_accessible_description(re.compile("whole library, once"))
@@ -105,12 +105,12 @@ def test_a_document_that_the_server_refuses_to_attach_is_removed_with_an_error_m
     asked = ada.ask(QUESTION)
     page.reload()
     open_conversation(page, ada, asked)
-    expect(page.get_by_test_id("scope-text")).to_have_text("Search scope: whole library")
+    expect(page.get_by_test_id("scope-text")).to_have_text("Searching: whole library")
     page.route("**/conversations/*/documents", lambda route: route.abort())
     page.get_by_test_id("document-row").hover()
     page.get_by_test_id("document-attach").click()
     expect(page.get_by_test_id("toast")).to_contain_text("The server could not be reached.")
-    expect(page.get_by_test_id("scope-text")).to_have_text("Search scope: whole library")
+    expect(page.get_by_test_id("scope-text")).to_have_text("Searching: whole library")
     expect(page.get_by_test_id("document-attach")).to_have_attribute("aria-pressed", "false")
 
 

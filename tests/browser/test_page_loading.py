@@ -165,7 +165,7 @@ def test_a_part_that_stays_refused_says_so_and_can_be_opened_later(
     platform.run_until(lambda: page.get_by_test_id("attach-dialog").is_visible())
 
 
-@pytest.mark.parametrize(("refusals", "words"), [(2, "Joindre des documents"), (4, "Attach documents")])
+@pytest.mark.parametrize(("refusals", "words"), [(2, "Choisir des documents"), (4, "Choose documents")])
 def test_the_texts_of_the_other_language_are_loaded_or_replaced_by_english(
     browser: Browser, server: LocalServer, refusals: int, words: str
 ) -> None:

@@ -254,7 +254,7 @@ CLEAN: dict[str, Any] = {
     "split_words": 0.0,
     "garbled_pages": [],
 }
-USUAL = ["All 12 pages have text.", "Written in English.", "4 chunks (each embedded on its own)."]
+USUAL = ["All 12 pages have text.", "Written in English.", "4 passages (each embedded on its own)."]
 
 
 def describe_health(page: Page, **found: Any) -> list[str]:
@@ -294,11 +294,14 @@ def describe_health(page: Page, **found: Any) -> list[str]:
         ({"languages": {"fr": 1, "en": 3}}, ["Written in English 75%, French 25%."]),
         (
             {"chunks_not_embedded": 2, "chunking_strategy": "late"},
-            ["4 chunks (each embedded with its context). 2 of them have no vector, so only keyword search finds them."],
+            [
+                "4 passages (each embedded with its context)."
+                " 2 of them have no vector, so only keyword search finds them."
+            ],
         ),
         (
             {"self_retrieval": {"sentences": 10, "found": 9, "score": 0.9}},
-            ["Search finds 9 of 10 sentences taken from this document."],
+            ["Search check: 9 of 10 sample sentences found"],
         ),
         ({"quality": {"rating": "good", "reasons": {}}, "text": CLEAN}, ["This document was read well."]),
         (
@@ -307,7 +310,7 @@ def describe_health(page: Page, **found: Any) -> list[str]:
                 "text": CLEAN | {"garbled_pages": [2, 3], "unlikely_words": 0.07},
             },
             [
-                "Look at this document before you rely on it: parts of it may be missing or wrong.",
+                "Check this document before you rely on it: parts of it may be missing or wrong.",
                 "7% of the words look garbled. Export the file again, or upload a scan of it, which OCR can read."
                 " Pages 2–3.",
             ],
@@ -517,3 +520,70 @@ def test_only_a_complete_link_is_followed(page: Page) -> None:
     }
     read = call(page, "source/page_link.js", "return a.map(m.readLink);", list(expected))
     assert dict(zip(expected, read, strict=True)) == expected
+
+
+LIST = "He brings what follows to the office:\n• the signed lease\n• the keys"
+TABLE = "Country Signed Paid\nAlgeria 6.19 5.10\nEgypt 6.60 4.20"
+HEADING = "Notice period\nThe tenant gives notice three months ahead."
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (
+            "The tenant pays the rent on \nthe first of the month.",
+            "The tenant pays the rent on the first of the month.",
+        ),
+        ("The inter-\nnational lease of self-\nemployed people", "The international lease of self-employed people"),
+        ("Le locataire a-\nt-il payé le loyer de la\nmaison ?", "Le locataire a-t-il payé le loyer de la maison ?"),
+        (HEADING, HEADING),
+        (LIST, LIST),
+        (TABLE, TABLE),
+    ],
+    ids=["wrapped", "hyphens", "french", "heading", "list", "table"],
+)
+def test_the_lines_of_a_page_are_joined_but_not_those_of_lists_and_tables(page: Page, text: str, shown: str) -> None:
+    """WEB-4"""
+    assert call(page, "language/unwrap.js", "return m.unwrap(a);", text) == shown
+
+
+def test_a_passage_keeps_its_words_when_the_lines_around_it_are_joined(page: Page) -> None:
+    """WEB-4"""
+    parts = ["The boiler burns", "\nwood and inter-", "\nnational coal in the winter."]
+    joined = ["The boiler burns", " wood and inter", "national coal in the winter."]
+    assert call(page, "language/unwrap.js", "return m.unwrapParts(a);", parts) == joined
+
+
+WIDE = 3000
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["|a" * 10_000, f"{'|a' * WIDE}\n{'|-' * WIDE}\n" + "|\n" * WIDE, f"{'|a' * 50}\n{'|-' * 50}\n" + "|\n" * 7000],
+    ids=["one-line", "wide", "many-rows"],
+)
+def test_the_cost_of_a_table_depends_on_its_text_alone(page: Page, text: str) -> None:
+    """WEB-3: it is drawn and laid out in seconds, however many columns and rows it has."""
+    page.set_default_timeout(10_000)
+    body = """
+        const begun = performance.now();
+        document.body.replaceChildren(m.renderMarkdown(a));
+        return document.body.offsetHeight && performance.now() - begun;
+    """
+    took = call(page, "chat/markdown.js", body, text)
+    page.evaluate("document.body.replaceChildren()")
+    assert took < 3000
+
+
+def test_a_long_line_that_streams_in_small_pieces_is_announced_in_linear_time(page: Page) -> None:
+    """WEB-3"""
+    page.set_default_timeout(10_000)
+    page.evaluate("document.body.append(Object.assign(document.createElement('div'), { id: 'spoken' }))")
+    body = """
+        const speech = new m.Speech();
+        for (const piece of [...a, "end. "]) speech.add(piece);
+        return document.getElementById("spoken").textContent.length;
+    """
+    spoken = call(page, "chat/speech.js", body, ["| a "] * 5_000)
+    page.evaluate("document.body.replaceChildren()")
+    assert spoken > 5_000

@@ -26,6 +26,7 @@ def page(admin: Person, browser: Browser) -> Iterator[Page]:
         opened.route("**/api/local/token", lambda route: route.fulfill(json={"token": admin.token}))
         opened.goto(admin.server.base_url)
         opened.get_by_test_id("settings-open").click()
+        opened.locator("details.experts > summary").click()
         yield opened
 
 

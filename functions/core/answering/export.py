@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
+from functions.core import models
 from functions.core.citations import relocation
 from functions.core.text import markdown_escape
 
@@ -137,10 +138,7 @@ def name_file(title: str) -> str:
 def _write_answer(
     message: Message, labels: Mapping[str, str], states: Mapping[str, SourceState], address: str | None = None
 ) -> Iterator[str]:
-    marks = {int(source["number"]) for source in message.sources}
-    # Only a model writes Markdown; every other answer is literal text.
-    escape = markdown_escape.confine_markdown if message.mode == "model" else markdown_escape.escape_text
-    yield escape(message.content, marks)
+    yield _write_text(message)
     if message.status in ("interrupted", "failed"):
         yield f"*{labels[message.status]}*"
     numbers = dict.fromkeys(number for section in message.sections for number in section.get("unsupported_numbers", ()))
@@ -149,6 +147,29 @@ def _write_answer(
     if message.sources:
         yield f"**{labels['sources']}**"
         yield "\n\n".join(_write_source(source, labels, states, address) for source in message.sources)
+
+
+def _write_text(message: Message) -> str:
+    """The text of an answer; only that of a model and extracts of notes and Markdown files are Markdown."""
+    by_number = {int(source["number"]): source for source in message.sources}
+    if message.mode == "model":
+        return markdown_escape.confine_markdown(message.content, by_number.keys())
+    if message.mode != "extractive" or not message.sections:
+        return markdown_escape.escape_text(message.content, by_number.keys())
+    from functions.core.citations import cite  # loaded only here: lists of conversations do without it
+
+    parts = []
+    for section in message.sections:
+        numbers = tuple(number for number in section.get("citations", ()) if number in by_number)
+        marked = cite.mark_answer([models.CitedSection(section["text"], (), numbers)])
+        is_markdown = bool(numbers) and all(_is_markdown(by_number[number]) for number in numbers)
+        escape = markdown_escape.confine_markdown if is_markdown else markdown_escape.escape_text
+        parts.append(escape(marked, by_number.keys()))
+    return "\n\n".join(parts)
+
+
+def _is_markdown(source: Mapping[str, Any]) -> bool:
+    return source.get("source") == "note" or source.get("file_type") == "md"
 
 
 def _write_source(

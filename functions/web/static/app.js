@@ -8,20 +8,27 @@ import { ScopeLine } from "./chat/scope_line.js";
 import { acceptDrops } from "./library/drop.js";
 import { Library } from "./library/library.js";
 import { ModelNotice } from "./session/model_notice.js";
+import { listenToShortcuts, openShortcuts } from "./session/shortcuts.js";
+import { listenToTheme } from "./session/theme.js";
 import { hasKeyInAddress, openSession, takeSessionFromAddress } from "./session/session.js";
 import { Api } from "./shared/api.js";
-import { byId, el, focusIfLost, setAttribute, setText } from "./shared/dom.js";
+import { byId, focusIfLost, setAttribute, setText } from "./shared/dom.js";
 import { chooseLanguage, language, LANGUAGES, onLanguage, setLanguage, t } from "./language/i18n.js";
 import { loadPart } from "./loading/parts.js";
-import { drawIcons, icon } from "./shared/icons.js";
-import { errorText, openPart, toast } from "./shared/notices.js";
-import { readLink, resolveLink } from "./source/page_link.js";
+import { closeDialogs } from "./shared/dialogs.js";
+import { drawIcons } from "./shared/icons.js";
+import { faultBox, openPart, report, toast } from "./shared/notices.js";
+import { Trail } from "./shared/trail.js";
+import { SourceCard } from "./source/card.js";
+import { documentAsSource, readLink, resolveLink } from "./source/page_link.js";
 import { SourcePanel } from "./source/source_panel.js";
 
 const CONVERSATION_LINK = /^#c=([\w-]+)$/;
+const SETTINGS_DIALOG = { kind: "settings" };
 
 const ATTACH_DIALOG = new URL("./library/attach_dialog.js", import.meta.url);
 const SETTINGS = new URL("./session/settings.js", import.meta.url);
+const SAMPLE = new URL("./sample/sample_document.js", import.meta.url);
 const SIGN_IN_FORM = new URL("./session/sign_in_form.js", import.meta.url);
 const TOKEN_FORM = new URL("./session/token_form.js", import.meta.url);
 
@@ -30,6 +37,7 @@ async function main() {
   reloadStyles();
   await chooseLanguage();
   listenToLanguage();
+  listenToTheme();
   listenToTabs();
   const notice = takeSessionFromAddress();
   addEventListener("hashchange", () => hasKeyInAddress() && location.reload());
@@ -49,37 +57,34 @@ function reloadStyles() {
 function build(api) {
   const scope = new Scope({ api });
   new ScopeLine({ scope });
+  const trail = new Trail({ onMove: (place) => show(parts, place), onLink: () => followAddress(api, parts) });
   const source = new SourcePanel({
-    api, onOpenNote: (id) => library.openNote(id), onOpenDocument: (id) => library.openDocument(id), onClose: () => showAddress(chat.conversation),
+    api, onOpenNote: (id) => library.openNote(id), onOpenDocument: (id) => library.openDocument(id), onClose: () => trail.leave("source"),
   });
+  const cite = (citation, opener) => {
+    trail.visit({ source: citation });
+    source.open(citation, opener);
+  };
   const chat = new Chat({
-    api, scope,
-    onCite: (citation, opener) => source.open(citation, opener),
+    api, scope, card: new SourceCard({ onCite: cite }), onCite: cite,
     onConversation: (id) => {
-      showAddress(id);
       byId("export").hidden = !id;
       conversations.setCurrent(id);
       chat.setTitle(conversations.titleOf(id));
     },
+    onStarted: (id) => trail.amend({ conversation: id }),
     onAnswered: () => conversations.load(),
+    onDrawn: () => source.tint(),
     onUpload: () => byId("upload-input").click(),
+    onSample: () => openPart(SAMPLE, (part) => library.add([part.makeSample(language())])),
     onSaveAsNote: (address) => library.saveAnswerAsNote(address),
     onOpenNote: (id) => library.openNote(id),
   });
-  const conversations = new Conversations({
-    api,
-    onOpen: (id) => {
-      source.close();
-      showView("chat");
-      chat.open(id);
-    },
-    onNew: () => {
-      source.close();
-      showView("chat");
-      chat.clear();
-    },
-    onTitle: (title) => chat.setTitle(title),
-  });
+  const goTo = (conversation) => {
+    trail.visit({ conversation, source: null, dialog: null });
+    show(parts, { conversation, source: null, dialog: null }, { again: true });
+  };
+  const conversations = new Conversations({ api, onOpen: goTo, onNew: () => goTo(null), onTitle: (title) => chat.setTitle(title) });
   const library = new Library({
     api, scope,
     onCounts: (counts) => chat.setCounts(counts),
@@ -87,26 +92,43 @@ function build(api) {
       showView("chat");
       byId("question").focus();
     },
+    onRead: (document) => cite(documentAsSource(document), null),
+    onOpened: (dialog) => trail.visit({ dialog }),
+    onClosed: (dialog) => trail.leave("dialog", dialog),
   });
   acceptDrops((files) => {
+    source.close(); // it covers the library
     showView("library");
     library.add(files);
   });
+  const openSettings = () => {
+    trail.visit({ dialog: SETTINGS_DIALOG });
+    return openPart(SETTINGS, (part) => part.openSettings({ api, onClose: () => trail.leave("dialog", SETTINGS_DIALOG) }));
+  };
   byId("attach-open").addEventListener("click", () => openPart(ATTACH_DIALOG, (part) => part.openAttachDialog({ api, scope })));
-  byId("settings-open").addEventListener("click", () => openPart(SETTINGS, (part) => part.openSettings({ api })));
+  byId("settings-open").addEventListener("click", openSettings);
   byId("sign-out").addEventListener("click", async () => {
     await api.signOut();
     location.assign(location.pathname); // so that nothing of the signed-out user stays on the page
   });
   byId("export").addEventListener("click", () => exportConversation(api, chat.conversation));
-  const follow = () => followAddress({ api, chat, library, source });
-  addEventListener("hashchange", follow);
-  // Clicking a link to the address already shown fires no hashchange.
-  document.addEventListener("click", ({ target }) => target.closest("a.link")?.getAttribute("href") === location.hash && follow());
-  return { chat, conversations, library, follow };
+  byId("shortcuts").addEventListener("click", openShortcuts);
+  listenToShortcuts({
+    "/": () => (showView("chat"), byId("question").focus()),
+    n: () => goTo(null),
+    f: () => (source.close(), showView("library"), byId("title-filter").focus()),
+    u: () => byId("upload-input").click(),
+    j: () => chat.stepToMark(1),
+    k: () => chat.stepToMark(-1),
+  });
+  // Clicking a link to the address already shown moves nowhere.
+  document.addEventListener("click", ({ target }) => target.closest("a.link")?.getAttribute("href") === location.hash && followAddress(api, parts));
+  const parts = { chat, conversations, library, openSettings, source, trail };
+  return parts;
 }
 
-async function start(api, { chat, conversations, library, follow }) {
+async function start(api, parts) {
+  const { chat, conversations, library, trail } = parts;
   try {
     const me = await api.get("/me");
     byId("settings-open").hidden = !me.is_admin;
@@ -118,39 +140,52 @@ async function start(api, { chat, conversations, library, follow }) {
     drawModelHint(me);
     onLanguage(() => drawModelHint(me));
   } catch (error) {
-    showStartError(error, () => start(api, { chat, conversations, library, follow }));
+    showStartError(error, () => start(api, parts));
     return;
   }
-  follow();
+  trail.start();
   library.start();
   conversations.load();
   if (matchMedia("(hover: hover)").matches) focusIfLost(byId("question"));
 }
 
+/** Show a place: its conversation, its source, its dialog. With `again`, a conversation that is shown already is loaded again. */
+async function show({ chat, library, openSettings, source, trail }, { conversation, source: citation, dialog }, { again = false } = {}) {
+  if (!(await library.closeNote())) return trail.visit({ conversation: chat.conversation });
+  closeDialogs();
+  if (again || conversation !== chat.conversation) {
+    showView("chat");
+    if (conversation) chat.open(conversation);
+    else chat.clear();
+  }
+  if (citation) source.open(citation, null);
+  else source.close();
+  if (dialog?.kind === "settings") openSettings();
+  else if (dialog?.id) library.open(dialog);
+}
+
 /** Open what the address names: a conversation, or a passage of a document or a note in the source panel. */
-async function followAddress({ api, chat, library, source }) {
+async function followAddress(api, parts) {
+  const { chat, library, source, trail } = parts;
   const { hash } = location;
   const conversation = CONVERSATION_LINK.exec(hash)?.[1];
   const link = readLink(hash);
-  if (!conversation && !link) return;
-  if (!(await library.closeNote())) return showAddress(chat.conversation);
+  trail.amend({ conversation: chat.conversation, source: null, dialog: null, link: hash || null });
+  if (!(await library.closeNote())) return trail.amend({ link: null });
   if (conversation) {
-    source.close();
-    showView("chat");
-    if (conversation !== chat.conversation) chat.open(conversation);
-    return;
+    trail.amend({ conversation, link: null });
+    return show(parts, { conversation });
   }
   try {
-    const citation = await resolveLink(api, link);
-    if (location.hash === hash) source.open(citation, null);
+    const citation = link && (await resolveLink(api, link));
+    if (location.hash !== hash) return;
+    trail.amend({ source: citation, link: citation && hash });
+    if (citation) source.open(citation, null);
+    else if (hash) toast(t("link.unknown"), { kind: "bad", testid: "link-unknown" });
   } catch (error) {
-    toast(errorText(error), { kind: "bad" });
-    if (location.hash === hash) showAddress(chat.conversation);
+    report(error, t("failed.link"), () => followAddress(api, parts));
+    if (location.hash === hash) trail.amend({ link: null });
   }
-}
-
-function showAddress(conversation) {
-  history.replaceState(null, "", conversation ? `#c=${conversation}` : location.pathname + location.search);
 }
 
 function drawModelHint({ chat, chat_model: model }) {
@@ -158,16 +193,17 @@ function drawModelHint({ chat, chat_model: model }) {
 }
 
 function showStartError(error, onRetry) {
-  const retry = el("button", { type: "button", class: "button", on: { click: onRetry } }, icon("retry"), t("chat.retry"));
-  byId("thread").replaceChildren(
-    el("div", { class: "fault-box", role: "alert", "data-testid": "start-error" }, icon("alert"), el("p", {}, errorText(error)), retry));
+  byId("thread").replaceChildren(faultBox(error, { what: t("failed.start"), onRetry, testid: "start-error" }));
 }
 
 function listenToLanguage() {
-  const draw = () => setText(byId("language-next"), t("language.next"));
+  const draw = () => {
+    setText(byId("language-next"), t("language.code"));
+    for (const name of ["aria-label", "title"]) setAttribute(byId("language"), name, `${t("language.code")}: ${t("language.next")}`);
+  };
   byId("language").addEventListener("click", () => {
     const next = LANGUAGES[(LANGUAGES.indexOf(language()) + 1) % LANGUAGES.length];
-    setLanguage(next, { store: true }).catch((error) => toast(errorText(error), { kind: "bad" }));
+    setLanguage(next, { store: true }).catch((error) => report(error, t("failed.language")));
   });
   onLanguage(draw);
   draw();

@@ -15,7 +15,7 @@ EXPORT = re.compile(r"^export (?:async )?(?:function\*?|class|const|let) (\w+)",
 
 # Which folders each folder imports; `page` is app.js. Nothing below imports anything above it.
 ARROWS: dict[str, set[str]] = {
-    "page": {"chat", "language", "library", "loading", "session", "shared", "source"},
+    "page": {"chat", "language", "library", "loading", "sample", "session", "shared", "source"},
     "library": {"chat", "language", "notes", "shared"},
     "notes": {"chat", "language", "shared"},
     "source": {"chat", "language", "shared"},
@@ -24,6 +24,7 @@ ARROWS: dict[str, set[str]] = {
     "shared": {"language", "loading"},
     "language": {"loading"},
     "loading": set(),
+    "sample": set(),
 }
 
 

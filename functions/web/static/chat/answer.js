@@ -3,22 +3,24 @@
 import { el } from "../shared/dom.js";
 import { t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
-import { errorText, toast } from "../shared/notices.js";
-import { citationMark, nameOf, locationOf, sourceList } from "./citations.js";
+import { faultBox, toast } from "../shared/notices.js";
+import { citationMark, nameOf, locationOf, sourceList, withBestChecks } from "./citations.js";
+import { quoteOf, renderExtracts, writeExtracts } from "./extracts.js";
 import { renderMarkdown, renderVerbatim } from "./markdown.js";
 
 export class Turn {
   #result = null;
   #streamed = "";
   #frame = 0;
+  #nextDrawing = 0;
   #note = null;
 
   /**
    * `verbatim`: the answer quotes documents word for word, so its text is not parsed as Markdown. `onSaveAsNote(messageId)`
    * resolves to the note that the answer was saved as, or to null if cancelled.
    */
-  constructor({ question, verbatim = false, onCite, onSaveAsNote, onOpenNote, onRetry = null }) {
-    Object.assign(this, { question, verbatim, onCite, onSaveAsNote, onOpenNote, onRetry, wholeLibraryOnce: false });
+  constructor({ question, verbatim = false, card, onCite, onSaveAsNote, onOpenNote, onUpload, onAskEverywhere, onRetry = null }) {
+    Object.assign(this, { question, verbatim, card, onCite, onSaveAsNote, onOpenNote, onUpload, onAskEverywhere, onRetry, wholeLibraryOnce: false });
     this.text = el("div", { class: "answer-text", "data-testid": "answer-text" });
     this.status = el("p", { class: "answer-status", hidden: true });
     this.after = el("div", { class: "answer-after" });
@@ -37,17 +39,23 @@ export class Turn {
     this.status.replaceChildren(el("span", { class: "dots", "aria-hidden": "true" }), t("chat.searching"));
   }
 
-  /** Append streamed text; it is drawn at most once per animation frame. */
+  /** Append streamed text; drawing it takes at most a fifth of the time, however long it gets. */
   stream(piece) {
     this.#streamed += piece;
     if (this.answer.dataset.state !== "streaming") {
       this.#setState("streaming");
       this.status.hidden = true;
     }
-    this.#frame ||= requestAnimationFrame(() => {
-      this.#frame = 0;
-      if (!this.#result) this.text.replaceChildren(this.#render(this.#streamed));
-    });
+    this.#frame ||= requestAnimationFrame((now) => this.#drawStreamed(now));
+  }
+
+  #drawStreamed(now) {
+    const isEarly = now < this.#nextDrawing;
+    this.#frame = isEarly ? requestAnimationFrame((later) => this.#drawStreamed(later)) : 0;
+    if (isEarly || this.#result) return;
+    const begun = performance.now();
+    this.text.replaceChildren(this.#render(this.#streamed));
+    this.#nextDrawing = now + 5 * (performance.now() - begun);
   }
 
   /** The final answer: `{answer, sources, scope, status, mode, usage}`. */
@@ -56,21 +64,26 @@ export class Turn {
     this.#setState(result.status === "interrupted" ? "stopped" : "done");
     this.#endWaiting();
     this.answer.dataset.mode = result.mode ?? "model";
-    const citations = new Map((result.sources ?? []).map((citation) => [citation.number, citation]));
-    const drawMark = (number) => citationMark(citations.get(number), this.onCite);
-    const verbatim = ["extractive", "guard"].includes(result.mode);
-    const render = verbatim ? renderVerbatim : renderMarkdown;
-    this.text.replaceChildren(render(result.answer ?? "", { known: new Set(citations.keys()), drawMark }));
+    const citations = citationsOf(result);
+    this.text.replaceChildren(drawText(result, citations, (number) => this.#drawMark(citations, number)));
     if (result.mode === "guard") this.#drawRefusal(result);
     this.after.replaceChildren(...[
       result.status === "interrupted" ? note("stop", t("chat.interrupted")) : null,
       this.#degradedNote(result),
       result.status === "failed" ? note("alert", t("chat.notAnswered")) : null,
+      ["failed", "interrupted"].includes(result.status) ? this.#retryRow() : null,
       hasUnsupportedSection(result, citations) ? note("alert", t("chat.unsupportedSection")) : null,
       this.#unsupportedNumbersNote(result),
       citations.size ? sourceList([...citations.values()], { title: t(result.mode === "guard" ? "sources.nearest" : "sources.title"), onOpen: this.onCite }) : null,
+      result.mode === "guard" ? this.#nextSteps(result) : null,
       result.answer ? this.#footer(result) : null,
     ].filter(Boolean));
+  }
+
+  #drawMark(citations, number) {
+    const mark = citationMark(citations.get(number), this.onCite);
+    this.card.attach(mark, citations);
+    return mark;
   }
 
   /** The user stopped the answer: the text received so far stays. */
@@ -78,16 +91,14 @@ export class Turn {
     this.#endWaiting();
     this.#setState("stopped");
     this.text.replaceChildren(this.#render(this.#streamed));
-    this.after.replaceChildren(note("stop", t("chat.stopped")), this.#retryRow());
+    this.after.replaceChildren(...[note("stop", t("chat.stopped")), this.#retryRow()].filter(Boolean));
   }
 
   fail(error) {
     this.#endWaiting();
     this.#setState("failed");
     this.text.replaceChildren(this.#render(this.#streamed));
-    this.after.replaceChildren(
-      el("div", { class: "fault-box", role: "alert", "data-testid": "answer-error" }, icon("alert"), el("p", {}, errorText(error))),
-      this.#retryRow());
+    this.after.replaceChildren(faultBox(error, { testid: "answer-error", onRetry: this.onRetry && (() => this.onRetry(this)), retryTestid: "answer-retry" }));
   }
 
   /** Redraw after the language has changed. */
@@ -131,8 +142,18 @@ export class Turn {
     return shown;
   }
 
+  /** What to do about a question that the documents do not answer. */
+  #nextSteps({ scope }) {
+    const step = (name, testid, words, click) => el("button", { type: "button", class: "button small", "data-testid": testid, on: { click } }, icon(name), words);
+    const isNarrowed = scope?.kind && scope.kind !== "library" && this.question !== null;
+    return el("div", { class: "next-steps", "data-testid": "next-steps" },
+      el("p", {}, t("refusal.hint")),
+      isNarrowed ? step("search", "ask-everywhere", t("refusal.everywhere"), () => this.onAskEverywhere(this)) : null,
+      step("upload", "add-documents", t("library.add"), this.onUpload));
+  }
+
   #retryRow() {
-    if (!this.onRetry) return "";
+    if (!this.onRetry) return null;
     return el("p", {}, el("button", { type: "button", class: "button small", "data-testid": "answer-retry", on: { click: () => this.onRetry(this) } }, icon("retry"), t("chat.retry")));
   }
 
@@ -169,15 +190,27 @@ export class Turn {
     return button;
   }
 
-  async #copy({ answer, sources }) {
-    const list = (sources ?? []).map((citation) => `[${citation.number}] ${nameOf(citation)}, ${locationOf(citation)}: “${citation.quote}”`);
+  async #copy(result) {
+    const citations = citationsOf(result);
+    const text = isExtract(result) ? writeExtracts(result.sections, citations) : result.answer;
+    const list = [...citations.values()].map((citation) => `[${citation.number}] ${nameOf(citation)}, ${locationOf(citation)}: “${quoteOf(citation)}”`);
     try {
-      await navigator.clipboard.writeText([answer, ...list].join("\n"));
+      await navigator.clipboard.writeText([text, ...list].join("\n"));
       toast(t("chat.copied"));
     } catch {
       toast(t("chat.notCopied"), { kind: "bad" });
     }
   }
+}
+
+const citationsOf = ({ sources }) => new Map(withBestChecks(sources ?? []).map((citation) => [citation.number, citation]));
+
+const isExtract = ({ mode, sections }) => mode === "extractive" && sections?.length > 0;
+
+function drawText(result, citations, drawMark) {
+  if (isExtract(result)) return renderExtracts(result.sections, citations, drawMark);
+  const render = ["extractive", "guard"].includes(result.mode) ? renderVerbatim : renderMarkdown;
+  return render(result.answer ?? "", { known: new Set(citations.keys()), drawMark });
 }
 
 /** Whether a model wrote a section that no passage bears out; older answers only say whether its words were found. */

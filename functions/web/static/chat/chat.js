@@ -2,10 +2,12 @@
 
 import { byId, el, setText } from "../shared/dom.js";
 import { ApiError } from "../shared/http.js";
-import { onLanguage, t } from "../language/i18n.js";
-import { errorText, clearAnnouncements, announce } from "../shared/notices.js";
+import { cleanName, onLanguage, t } from "../language/i18n.js";
+import { clearAnnouncements, announce, faultBox, toast } from "../shared/notices.js";
+import { icon } from "../shared/icons.js";
 import { readEvents } from "../shared/sse.js";
 import { Turn } from "./answer.js";
+import { Draft } from "./draft.js";
 import { Speech } from "./speech.js";
 import { libraryState, welcome } from "./welcome.js";
 
@@ -15,21 +17,24 @@ export class Chat {
   #conversation = null;
   #turns = [];
   #running = null;
+  #left = new Map();
   #opening = 0;
   #library = "loading";
 
   /**
-   * `onConversation(id)` is called when another conversation becomes current, `onAnswered()` when the list of conversations
-   * is out of date. `onSaveAsNote(address)` saves an answer by POST to `address` and resolves to the note, or to null if cancelled.
+   * `onConversation(id)` is called when another conversation becomes current, `onStarted(id)` when the first question gave it
+   * its id, `onAnswered()` when the list of conversations is out of date, `onDrawn()` when a conversation was loaded. `onSaveAsNote(address)` saves an answer by POST to `address` and resolves to the note, or to null if cancelled.
    */
-  constructor({ api, scope, onCite, onConversation, onAnswered, onUpload, onSaveAsNote, onOpenNote }) {
-    Object.assign(this, { api, scope, onCite, onConversation, onAnswered, onUpload, onSaveAsNote, onOpenNote });
+  constructor({ api, scope, card, onCite, onConversation, onStarted, onAnswered, onDrawn, onUpload, onSample, onSaveAsNote, onOpenNote }) {
+    Object.assign(this, { api, scope, card, onCite, onConversation, onStarted, onAnswered, onDrawn, onUpload, onSample, onSaveAsNote, onOpenNote });
     this.thread = byId("thread");
     this.messages = byId("messages");
     this.questionBox = byId("question");
     this.extractive = false;
     this.address = "/chat";
+    this.draft = new Draft(this.questionBox);
     this.#listen();
+    this.#fitQuestionBox();
   }
 
   get conversation() {
@@ -41,15 +46,28 @@ export class Chat {
     const state = libraryState(counts);
     if (state === this.#library) return;
     this.#library = state;
-    if (!this.#turns.length && !this.#opening) this.#drawWelcome();
+    if (this.#isWelcoming) this.#drawWelcome();
+  }
+
+  get #isWelcoming() {
+    return !this.thread.childElementCount || this.thread.querySelector(".welcome") !== null;
   }
 
   setTitle(title) {
     const heading = byId("conversation-title");
-    const shown = this.#conversation ? title : "";
+    const shown = this.#conversation ? cleanName(title) : "";
     heading.classList.toggle("visually-hidden", !shown);
     setText(heading, shown || "Ibid");
     document.title = shown ? `${shown} · Ibid` : "Ibid";
+  }
+
+  /** Move the focus to the next (1) or previous (-1) citation mark. */
+  stepToMark(by) {
+    const marks = [...this.thread.querySelectorAll(".answer-text .citation")];
+    const at = marks.indexOf(document.activeElement);
+    const next = at < 0 ? (by > 0 ? marks[0] : marks.at(-1)) : marks[at + by];
+    next?.focus();
+    next?.scrollIntoView({ block: "nearest" });
   }
 
   /** Start a new conversation. */
@@ -76,8 +94,7 @@ export class Chat {
     } catch (error) {
       if (this.#opening !== opening) return;
       this.#opening = 0;
-      if (error.status === 404) return this.clear();
-      this.thread.replaceChildren(el("p", { class: "fault", role: "alert" }, errorText(error)));
+      this.thread.replaceChildren(error.status === 404 ? goneBox() : faultBox(error, { what: t("failed.conversation"), onRetry: () => this.open(id) }));
     }
   }
 
@@ -87,8 +104,7 @@ export class Chat {
     const turn = this.#createTurn({ question, verbatim: this.extractive, onRetry: (it) => this.#retry(it) });
     const run = { turn, stop: new AbortController(), speech: new Speech() };
     this.#appendTurn(turn);
-    this.questionBox.value = "";
-    this.#fitQuestionBox();
+    this.#write("");
     this.#setRunning(run);
     clearAnnouncements();
     announce(t("chat.searching"));
@@ -97,11 +113,12 @@ export class Chat {
     } catch (error) {
       this.#showFailure(error, question, run);
     }
+    this.#left.delete(run.conversation);
     if (this.#running === run) this.#setRunning(null);
   }
 
   async #stream(question, run) {
-    const conversation = this.#conversation ?? undefined;
+    const conversation = (run.conversation = this.#conversation) ?? undefined;
     await this.scope.synced;
     const body = { query: question, stream: true, conversation_id: conversation, ...this.scope.requestFields };
     run.target = this.scope.target;
@@ -115,7 +132,7 @@ export class Chat {
       if (event.meta?.conversation_id) this.#adoptConversation(event.meta.conversation_id, run);
       if (event.text) {
         run.turn.stream(event.text);
-        run.speech.add(event.text);
+        if (this.#running === run) run.speech.add(event.text);
       }
       if (event.done) return this.#finish(event, run);
     }
@@ -123,16 +140,20 @@ export class Chat {
   }
 
   #adoptConversation(id, run) {
+    if (this.#left.delete(run.conversation)) this.#left.set(id, run);
+    run.conversation = id;
     if (this.#running !== run || this.#conversation === id) return;
     this.#conversation = id;
     this.scope.startConversation(id, run.target);
     this.onConversation(id);
+    this.onStarted(id);
   }
 
   #finish(result, run) {
     this.#adoptConversation(result.conversation_id, run);
     run.turn.finish(result);
-    run.speech.finish(t("chat.complete", { n: result.sources?.length ?? 0 }));
+    if (this.#running === run) run.speech.finish(t("chat.complete", { n: result.sources?.length ?? 0 }));
+    else toast(t("chat.ready", { question: run.turn.question }), { testid: "answer-ready" });
     this.onAnswered();
   }
 
@@ -146,9 +167,8 @@ export class Chat {
     const shown = error instanceof ApiError ? error : new ApiError({ code: error instanceof SyntaxError ? "garbled" : "network" });
     run.turn.fail(shown);
     if (this.#running === run && !this.questionBox.value) {
-      this.questionBox.value = question;
+      this.#write(question);
       if (run.turn.wholeLibraryOnce) this.scope.wholeLibraryOnce = true;
-      this.#fitQuestionBox();
     }
   }
 
@@ -157,15 +177,28 @@ export class Chat {
     if (this.#running) return;
     this.#turns = this.#turns.filter((other) => other !== turn);
     turn.node.remove();
-    if (this.questionBox.value === turn.question) this.questionBox.value = "";
+    if (this.questionBox.value === turn.question) this.#write("");
     if (turn.wholeLibraryOnce) this.scope.wholeLibraryOnce = true;
     this.ask(turn.question);
     this.questionBox.focus({ preventScroll: true });
   }
 
+  /** Ask the question once more, of the whole library. */
+  #askEverywhere({ question }) {
+    this.scope.wholeLibraryOnce = true;
+    this.ask(question);
+  }
+
+  /** Add the sample document, and prepare a question that it answers. */
+  #trySample() {
+    this.onSample();
+    this.#write(t("welcome.sampleQuestion"));
+    this.questionBox.focus();
+  }
+
   #createTurn(fields) {
     const onSaveAsNote = (id) => this.onSaveAsNote(`/conversations/${this.#conversation}/messages/${id}/note`);
-    return new Turn({ ...fields, onSaveAsNote, onCite: this.onCite, onOpenNote: this.onOpenNote });
+    return new Turn({ ...fields, card: this.card, onSaveAsNote, onCite: this.onCite, onOpenNote: this.onOpenNote, onUpload: this.onUpload, onAskEverywhere: (it) => this.#askEverywhere(it) });
   }
 
   #appendTurn(turn) {
@@ -185,10 +218,10 @@ export class Chat {
     if (hadFocus) this.questionBox.focus({ preventScroll: true });
   }
 
+  /** An answer that is being written is finished in the background. */
   #discardTurns() {
-    const run = this.#running;
+    if (this.#running) this.#left.set(this.#running.conversation, this.#running);
     this.#setRunning(null);
-    run?.stop.abort();
     this.#turns = [];
     this.#opening = 0;
     clearAnnouncements();
@@ -225,20 +258,33 @@ export class Chat {
   }
 
   #drawHistory(messages) {
-    this.#turns = groupIntoTurns(messages).map(({ question, answer }) => {
-      const turn = this.#createTurn({ question });
+    const run = this.#left.get(this.#conversation);
+    const asked = groupIntoTurns(messages);
+    if (run && !asked.at(-1)?.answer) asked.pop();
+    this.#turns = asked.map(({ question, answer }, at) => {
+      const isLast = at === asked.length - 1;
+      const turn = this.#createTurn({ question, onRetry: isLast && question !== null ? (it) => this.#retry(it) : null });
       turn.finish(answer ?? { answer: "", status: "failed" });
       return turn;
     });
+    if (run) this.#resume(run);
     if (!this.#turns.length) return this.#drawWelcome();
     this.thread.replaceChildren(...this.#turns.map((turn) => turn.node));
+    this.onDrawn();
     this.#watchLastAnswer();
     this.#turns.at(-1).node.scrollIntoView({ block: "start", behavior: "instant" });
   }
 
+  /** Show an answer again that was left while it was written. */
+  #resume(run) {
+    this.#left.delete(run.conversation);
+    this.#turns.push(run.turn);
+    this.#setRunning(run);
+  }
+
   #drawWelcome() {
     this.#unwatchLastAnswer();
-    this.thread.replaceChildren(welcome(this.#library, { onUpload: this.onUpload }));
+    this.thread.replaceChildren(welcome(this.#library, { onUpload: this.onUpload, onSample: () => this.#trySample() }));
   }
 
   /** Show the "Latest" button while the end of the last answer is below the visible area. */
@@ -253,6 +299,12 @@ export class Chat {
   #unwatchLastAnswer() {
     this.observer?.disconnect();
     byId("jump-latest").hidden = true;
+  }
+
+  #write(question) {
+    this.questionBox.value = question;
+    this.draft.keep();
+    this.#fitQuestionBox();
   }
 
   #fitQuestionBox() {
@@ -275,10 +327,12 @@ export class Chat {
     byId("jump-latest").addEventListener("click", () => this.#turns.at(-1)?.end.scrollIntoView({ block: "end" }));
     onLanguage(() => {
       for (const turn of this.#turns) turn.redraw();
-      if (!this.#turns.length && !this.#opening) this.#drawWelcome();
+      if (this.#isWelcoming) this.#drawWelcome();
     });
   }
 }
+
+const goneBox = () => el("div", { class: "fault-box plain", role: "alert", "data-testid": "conversation-gone" }, icon("alert"), el("p", {}, t("link.conversationGone")));
 
 /** Pair each question with the answer that follows it; either may be missing. */
 function groupIntoTurns(messages) {

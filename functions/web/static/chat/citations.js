@@ -1,13 +1,28 @@
 // How citations are shown: the mark in the text, the row under the answer, the badge with the result of the quote check.
 
 import { el } from "../shared/dom.js";
-import { formatPercent, t } from "../language/i18n.js";
+import { cleanName, formatPercent, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
+import { quoteLine } from "./extracts.js";
 
 const CHECK_ICONS = { exact: "check", fuzzy: "approximately", unverified: "unverified" };
+const RANK = { exact: 2, fuzzy: 1 };
+
+/** The citations, each with the best check among those that quote the same words: they stand in the source or they do not. */
+export function withBestChecks(citations) {
+  const contains = (other, one) => other.document_id === one.document_id && other.page_start === one.page_start
+    && other.start_offset <= one.start_offset && one.end_offset <= other.end_offset;
+  return citations.map((one) => {
+    const checks = citations.filter((other) => contains(other, one)).map(({ check }) => check);
+    return { ...one, check: [one.check, ...checks].sort((a, b) => (RANK[b] ?? 0) - (RANK[a] ?? 0))[0] };
+  });
+}
+
+/** What a citation cites, as a key: the same words have the same key in every answer. */
+export const placeKey = ({ document_id: id, page_start: page, start_offset: start, end_offset: end }) => [id, page, start, end].join(" ");
 
 /** The file's name, or the title of the note. */
-export const nameOf = ({ source, file_name: name }) => name || (source === "note" ? t("note.untitled") : "");
+export const nameOf = ({ source, file_name: name }) => cleanName(name) || (source === "note" ? t("note.untitled") : "");
 
 /** "page 3", "pages 3–4" or "part 2"; "note" for notes, which have no pages. */
 export function locationOf({ source, file_type: type, page_start: from, page_end: to }) {
@@ -20,9 +35,8 @@ export function locationOf({ source, file_type: type, page_start: from, page_end
 /** The `[n]` in the text, as a button. */
 export function citationMark(citation, onOpen) {
   const mark = el("button", {
-    type: "button", class: "citation", "data-testid": "citation", "data-number": citation.number, "data-check": citation.check, "data-support": citation.support,
+    type: "button", class: "citation", "data-testid": "citation", "data-number": citation.number, "data-check": citation.check, "data-support": citation.support, "data-place": placeKey(citation),
     "aria-label": t("citation.mark", { number: citation.number, file: nameOf(citation), place: locationOf(citation) }),
-    title: [nameOf(citation), locationOf(citation)].filter(Boolean).join(", "),
     on: { click: () => onOpen(citation, mark) },
   }, String(citation.number));
   return mark;
@@ -70,9 +84,7 @@ function sourceRow(citation, onOpen) {
       el("span", { class: "source-line" },
         el("span", { class: "source-name" }, nameOf(citation)),
         el("span", { class: "source-place" }, locationOf(citation))),
-      el("span", { class: "source-snippet" }, oneLine(citation.snippet_preview || citation.quote || "")),
+      el("span", { class: "source-snippet" }, quoteLine(citation)),
       el("span", { class: "source-facts" }, checkBadge(citation), stateBadge(citation), score ? el("span", { class: "score", "data-testid": "source-score" }, score) : null)));
   return row;
 }
-
-const oneLine = (text) => text.replace(/\s+/g, " ").trim();

@@ -2,10 +2,10 @@
 
 import { confirm } from "../shared/dialogs.js";
 import { byId, el, focusIfLost, onScrolledIntoView, setAttribute } from "../shared/dom.js";
-import { formatAge, onLanguage, t } from "../language/i18n.js";
+import { cleanName, formatAge, onLanguage, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { editTitle } from "../shared/inline_title.js";
-import { errorText, toast } from "../shared/notices.js";
+import { faultBox, report } from "../shared/notices.js";
 
 const PAGE = 30;
 
@@ -43,13 +43,18 @@ export class Conversations {
       if (load !== this.#loads) return;
       this.#items = next ? [...this.#items, ...page.items] : page.items;
       this.#cursor = page.next_cursor;
+      byId("conversations-fault").replaceChildren();
       this.#draw();
       if (this.#current) this.onTitle(this.titleOf(this.#current));
     } catch (error) {
-      toast(errorText(error), { kind: "bad" });
+      this.#showFault(error, next);
     } finally {
       this.more.disabled = false;
     }
+  }
+
+  #showFault(error, next) {
+    byId("conversations-fault").replaceChildren(faultBox(error, { what: t("failed.conversations"), onRetry: () => this.load({ next }), testid: "conversations-fault" }));
   }
 
   #draw() {
@@ -60,7 +65,7 @@ export class Conversations {
   }
 
   #row(item) {
-    const title = item.title || t("conversations.untitled");
+    const title = cleanName(item.title) || t("conversations.untitled");
     const button = (name, testid, label, click) => el("button", {
       type: "button", class: "button quiet icon-only small", "data-testid": testid, "aria-label": label, title: label, on: { click },
     }, icon(name));
@@ -89,17 +94,17 @@ export class Conversations {
       item.title = title;
       if (item.id === this.#current) this.onTitle(title);
     } catch (error) {
-      toast(errorText(error), { kind: "bad" });
+      report(error, t("failed.rename", { name: title }), () => this.#saveTitle(item, title));
     }
   }
 
   async #delete(item) {
-    const title = item.title || t("conversations.untitled");
+    const title = cleanName(item.title) || t("conversations.untitled");
     if (!(await confirm({ title: t("delete.conversationTitle", { title }), text: t("delete.conversationText"), yes: t("delete.yes") }))) return;
     try {
       await this.api.delete(`/conversations/${item.id}`);
     } catch (error) {
-      if (error.status !== 404) return toast(errorText(error), { kind: "bad" });
+      if (error.status !== 404) return report(error, t("failed.delete", { name: title }));
     }
     this.#items = this.#items.filter((other) => other !== item);
     this.#draw();

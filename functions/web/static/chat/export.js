@@ -1,8 +1,8 @@
 // Downloads the conversation as a Markdown file.
 
 import { el } from "../shared/dom.js";
-import { language } from "../language/i18n.js";
-import { errorText, toast } from "../shared/notices.js";
+import { language, t } from "../language/i18n.js";
+import { report } from "../shared/notices.js";
 
 const FILE_NAME = /filename\*=UTF-8''([^;]+)/i;
 const URL_LIFETIME = 60000;
@@ -12,7 +12,7 @@ export async function exportConversation(api, id) {
     const response = await api.call("GET", `/conversations/${id}/export`, { query: { lang: language() }, accept: "text/markdown" });
     downloadBlob(await response.blob(), fileNameIn(response.headers.get("content-disposition") ?? ""));
   } catch (error) {
-    toast(errorText(error), { kind: "bad" });
+    report(error, t("failed.export"), () => exportConversation(api, id));
   }
 }
 

@@ -11,15 +11,16 @@ const QUOTE = /^ {0,3}>\s?/;
 const RULE = /^ {0,3}([-*_])(?:\s*\1){2,}\s*$/;
 const TABLE_LINE = /^[\s:|-]+$/;
 const MAX_DEPTH = 4;
+const MAX_COLUMNS = 60;
 const ESCAPED = /^\\([!-/:-@[-`{-~]|$)/;
 const PAGE_LINK = /^\[((?:\\.|[^\\[\]]){1,400})\]\(\/?(#[dnc]=[\w&=-]{1,200})\)/;
 
 /**
  * Answer or note text as a fragment. `drawMark(number)` returns the node for a citation mark whose number is in `known`.
- * With `written` (notes), backslashes escape and links within this page work.
+ * With `written` (notes and Markdown files), backslashes escape; with `links`, links within this page work.
  */
-export function renderMarkdown(text, { known = new Set(), drawMark = null, written = false } = {}) {
-  const inline = (line) => renderInline(line, { known, drawMark, written });
+export function renderMarkdown(text, { known = new Set(), drawMark = null, written = false, links = false } = {}) {
+  const inline = (line) => renderInline(line, { known, drawMark, written, links });
   return renderBlocks(text.replace(/\r\n?/g, "\n").split("\n"), inline, 0);
 }
 
@@ -100,9 +101,11 @@ function isIndentedDeeper(lines, at, indent) {
   return Boolean(line.trim()) && line.length - line.trimStart().length > indent;
 }
 
+/** Browsers lay out a table in the time of its rows times its columns, so a wider one stays text. */
 function isTable(lines, at) {
   const under = lines[at + 1] ?? "";
-  return lines[at].includes("|") && under.includes("|") && under.includes("-") && TABLE_LINE.test(under);
+  const isMarked = lines[at].includes("|") && under.includes("|") && under.includes("-") && TABLE_LINE.test(under);
+  return isMarked && splitCells(lines[at]).length <= MAX_COLUMNS;
 }
 
 function renderTable(lines, at, inline, into) {
@@ -110,13 +113,19 @@ function renderTable(lines, at, inline, into) {
   const rows = [];
   let end = at + 2;
   while (end < lines.length && lines[end].trim() && lines[end].includes("|")) rows.push(splitCells(lines[end++]));
-  const row = (kind) => (values) => el("tr", {}, head.map((_, column) => el(kind, {}, inline(values[column] ?? ""))));
+  const row = (kind) => (values) => el("tr", {}, drawCells(kind, values.slice(0, head.length), head.length, inline));
   // A scrolling region must be reachable by keyboard.
   into.append(
     el("div", { class: "table", tabindex: "0", role: "group" },
       el("table", {}, el("thead", {}, row("th")(head)), el("tbody", {}, rows.map(row("td"))))),
   );
   return end;
+}
+
+/** The last cell of a short row takes the columns that are missing, so the cost depends on the text alone. */
+function drawCells(kind, values, columns, inline) {
+  const missing = columns - values.length;
+  return values.map((value, at) => el(kind, { colspan: missing && at === values.length - 1 ? missing + 1 : null }, inline(value)));
 }
 
 function splitCells(line) {
@@ -163,7 +172,7 @@ function renderInline(text, options, depth = 0) {
       at += escaped[0].length;
       continue;
     }
-    const link = options.written && text[at] === "[" ? PAGE_LINK.exec(text.slice(at, at + 640)) : null;
+    const link = options.links && text[at] === "[" ? PAGE_LINK.exec(text.slice(at, at + 640)) : null;
     if (link) {
       flush();
       nodes.push(el("a", { class: "link", href: link[2] }, renderInline(link[1], options, MAX_DEPTH)));

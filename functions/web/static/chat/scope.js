@@ -2,7 +2,8 @@
 // notebook or a note), unless documents were attached after it; the attached documents; the conversation's first target.
 // Documents chosen for a new conversation are attached when its first question gives it an id.
 
-import { errorText, toast } from "../shared/notices.js";
+import { cleanName, t } from "../language/i18n.js";
+import { report } from "../shared/notices.js";
 
 export class Scope extends EventTarget {
   #conversation = null;
@@ -68,8 +69,8 @@ export class Scope extends EventTarget {
   }
 
   /** Attach a document; resolves to whether the server accepted it. */
-  add({ id, title, file_name: fileName }) {
-    this.#documents.set(id, title || fileName);
+  add({ id, file_name: fileName }) {
+    this.#documents.set(id, cleanName(fileName));
     this.#targetChosenLast = false;
     this.#wholeLibraryOnce = false;
     this.#changed();
@@ -170,13 +171,13 @@ export class Scope extends EventTarget {
       if (this.#conversation !== id) return;
       this.#loadState = null;
       for (const item of items) {
-        this.#documents.set(item.id, item.title || item.file_name);
+        this.#documents.set(item.id, cleanName(item.file_name));
         this.#attached.add(item.id);
       }
     } catch (error) {
       if (this.#conversation !== id) return;
       this.#loadState = "unknown"; // the server searches the attached documents all the same
-      if (error.status !== 404) toast(errorText(error), { kind: "bad" });
+      if (error.status !== 404) report(error, t("failed.scopeLoad"), () => this.#load(id));
     }
     this.#changed();
   }
@@ -186,7 +187,7 @@ export class Scope extends EventTarget {
     const conversation = this.#conversation;
     if (!conversation) return Promise.resolve(true);
     const refused = (error) => {
-      toast(errorText(error), { kind: "bad" });
+      report(error, t("failed.scope"));
       return false;
     };
     const accepted = this.#syncing.then(() => send(`/conversations/${conversation}/documents`)).then(() => true, refused);

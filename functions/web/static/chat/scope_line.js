@@ -1,7 +1,7 @@
 // The line above the question box: the current search scope as text and pills, and the button for the whole library once.
 
 import { byId, el, setAttribute, setText } from "../shared/dom.js";
-import { onLanguage, t } from "../language/i18n.js";
+import { cleanName, onLanguage, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 
 export class ScopeLine {
@@ -30,7 +30,7 @@ export class ScopeLine {
     if (documents) return documents.map(([id, name]) => this.#pill({ name, "data-document-id": id }, () => this.scope.remove(id)));
     if (!target) return [];
     const { kind, id, name } = target;
-    const attributes = { name: name || t(`${kind}.untitled`), "data-kind": kind, "data-place-id": id, symbol: kind };
+    const attributes = { name: cleanName(name) || t(`${kind}.untitled`), "data-kind": kind, "data-place-id": id, symbol: kind };
     return [isOrigin ? this.#pill({ ...attributes, title: t("scope.startedHere") }, null) : this.#pill(attributes, () => this.scope.setTarget(null))];
   }
 

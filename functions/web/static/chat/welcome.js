@@ -10,13 +10,15 @@ export function libraryState({ all, indexed, complete }) {
   return indexed ? "ready" : all ? "reading" : "empty";
 }
 
-export function welcome(state, { onUpload }) {
+export function welcome(state, { onUpload, onSample }) {
   if (state === "loading") return el("div", { class: "welcome", "data-testid": "welcome", "data-state": state });
   return el("div", { class: "welcome", "data-testid": "welcome", "data-state": state },
     el("p", { class: "welcome-title" }, t(`welcome.${state}.title`)),
     el("p", { class: "welcome-text" }, t(`welcome.${state}.text`)),
     state === "empty"
-      ? el("p", {}, el("button", { type: "button", class: "button primary large", on: { click: onUpload } }, icon("upload"), t("welcome.choose")))
+      ? el("p", { class: "welcome-actions" },
+        el("button", { type: "button", class: "button primary large", on: { click: onUpload } }, icon("upload"), t("welcome.choose")),
+        el("button", { type: "button", class: "button large", "data-testid": "welcome-sample", on: { click: onSample } }, t("welcome.sample")))
       : null,
     example());
 }

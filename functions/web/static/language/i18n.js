@@ -18,8 +18,20 @@ export function t(key, values = {}) {
   if (typeof words === "object") words = words[new Intl.PluralRules(current).select(values.n)] ?? words.other;
   return joinPunctuation(words).replace(/\{(\w+)\}/g, (whole, name) => {
     const value = values[name];
-    return value === undefined ? whole : typeof value === "number" ? formatNumber(value) : String(value);
+    return value === undefined ? whole : typeof value === "number" ? formatNumber(value) : isolate(String(value));
   });
+}
+
+const OVERRIDES = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]/;
+
+/** A name without the marks that change the direction of the text around it, or make "fdp.exe" look like "exe.pdf". */
+export const cleanName = (name) => (name ?? "").replace(OVERRIDES, "");
+
+/** A value of a text, which must not reorder the words beside it. */
+function isolate(value) {
+  const clean = cleanName(value);
+  return RIGHT_TO_LEFT.test(clean) ? `\u2068${clean}\u2069` : clean;
 }
 
 /** French punctuation such as « » : ; ! ? is joined to the word beside it with a no-break space. */

@@ -3,7 +3,7 @@
 import { el } from "../shared/dom.js";
 import { t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
-import { errorText, openPart, toast } from "../shared/notices.js";
+import { openPart, report } from "../shared/notices.js";
 import { DocumentRow } from "./document_row.js";
 import { RowList } from "./row_list.js";
 import { ACCEPTED } from "./upload.js";
@@ -51,7 +51,7 @@ export class Attachments {
       const items = await this.rows.fetch({ note_id: this.#noteId });
       if (items) this.rows.show(items);
     } catch (error) {
-      toast(errorText(error), { kind: "bad" });
+      report(error, t("failed.attachments"), () => this.load());
     }
   }
 
@@ -80,8 +80,10 @@ export class Attachments {
   #listRows({ scope, openDocument }) {
     const actions = {
       open: openDocument,
+      info: openDocument,
       attach: (it) => scope.toggle(it),
       retry: (it) => this.documents.reprocess(it, "retry"),
+      uploadAgain: (it) => this.uploads.chooseAgain(it),
       remove: (it) => {
         this.hasChanged = true;
         this.documents.move(it, { note_id: null });
@@ -92,7 +94,7 @@ export class Attachments {
     const rows = new RowList({
       feed: this.documents, path: "/documents", list: this.list, more: this.more, order: "created_at", focusFallback: this.upload,
       drawRow: (it) => new DocumentRow(it, actions, { removal: "detach" }), belongs: (it) => this.#noteId !== null && this.#holds(it),
-      onChange: () => {}, onError: (error) => toast(errorText(error), { kind: "bad" }),
+      onChange: () => {}, onError: (error) => report(error, t("failed.attachments")),
     });
     scope.addEventListener("change", () => rows.redraw(), { signal: rows.stop.signal });
     return rows;

@@ -6,7 +6,7 @@ import { el } from "../shared/dom.js";
 import { formatDate, formatNumber, formatSize, textOrNull, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { notebookSelect } from "../shared/notebook_select.js";
-import { errorText, toast } from "../shared/notices.js";
+import { report } from "../shared/notices.js";
 import { Pager } from "../shared/pager.js";
 import { drawBadge, failureText } from "../shared/status.js";
 import { metaOf } from "./document_row.js";
@@ -21,14 +21,14 @@ export function openDocumentDialog(options) {
 
 class DocumentDialog {
   /** `openNote(id)` opens the note that the document is attached to. */
-  constructor({ api, documents, notebooks, document, openNote }) {
-    Object.assign(this, { api, documents, notebooks, document, openNote });
+  constructor({ api, documents, notebooks, document, openNote, openVersion, onClose }) {
+    Object.assign(this, { api, documents, notebooks, document, openNote, openVersion });
     this.body = el("div", { class: "document-details" });
     this.location = el("div", { class: "document-place" }, document.superseded_by ? null : this.#chooseNotebook(), this.#noteLine(document));
     this.versions = el("div", {});
     this.draw(document);
     this.dialog = openDialog({
-      testid: "document-dialog", title: titleOf(document), body: [this.body, this.location, this.versions], actions: this.#actions(document),
+      testid: "document-dialog", title: titleOf(document), body: [this.body, this.location, this.versions], actions: this.#actions(document), onClose,
     });
     const stop = new AbortController();
     documents.addEventListener("change", ({ detail }) => detail.id === document.id && this.draw(detail), { signal: stop.signal });
@@ -115,10 +115,9 @@ class DocumentDialog {
   }
 
   #versionLine(version) {
-    const { api, documents, notebooks, openNote } = this;
     const open = () => {
       this.dialog.close();
-      openDocumentDialog({ api, documents, notebooks, document: version, openNote });
+      this.openVersion(version);
     };
     const words = [t("versions.named", { n: version.version }), formatDate(version.created_at), metaOf(version)].filter(Boolean).join(" · ");
     return el("li", {}, el("button", { type: "button", class: "link", "data-testid": "document-version-open", on: { click: open } }, words));
@@ -168,6 +167,6 @@ async function download(api, document) {
     if (!["http:", "https:"].includes(target.protocol)) throw new Error(t("error.unknown"));
     el("a", { href: target.href, download: document.file_name, rel: "noopener", target: "_blank" }).click();
   } catch (error) {
-    toast(errorText(error), { kind: "bad" });
+    report(error, t("failed.download", { name: document.file_name }), () => download(api, document));
   }
 }

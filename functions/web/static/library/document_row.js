@@ -8,7 +8,7 @@ import { isSearchable, titleOf } from "./documents.js";
 
 export class DocumentRow {
   /**
-   * `actions`: open, attach, retry, remove, each called with the document; `isAttached(id)`; `locationText(document)`.
+   * `actions`: open, info, attach, retry, uploadAgain, remove, each called with the document; `isAttached(id)`; `locationText(document)`.
    * `removal`: `delete`, or `detach` where the row is an attachment.
    */
   constructor(document, actions, { removal = "delete" } = {}) {
@@ -24,14 +24,16 @@ export class DocumentRow {
     this.progress = el("div", { class: "document-progress", hidden: true }, this.bar, this.progressText);
     this.attach = this.#button("attach", "attach", "document-attach");
     this.retry = this.#button("retry", "retry", "document-retry", "button small");
+    this.again = this.#button("uploadAgain", "upload", "document-upload-again", "button small");
+    this.info = this.#button("info", "info", "document-info");
     this.remove = this.#button("remove", removal === "detach" ? "detach" : "delete", `document-${removal}`);
     const open = el("button", {
       type: "button", class: "document-open", "data-testid": "document-open", on: { click: () => actions.open(this.item) },
     }, this.title);
     this.node = el("li", { class: "document", "data-testid": "document-row" },
       this.kind,
-      el("div", { class: "document-main" }, open, el("div", { class: "document-line" }, this.badge, this.version, this.meta), this.progress, this.error, this.retry),
-      el("div", { class: "document-actions" }, this.attach, this.remove));
+      el("div", { class: "document-main" }, open, el("div", { class: "document-line" }, this.badge, this.version, this.meta), this.progress, this.error, this.retry, this.again),
+      el("div", { class: "document-actions" }, this.attach, this.info, this.remove));
     this.update(document);
   }
 
@@ -50,15 +52,22 @@ export class DocumentRow {
     setText(this.meta, [metaOf(document), this.actions.locationText(document)].filter(Boolean).join(" · "));
     drawBadge(this.badge, document);
     this.#drawProgress(document);
+    const never = hasNotArrived(document);
     // An indexed document has an error when its newer file was refused, or when indexing it again has failed.
     const hasFailed = status === "failed" || (status === "indexed" && Boolean(document.error_code));
-    this.error.hidden = !hasFailed;
-    setText(this.error, hasFailed ? failureText(document) : "");
-    this.retry.hidden = status !== "failed";
+    this.error.hidden = !hasFailed && !never;
+    this.error.classList.toggle("plain", !hasFailed);
+    setText(this.error, hasFailed ? failureText(document) : never ? t("upload.notArrived") : "");
+    this.retry.hidden = !canRetry(document);
     this.retry.replaceChildren(icon("retry"), t("document.retry"));
+    this.again.hidden = !never || !this.actions.uploadAgain;
+    this.again.replaceChildren(icon("upload"), t("upload.again"));
+    setAttribute(this.again, "aria-label", t("upload.againNamed", named));
     this.#drawAttach(document, named);
     setAttribute(this.remove, "aria-label", t(`document.${this.removal}Named`, named));
     setAttribute(this.remove, "title", t(`document.${this.removal}`));
+    setAttribute(this.info, "aria-label", t("document.detailsNamed", named));
+    setAttribute(this.info, "title", t("document.details"));
     setAttribute(this.retry, "aria-label", t("document.retryNamed", named));
   }
 
@@ -89,6 +98,15 @@ export class DocumentRow {
     setAttribute(this.bar, "aria-label", doing);
   }
 }
+
+/** Failures that another attempt cannot mend: the file itself is the cause. */
+const FINAL = new Set([
+  "corrupt", "empty", "encrypted", "no_text", "too_complex", "too_large", "too_many_pages", "unsupported_type", "upload_expired", "wrong_content",
+]);
+const canRetry = ({ status, error_code: code }) => status === "failed" && !FINAL.has(code);
+
+/** Whether the file was announced and its bytes never came. */
+const hasNotArrived = ({ status, error_code: code }) => status === "awaiting_upload" || code === "upload_expired";
 
 /** The current processing stage; while a retry is pending, the error of the last attempt. */
 function stageOf(document) {

@@ -2,10 +2,11 @@
 
 import { confirm } from "../shared/dialogs.js";
 import { Feed } from "../shared/feed.js";
-import { t } from "../language/i18n.js";
-import { errorText, toast } from "../shared/notices.js";
+import { cleanName, t } from "../language/i18n.js";
+import { report, toast } from "../shared/notices.js";
 
-export const titleOf = (document) => document.title || document.file_name;
+/** A document is called as its file is, here and in every citation. */
+export const titleOf = ({ file_name: name }) => cleanName(name);
 
 /** Whether searches can find the document. */
 export const isSearchable = ({ status }) => ["indexed", "reindexing"].includes(status);
@@ -31,10 +32,10 @@ export class Documents extends Feed {
     const name = titleOf(document);
     if (!(await confirm({ title: t("delete.documentTitle", { name }), text: t("delete.documentText"), yes: t("delete.yes") }))) return;
     try {
-      const receipt = await this.api.delete(`/documents/${document.id}`);
-      toast(t("delete.receipt", { name, pages: receipt?.removed?.pages ?? 0, chunks: receipt?.removed?.chunks ?? 0 }));
+      await this.api.delete(`/documents/${document.id}`);
+      toast(t("delete.receipt", { name }));
     } catch (error) {
-      if (error.status !== 404) return toast(errorText(error), { kind: "bad" });
+      if (error.status !== 404) return report(error, t("failed.delete", { name }));
     }
     this.gone(document);
     this.moved(document.notebook_id);
@@ -45,7 +46,7 @@ export class Documents extends Feed {
     try {
       this.changed(await this.api.post(`/documents/${document.id}/${action}`));
     } catch (error) {
-      toast(errorText(error), { kind: "bad" });
+      report(error, t("failed.reprocess", { name: titleOf(document) }), () => this.reprocess(document, action));
     }
   }
 
@@ -57,7 +58,7 @@ export class Documents extends Feed {
       this.moved(document.notebook_id, moved.notebook_id);
       return moved;
     } catch (error) {
-      toast(errorText(error), { kind: "bad" });
+      report(error, t("failed.move", { name: titleOf(document) }));
       return null;
     }
   }

@@ -5,7 +5,7 @@ import { NoteRow } from "../notes/note_row.js";
 import { Notes, titleOf } from "../notes/notes.js";
 import { byId, setText } from "../shared/dom.js";
 import { onLanguage, t } from "../language/i18n.js";
-import { errorText, openPart, toast } from "../shared/notices.js";
+import { faultBox, openPart, report } from "../shared/notices.js";
 import { Attachments } from "./attachments.js";
 import { DocumentRow } from "./document_row.js";
 import { Documents, isSearchable } from "./documents.js";
@@ -30,9 +30,12 @@ export class Library {
   #filterTimer = null;
   #note = null;
 
-  /** `onCounts(counts)` is called when the number of items changes, `onAsk()` when the user wants to ask about a note. */
-  constructor({ api, scope, onCounts, onAsk }) {
-    Object.assign(this, { api, scope, onCounts, onAsk });
+  /**
+   * `onCounts(counts)` is called when the number of items changes, `onAsk()` when the user wants to ask about a note,
+   * `onRead(document)` when the user wants to read a document, `onOpened(dialog)` and `onClosed(dialog)` when a dialog `{kind, id}` is opened or closed.
+   */
+  constructor({ api, scope, onCounts, onAsk, onRead, onOpened, onClosed }) {
+    Object.assign(this, { api, scope, onCounts, onAsk, onRead, onOpened, onClosed });
     this.filter = byId("title-filter");
     this.documents = new Documents({ api, scope });
     this.notes = new Notes({ api, scope });
@@ -65,15 +68,21 @@ export class Library {
       ]);
       if (load !== this.#loads) return;
       this.#loadedAt = Date.now();
+      byId("library-fault").replaceChildren();
       if (trash) this.documentList.clear();
       if (notes) this.noteList.show(notes);
       if (documents && !trash) this.documentList.show(documents);
       this.#drawPlace();
     } catch (error) {
-      if (load === this.#loads) toast(errorText(error), { kind: "bad" });
+      if (load === this.#loads) this.#showFault(error);
     }
     if (load === this.#loads) byId("shelves").removeAttribute("aria-busy");
     this.#updateVisibility();
+  }
+
+  /** What was loaded before stays below the message. */
+  #showFault(error) {
+    byId("library-fault").replaceChildren(faultBox(error, { what: t("failed.library"), onRetry: () => this.load(), testid: "library-fault" }));
   }
 
   /** Upload files: as attachments if a note is open, else into the open notebook. */
@@ -94,13 +103,18 @@ export class Library {
     this.#openNote({ id: null, title: "", content: "", notebook_id: this.notebooks.chosen });
   }
 
+  /** Open a dialog, `{kind, id}`, that was open before. */
+  open({ kind, id }) {
+    return kind === "note" ? this.openNote(id) : this.openDocument(id);
+  }
+
   async openNote(id) {
     if (this.#note?.id === id) return;
     try {
       this.#openNote(await this.api.get(`/notes/${id}`));
     } catch (error) {
       if (error.status === 404) this.notes.gone({ id });
-      toast(errorText(error), { kind: "bad" });
+      report(error, t("failed.open"), () => this.openNote(id));
     }
   }
 
@@ -108,7 +122,7 @@ export class Library {
     try {
       this.#openDocument(await this.api.get(`/documents/${id}`));
     } catch (error) {
-      toast(errorText(error), { kind: "bad" });
+      report(error, t("failed.open"), () => this.openDocument(id));
     }
   }
 
@@ -136,16 +150,22 @@ export class Library {
   #openNote(note) {
     const { api, documents, notes, notebooks, uploads, scope } = this;
     const openDocument = (it) => this.#openDocument(it);
+    const dialog = { kind: "note", id: note.id };
+    this.onOpened(dialog);
     this.#note = new NoteDialog({
       api, notes, notebooks, note,
       drawAttachments: (options) => new Attachments({ ...options, documents, uploads, scope, openDocument }),
-      onAsk: (it) => (this.#ask(it), this.onAsk()), onClose: () => (this.#note = null),
+      onAsk: (it) => (this.#ask(it), this.onAsk()), onClose: () => (this.#note = null, this.onClosed(dialog)),
     });
   }
 
   #openDocument(document) {
     const { api, documents, notebooks } = this;
-    openPart(DOCUMENT_DIALOG, (part) => part.openDocumentDialog({ api, documents, notebooks, document, openNote: (id) => this.openNote(id) }));
+    const dialog = { kind: "document", id: document.id };
+    this.onOpened(dialog);
+    openPart(DOCUMENT_DIALOG, (part) => part.openDocumentDialog({
+      api, documents, notebooks, document, openNote: (id) => this.openNote(id), openVersion: (it) => this.#openDocument(it), onClose: () => this.onClosed(dialog),
+    }));
   }
 
   #ask(note) {
@@ -159,9 +179,11 @@ export class Library {
 
   #listDocuments() {
     const actions = {
-      open: (it) => this.#openDocument(it),
+      open: (it) => (isSearchable(it) ? this.onRead(it) : this.#openDocument(it)),
+      info: (it) => this.#openDocument(it),
       attach: (it) => this.scope.toggle(it),
       retry: (it) => this.documents.reprocess(it, "retry"),
+      uploadAgain: (it) => this.uploads.chooseAgain(it),
       remove: (it) => this.documents.remove(it),
       isAttached: (id) => this.scope.has(id),
       locationText: (it) => this.#locationText(it),
@@ -170,7 +192,7 @@ export class Library {
       feed: this.documents, path: "/documents", list: byId("documents"), more: byId("library-more"), order: "created_at", loadsOnScroll: true,
       focusFallback: byId("upload-button"), drawRow: (it) => new DocumentRow(it, actions),
       belongs: (it) => this.#belongsHere(it),
-      onChange: () => this.#updateVisibility(), onError: (error) => toast(errorText(error), { kind: "bad" }),
+      onChange: () => this.#updateVisibility(), onError: (error) => report(error, t("failed.library")),
     });
   }
 
@@ -197,7 +219,7 @@ export class Library {
     return new RowList({
       feed: this.notes, path: "/notes", list: byId("notes"), more: byId("notes-more"), order: "updated_at", reorders: true, focusFallback: byId("note-new"),
       drawRow: (it) => new NoteRow(it, actions), belongs,
-      onChange: () => this.#updateVisibility(), onError: (error) => toast(errorText(error), { kind: "bad" }),
+      onChange: () => this.#updateVisibility(), onError: (error) => report(error, t("failed.library")),
     });
   }
 
@@ -262,6 +284,7 @@ export class Library {
       clearTimeout(this.#filterTimer);
       this.#filterTimer = setTimeout(() => this.load(), FILTER_DELAY);
     });
+    addEventListener("beforeunload", (event) => this.uploads.unfinished && event.preventDefault());
     onLanguage(() => (this.#drawPlace(), this.redraw()));
     document.addEventListener("visibilitychange", () => !document.hidden && this.#isStale() && this.load());
     this.#listenToFeeds();

@@ -1,10 +1,10 @@
 // The list of places in the library: everything, each notebook, the trash.
 
 import { byId, el, focusIfLost, setAttribute, setText } from "../shared/dom.js";
-import { formatNumber, onLanguage, t } from "../language/i18n.js";
+import { cleanName, formatNumber, onLanguage, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { editTitle } from "../shared/inline_title.js";
-import { errorText, toast } from "../shared/notices.js";
+import { report } from "../shared/notices.js";
 import { EVERYTHING, TRASH } from "./notebooks.js";
 import { RowList } from "./row_list.js";
 
@@ -16,7 +16,7 @@ export class NotebookList {
     this.rows = new RowList({
       feed: notebooks, path: "/notebooks", list: this.list, more: byId("notebooks-more"), order: "updated_at", loadsOnScroll: true, focusFallback: this.add,
       drawRow: (item) => new NotebookRow(item, notebooks), belongs: () => true,
-      onChange: () => this.#mark(), onError: (error) => toast(errorText(error), { kind: "bad" }),
+      onChange: () => this.#mark(), onError: (error) => report(error, t("failed.notebooks")),
     });
     byId("place-all").addEventListener("click", () => notebooks.choose(EVERYTHING));
     byId("place-trash").addEventListener("click", () => notebooks.choose(TRASH));
@@ -30,7 +30,7 @@ export class NotebookList {
       const items = await this.rows.fetch({}, { limit: 100 });
       if (items) this.rows.show(items);
     } catch (error) {
-      toast(errorText(error), { kind: "bad" });
+      report(error, t("failed.notebooks"), () => this.load());
     }
   }
 
@@ -73,7 +73,8 @@ class NotebookRow {
   update(item) {
     this.item = item;
     this.notebooks.remember(item);
-    const { title, note_count: notes, document_count: documents } = item;
+    const { note_count: notes, document_count: documents } = item;
+    const title = cleanName(item.title);
     setText(this.name, title);
     setAttribute(this.name, "title", title);
     setText(this.count, formatNumber(notes + documents));

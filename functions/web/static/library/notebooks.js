@@ -3,7 +3,7 @@
 import { choose, confirm } from "../shared/dialogs.js";
 import { Feed } from "../shared/feed.js";
 import { t } from "../language/i18n.js";
-import { errorText, toast } from "../shared/notices.js";
+import { report, toast } from "../shared/notices.js";
 import { Pager } from "../shared/pager.js";
 
 const PAGE = 100;
@@ -68,7 +68,7 @@ export class Notebooks extends Feed {
       this.changed(made);
       this.chooseNotebook(made);
     } catch (error) {
-      toast(errorText(error), { kind: "bad" });
+      report(error, t("failed.create", { name: title }), () => this.create(title));
     }
   }
 
@@ -76,7 +76,7 @@ export class Notebooks extends Feed {
     try {
       this.changed(await this.api.patch(`/notebooks/${id}`, { title }));
     } catch (error) {
-      toast(errorText(error), { kind: "bad" });
+      report(error, t("failed.rename", { name: title }), () => this.rename({ id }, title));
     }
   }
 
@@ -87,7 +87,7 @@ export class Notebooks extends Feed {
       await this.api.delete(`/notebooks/${notebook.id}?contents=${contents}`);
       toast(t("notebook.deleted", { name: notebook.title }));
     } catch (error) {
-      if (error.status !== 404) return toast(errorText(error), { kind: "bad" });
+      if (error.status !== 404) return report(error, t("failed.delete", { name: notebook.title }));
     }
     this.gone(notebook);
     if (this.chosen === notebook.id) this.choose(EVERYTHING);

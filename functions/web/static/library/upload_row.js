@@ -1,7 +1,7 @@
 // One upload, shown until the row of its document replaces it.
 
 import { el, setText } from "../shared/dom.js";
-import { formatPercent, formatSize, t } from "../language/i18n.js";
+import { cleanName, formatPercent, formatSize, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 
 export class UploadRow {
@@ -17,7 +17,7 @@ export class UploadRow {
     this.node = el("li", { class: "document upload", "data-testid": "upload-row" },
       el("span", { class: "kind", "aria-hidden": "true" }, icon("upload")),
       el("div", { class: "document-main" },
-        el("span", { class: "document-title" }, file.name),
+        el("span", { class: "document-title" }, cleanName(file.name)),
         el("div", { class: "document-progress" }, this.bar, this.text, this.action)),
       el("div", { class: "document-actions" }, this.dismiss));
     this.size = formatSize(file.size);

@@ -1,9 +1,10 @@
 // The queue of uploads, a few at a time.
 
 import { t } from "../language/i18n.js";
+import { el } from "../shared/dom.js";
 import { errorText } from "../shared/notices.js";
 import { titleOf } from "./documents.js";
-import { sendFile } from "./upload.js";
+import { ACCEPTED, sendFile } from "./upload.js";
 import { UploadRow } from "./upload_row.js";
 
 const MAX_RUNNING = 2;
@@ -41,6 +42,18 @@ export class Uploads {
     this.onChange();
   }
 
+  /** Ask for the file of a document that never arrived, and upload it in its place. */
+  chooseAgain(document) {
+    const input = el("input", { type: "file", accept: ACCEPTED, "data-testid": "upload-again-input" });
+    input.addEventListener("change", async () => {
+      await this.#deleteStopped(document.id);
+      this.documents.gone(document);
+      const { notebook_id, note_id } = document;
+      this.add([...input.files], { destination: Object.fromEntries(Object.entries({ notebook_id, note_id }).filter(([, id]) => id)) });
+    });
+    input.click();
+  }
+
   /** Move the rows of `list` to the default list. */
   takeOver(list) {
     this.list.append(...list.children);
@@ -65,7 +78,8 @@ export class Uploads {
     }
   }
 
-  async #send({ file, destination, row, stop }) {
+  async #send(upload) {
+    const { file, destination, row, stop } = upload;
     let documentId = null;
     const onStep = ({ state, share, document }) => {
       if (document) this.#uploading.add((documentId = document.id));
@@ -80,9 +94,22 @@ export class Uploads {
       this.documents.moved(document.notebook_id);
     } catch (error) {
       this.#uploading.delete(documentId);
-      if (error.name === "AbortError") await this.#deleteStopped(documentId);
-      else row.show("failed", { words: errorText(error) });
+      if (error.name !== "AbortError") this.#showFailure(upload, error);
+      await this.#deleteStopped(documentId);
     }
+  }
+
+  /** A refused file stays listed until it is dismissed; another attempt is offered only where it can help. */
+  #showFailure(upload, error) {
+    const isTemporary = !error.status || error.status === 429 || error.status >= 500;
+    const retry = () => {
+      this.#queue.push(upload);
+      upload.row.show("queued");
+      this.#startNext();
+    };
+    const canRetry = isTemporary && error.code !== "unreadable_file";
+    const reference = error.requestId ? t("failed.reference", { id: error.requestId }) : "";
+    upload.row.show("failed", { words: [errorText(error), reference].filter(Boolean).join(" "), action: canRetry ? { words: t("chat.retry"), click: retry } : null });
   }
 
   /** Delete the document that a stopped upload had announced. */

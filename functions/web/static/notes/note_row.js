@@ -3,6 +3,7 @@
 import { el, setAttribute, setText } from "../shared/dom.js";
 import { formatAge, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
+import { renderMarkdown } from "../chat/markdown.js";
 import { drawBadge, failureText } from "../shared/status.js";
 import { titleOf } from "./notes.js";
 
@@ -66,8 +67,8 @@ export class NoteRow {
   }
 }
 
-/** The first words of a note on one line, without heading and list marks. */
+/** The first words of a note on one line, without its Markdown. */
 function snippetOf({ snippet, content }) {
   const line = snippet ?? [...(content ?? "").slice(0, 4 * SNIPPET).replace(/\s+/g, " ").trim()].slice(0, SNIPPET).join("");
-  return line.replace(BLOCK_MARKS, "");
+  return renderMarkdown(line.replace(BLOCK_MARKS, ""), { written: true }).textContent;
 }

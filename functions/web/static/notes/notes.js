@@ -2,10 +2,10 @@
 
 import { choose, confirm } from "../shared/dialogs.js";
 import { Feed } from "../shared/feed.js";
-import { t } from "../language/i18n.js";
-import { errorText, toast } from "../shared/notices.js";
+import { cleanName, t } from "../language/i18n.js";
+import { report, toast } from "../shared/notices.js";
 
-export const titleOf = (note) => note.title || t("note.untitled");
+export const titleOf = (note) => cleanName(note.title) || t("note.untitled");
 
 /** Events in addition to those of Feed: `attachments` when attachments are hidden, restored or deleted with their note. */
 export class Notes extends Feed {
@@ -38,7 +38,7 @@ export class Notes extends Feed {
       toast(t("note.deleted", { name: titleOf(note) }));
     } catch (error) {
       if (error.status !== 404) {
-        toast(errorText(error), { kind: "bad" });
+        report(error, t("failed.delete", { name: titleOf(note) }));
         return false;
       }
     }
@@ -65,7 +65,7 @@ export class Notes extends Feed {
       return true;
     } catch (error) {
       if (error.status === 404) this.gone(note);
-      toast(errorText(error), { kind: "bad" });
+      report(error, t(`failed.${action}`, { name: titleOf(note) }), () => this.#postAction(note, action, words));
       return false;
     }
   }

@@ -4,7 +4,7 @@
 import { byId, el, setText } from "../shared/dom.js";
 import { onLanguage, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
-import { errorText, toast } from "../shared/notices.js";
+import { report, toast } from "../shared/notices.js";
 
 const ROUTE = "/embedding-servers";
 const MOVING_MS = 3000;
@@ -39,7 +39,7 @@ export class ModelNotice {
     try {
       this.#show(await this.api.post(`${ROUTE}/${routes[name] ?? `reindexing/${name}`}`));
     } catch (error) {
-      toast(errorText(error), { kind: "bad" });
+      report(error, t("failed.adopt"), () => this.#adopt());
     } finally {
       button.disabled = false;
     }

@@ -3,21 +3,24 @@
 import { openDialog } from "../shared/dialogs.js";
 import { el, setAttribute, setText } from "../shared/dom.js";
 import { language, t } from "../language/i18n.js";
-import { errorText, toast } from "../shared/notices.js";
+import { errorText, report, toast } from "../shared/notices.js";
 
 const LONG_TEXT = 120;
+/** Groups of numbers that only experts change, which are folded away. */
+const EXPERT_GROUPS = new Set(["search"]);
 
-export async function openSettings({ api }) {
+export async function openSettings({ api, onClose }) {
   try {
     const [schema, values] = await Promise.all([api.get(`/settings/schema?lang=${language()}`), api.get("/settings")]);
-    new SettingsForm(api, schema, values);
+    new SettingsForm(api, schema, values, onClose);
   } catch (error) {
-    toast(errorText(error), { kind: "bad" });
+    report(error, t("failed.settings"), () => openSettings({ api, onClose }));
+    onClose();
   }
 }
 
 class SettingsForm {
-  constructor(api, schema, values) {
+  constructor(api, schema, values, onClose) {
     Object.assign(this, { api, values });
     this.fields = new Map(schema.settings.map((setting) => [setting.key, new Field(setting, values[setting.key] ?? setting.default)]));
     this.message = el("p", { class: "form-message", role: "status" });
@@ -30,13 +33,15 @@ class SettingsForm {
     });
     this.dialog = openDialog({
       testid: "settings-dialog", kind: "wide", title: t("settings.title"), body: this.form,
-      actions: [this.message, el("span", { class: "spacer" }), this.save],
+      actions: [this.message, el("span", { class: "spacer" }), this.save], onClose,
     });
   }
 
   #group({ key, label }) {
     const fields = [...this.fields.values()].filter((field) => field.setting.group === key);
-    return el("fieldset", { "data-testid": "settings-group" }, el("legend", {}, label), fields.map((field) => field.node));
+    const nodes = fields.map((field) => field.node);
+    const group = el("fieldset", { "data-testid": "settings-group" }, el("legend", {}, label), nodes);
+    return EXPERT_GROUPS.has(key) ? el("details", { class: "experts" }, el("summary", {}, label), group) : group;
   }
 
   async #save() {
@@ -57,8 +62,10 @@ class SettingsForm {
   }
 
   #showFaults(faults) {
-    for (const { key, message } of faults) this.fields.get(key)?.showFault(message);
-    this.fields.get(faults[0]?.key)?.input.focus();
+    for (const { key, message } of faults) this.fields.get(key)?.showFault(language() === "en" ? message : t("settings.invalid"));
+    const first = this.fields.get(faults[0]?.key);
+    first?.node.closest("details")?.setAttribute("open", "");
+    first?.input.focus();
   }
 }
 

@@ -19,7 +19,7 @@ export function openDialog({ testid, title, body, actions = [], kind = "", onClo
     type: "button", class: "button quiet icon-only", "aria-label": t("close"), title: t("close"),
     "data-testid": testid.replace(/-dialog$/, "") + "-close", on: { click: request },
   }, icon("close"));
-  const dialog = el("dialog", { class: `modal ${kind}`, "data-testid": testid, "aria-labelledby": heading.id },
+  const dialog = el("dialog", { class: `modal ${kind}`, "data-testid": testid, "aria-labelledby": heading.id, "data-closable": closable },
     el("header", { class: "modal-head" }, heading, closable && kind !== "confirm" ? close : null),
     el("div", { class: "modal-body" }, body),
     actions.length ? el("footer", { class: "modal-foot" }, actions) : null);
@@ -48,6 +48,11 @@ export function openDialog({ testid, title, body, actions = [], kind = "", onClo
 /** Close a dialog without calling its `mayClose`. */
 export function forceClose(dialog) {
   if (dialog.open) dialog.close(FORCED);
+}
+
+/** Close every dialog that the user may close. */
+export function closeDialogs() {
+  for (const dialog of document.querySelectorAll("dialog.modal[data-closable]")) forceClose(dialog);
 }
 
 /** Ask before an action that cannot be undone; the cancel button has the focus. */

@@ -1,6 +1,7 @@
 // Messages to the user: toasts on the screen, and a live region for screen readers.
 
 import { byId, el } from "./dom.js";
+import { icon } from "./icons.js";
 import { t, textOrNull } from "../language/i18n.js";
 import { loadPart } from "../loading/parts.js";
 
@@ -14,6 +15,39 @@ export function toast(text, { kind = "plain", testid = "toast" } = {}) {
   const remove = () => node.remove();
   node.addEventListener("click", remove);
   setTimeout(remove, SHOWN_FOR);
+}
+
+/**
+ * Say what failed, why, and under which id the server's log has it; the message stays until it is dismissed. `what` is a text,
+ * `onRetry` makes a second attempt.
+ */
+export function report(error, what, onRetry = null) {
+  for (const node of document.querySelectorAll(".toast.bad")) if (node.dataset.what === what) node.remove();
+  const remove = () => node.remove();
+  const close = el("button", { type: "button", class: "toast-close", "aria-label": t("close"), on: { click: remove } }, icon("close"));
+  const node = el("div", { class: "toast bad", "data-testid": "toast", "data-what": what }, el("div", {}, faultWords(error, what), retryButton(onRetry, remove)), close);
+  byId("toasts").append(node);
+  raiseAboveDialog(byId("toasts"));
+}
+
+/** The same as a part of the page. */
+export function faultBox(error, { what = "", onRetry = null, testid = "fault", retryTestid = "fault-retry" } = {}) {
+  return el("div", { class: "fault-box", role: "alert", "data-testid": testid }, icon("alert"),
+    el("div", {}, faultWords(error, what), retryButton(onRetry, () => {}, retryTestid)));
+}
+
+function faultWords(error, what) {
+  const id = error.requestId ? el("small", { class: "request-id", "data-testid": "request-id" }, t("failed.reference", { id: error.requestId })) : null;
+  return [el("p", {}, [what, errorText(error)].filter(Boolean).join(" ")), id];
+}
+
+function retryButton(onRetry, then, testid = "fault-retry") {
+  if (!onRetry) return null;
+  const retry = () => {
+    then();
+    onRetry();
+  };
+  return el("button", { type: "button", class: "button small", "data-testid": testid, on: { click: retry } }, icon("retry"), t("chat.retry"));
 }
 
 /** Show the toasts above an open dialog. */
@@ -49,7 +83,7 @@ const opening = new Set();
 export async function openPart(url, open) {
   if (opening.has(url.href)) return null;
   opening.add(url.href);
-  const part = await loadPart(url).catch((error) => void toast(errorText(error), { kind: "bad" }));
+  const part = await loadPart(url).catch((error) => void report(error, "", () => openPart(url, open)));
   opening.delete(url.href);
   return part ? open(part) : null;
 }

@@ -30,6 +30,11 @@ export async function resolveLink(api, link) {
   }
 }
 
+/** A document from its first page, as a source that quotes nothing. */
+export const documentAsSource = ({ id, file_name, file_type, page_count }) => ({
+  source: "document", document_id: id, file_name, file_type, page_start: 1, page_end: page_count ?? 1, start_offset: 0, end_offset: 0, state: "current", isReading: true,
+});
+
 async function readQuote(api, address, { page_start: page, start_offset: start, end_offset: end }) {
   if (end <= start) return "";
   try {

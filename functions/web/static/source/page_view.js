@@ -3,9 +3,10 @@
 import { el, setAttribute, setText } from "../shared/dom.js";
 import { formatPercent, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
-import { errorText } from "../shared/notices.js";
+import { faultBox } from "../shared/notices.js";
 import { findHighlight } from "./highlight.js";
 import { cutAt } from "./offsets.js";
+import { unwrapParts } from "../language/unwrap.js";
 
 const ZOOMS = [1, 1.25, 1.5, 2, 3];
 const SHARE_ABOVE_MARK = 0.28;
@@ -106,16 +107,17 @@ export class PageView {
     if (count) this.setCount(count);
     const { text, ocr_confidence: confidence } = pages.find(({ page }) => page === this.#number) ?? pages[0] ?? { text: "" };
     const [before, passage, after] = this.#cited ? cutAtPassage(text, this.#cited, this.citation.quote) : [text, "", ""];
-    const mark = passage ? el("mark", { "data-testid": "page-mark" }, passage) : null;
+    const shown = this.paged ? unwrapParts([before, passage, after]) : [before, passage, after];
+    const mark = passage ? el("mark", { "data-testid": "page-mark" }, shown[1]) : null;
     this.scroller.replaceChildren(
       ...(this.#isLost || (this.#cited && !mark) ? [changedHint()] : []),
       ...(typeof confidence === "number" ? [el("p", { class: "hint" }, t("page.recognized", { percent: formatPercent(confidence / 100) }))] : []),
-      el("div", { class: "sheet text", "data-testid": "page-text" }, before, mark, after));
+      el("div", { class: "sheet text", "data-testid": "page-text" }, shown[0], mark, shown[2]));
     this.scroller.scrollTop = mark ? Math.max(0, mark.offsetTop - this.scroller.clientHeight * SHARE_ABOVE_MARK) : 0;
   }
 
   #showError(error) {
-    this.scroller.replaceChildren(el("p", { class: "fault", role: "alert", "data-testid": "page-error" }, errorText(error)));
+    this.scroller.replaceChildren(faultBox(error, { what: t("failed.page"), onRetry: () => this.show(), testid: "page-error" }));
   }
 
   #turnPage(step) {

@@ -1,9 +1,11 @@
 // The panel that shows a citation on its page: at the side, or as a bottom sheet on phones.
 
 import { checkBadge, nameOf, locationOf, scoreText, stateBadge } from "../chat/citations.js";
+import { drawQuote } from "../chat/extracts.js";
 import { byId, el, setAttribute } from "../shared/dom.js";
 import { onLanguage, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
+import { clearClaims, tintClaims } from "./claims.js";
 import { PageView, addressOf } from "./page_view.js";
 
 const LONG_QUOTE = 280;
@@ -32,10 +34,11 @@ export class SourcePanel {
   /** Show a citation, or the target of a link, which has no number and no check. Closing returns the focus to `opener`. */
   open(citation, opener) {
     const opening = ++this.#opens;
-    document.querySelectorAll("[data-open]").forEach((node) => node.removeAttribute("data-open"));
+    clearClaims();
     this.#opener = opener;
     this.#citation = citation;
-    opener?.setAttribute("data-open", "");
+    if (!opener?.matches(".citation")) opener?.setAttribute("data-open", "");
+    if (citation.number) tintClaims(citation, opener);
     this.#view?.close();
     this.#view = citation.state === "deleted" ? null : new PageView({ api: this.api, citation });
     this.dialog.replaceChildren(...[
@@ -44,6 +47,11 @@ export class SourcePanel {
     if (!this.dialog.open) this.#showDialog();
     byId("source-file").focus({ preventScroll: true });
     if (this.#view) this.#load(opening);
+  }
+
+  /** Tint the claims again, after an answer was drawn. */
+  tint() {
+    if (this.dialog.open && this.#citation.number) tintClaims(this.#citation, this.#opener);
   }
 
   close() {
@@ -83,19 +91,25 @@ export class SourcePanel {
       type: "button", class: "button quiet icon-only", "data-testid": "source-close", "aria-label": t("source.close"), title: t("source.close"), on: { click: () => this.close() },
     }, icon("close"));
     const where = [locationOf(citation), citation.section_title].filter(Boolean).join(" · ");
-    return el("header", { class: "source-head" },
+    return el("div", { class: "source-head" },
       citation.number ? el("span", { class: "source-number", "aria-hidden": "true" }, String(citation.number)) : null,
       el("div", { class: "source-titles" },
         el("h2", { id: "source-file", class: "source-file", "data-testid": "source-file", tabindex: "-1" }, nameOf(citation) || t("source.unknown")),
         el("p", { class: "source-place", "data-testid": "source-place" }, where),
         el("p", { class: "source-facts" }, citation.check ? checkBadge(citation) : null, stateBadge(citation), score ? el("span", { class: "score", "data-testid": "source-score" }, score) : null)),
       citation.source === "note" && citation.state !== "deleted" ? this.#openNote(citation) : null,
+      citation.isReading ? this.#openDetails(citation) : null,
       close);
   }
 
   #openNote({ document_id: id }) {
     const open = () => this.#openElsewhere(() => this.onOpenNote(id));
     return el("button", { type: "button", class: "button quiet icon-only", "data-testid": "source-open-note", "aria-label": t("note.open"), title: t("note.open"), on: { click: open } }, icon("edit"));
+  }
+
+  #openDetails({ document_id: id }) {
+    const open = () => this.#openElsewhere(() => this.onOpenDocument(id));
+    return el("button", { type: "button", class: "button quiet icon-only", "data-testid": "source-details", "aria-label": t("document.details"), title: t("document.details"), on: { click: open } }, icon("info"));
   }
 
   /** A hint that a newer version exists, with a button to open it. */
@@ -114,7 +128,7 @@ export class SourcePanel {
 
   #quote(citation) {
     if (!citation.quote && !citation.snippet_preview) return null;
-    const quote = el("blockquote", { class: "source-quote", id: "source-quote", "data-testid": "source-quote" }, citation.quote || citation.snippet_preview || "");
+    const quote = el("blockquote", { class: "source-quote", id: "source-quote", "data-testid": "source-quote" }, drawQuote(citation));
     if ((citation.quote ?? "").length <= LONG_QUOTE) return el("div", { class: "source-quote-area" }, quote);
     const toggle = el("button", { type: "button", class: "button quiet small", "data-testid": "source-quote-toggle", "aria-controls": "source-quote" });
     const fold = (folded) => {
@@ -135,7 +149,7 @@ export class SourcePanel {
     this.onClose();
     this.#view?.close();
     this.#view = null;
-    this.#opener?.removeAttribute("data-open");
+    clearClaims();
     if (this.#opener?.isConnected) this.#opener.focus({ preventScroll: true });
     else byId("question").focus({ preventScroll: true });
   }

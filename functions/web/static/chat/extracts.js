@@ -1,0 +1,49 @@
+// The quotations of an answer as people read them: the lines of a printed page joined, the Markdown of a note drawn.
+
+import { unwrap } from "../language/unwrap.js";
+import { renderMarkdown, renderVerbatim } from "./markdown.js";
+
+const NUMBER_MARK = /\[(\s*\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*\s*)\]/g;
+/** The line below the head of a table: rows of printed tables are quoted in Markdown. */
+const TABLE = /^\| ?:?-{3,}/m;
+const BLOCK_END = /(?:\||```)\s*$/;
+
+/** The words of a citation for reading; its offsets count those of the page. */
+export const quoteOf = (citation) => readable(citation.quote || citation.snippet_preview || "", citation);
+
+const readable = (text, { source, file_type: type }) => (source !== "note" && type === "pdf" ? unwrap(text, { isWhole: false }) : text);
+
+const isMarkdown = ({ source, file_type: type }) => source === "note" || type === "md";
+
+/** The sections of an extract as nodes; `citations` maps numbers to citations. */
+export function renderExtracts(sections, citations, drawMark) {
+  const fragment = document.createDocumentFragment();
+  for (const { text, isWritten } of describe(sections, citations)) {
+    fragment.append((isWritten ? renderMarkdown : renderVerbatim)(text, { known: new Set(citations.keys()), drawMark, written: isWritten }));
+  }
+  return fragment;
+}
+
+/** The words of a citation as nodes. */
+export function drawQuote(citation) {
+  return isMarkdown(citation) ? renderMarkdown(quoteOf(citation), { written: true }) : quoteOf(citation);
+}
+
+/** The words of a citation on one line. */
+export function quoteLine(citation) {
+  const drawn = isMarkdown(citation) ? [...drawQuote(citation).childNodes].map((node) => node.textContent).join(" ") : quoteOf(citation);
+  return drawn.replace(/\s+/g, " ").trim();
+}
+
+/** The sections of an extract as text with citation marks. */
+export const writeExtracts = (sections, citations) => describe(sections, citations).map(({ text }) => text).join("\n\n");
+
+function describe(sections, citations) {
+  return sections.map(({ text, citations: numbers }) => {
+    const cited = (numbers ?? []).map((number) => citations.get(number)).filter(Boolean);
+    const hasTable = TABLE.test(text);
+    const words = (cited.length && !hasTable ? readable(text, cited[0]) : text).replace(NUMBER_MARK, "($1)");
+    const marks = cited.map(({ number }) => `[${number}]`).join("");
+    return { text: marks ? `${words}${BLOCK_END.test(words) ? "\n\n" : " "}${marks}` : words, isWritten: hasTable || (cited.length > 0 && cited.every(isMarkdown)) };
+  });
+}
