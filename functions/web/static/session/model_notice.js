@@ -39,7 +39,7 @@ export class ModelNotice {
     try {
       this.#show(await this.api.post(`${ROUTE}/${routes[name] ?? `reindexing/${name}`}`));
     } catch (error) {
-      report(error, t("failed.adopt"), () => this.#adopt());
+      report(error, t("failed.adopt"), () => this.#run(name, button));
     } finally {
       button.disabled = false;
     }
