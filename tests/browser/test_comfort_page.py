@@ -16,7 +16,7 @@ from tests.support.local_server import Person
 
 WOOD = "The boiler burns wood chips in winter."
 PEAT = "The boiler burns peat bricks in summer."
-QUESTION = "What does the boiler burn in winter and in summer?"
+QUESTION = "Does the boiler burn wood chips in winter as in summer?"
 CLAIM = "[...(CSS.highlights.get('claim') ?? [])].map((range) => range.toString().trim())"
 
 

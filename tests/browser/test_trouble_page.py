@@ -180,8 +180,8 @@ def test_the_settings_are_in_the_language_of_the_page(page: Page, server: LocalS
         page.get_by_test_id("settings-open").click()
         dialog = page.get_by_test_id("settings-dialog")
         field = see(page, "setting-field", key="retention_days")
-        expect(field).to_contain_text("Jours de conservation des conversations")
-        expect(field).to_contain_text("Nombre de jours, après son dernier message")
+        expect(field).to_contain_text("Jours de conservation d’une conversation")
+        expect(field).to_contain_text("Nombre de jours après son dernier message")
         english = re.compile(r"\b(the|of|that|which|one)\b")
         assert [text for text in dialog.locator("label, .hint").all_inner_texts() if english.search(text)] == []
         field.get_by_role("textbox").fill("0")

@@ -40,13 +40,20 @@ async function main() {
   listenToTheme();
   listenToTabs();
   const notice = takeSessionFromAddress();
-  addEventListener("hashchange", () => hasKeyInAddress() && location.reload());
+  for (const kind of ["popstate", "hashchange"]) addEventListener(kind, signInAgain);
   const askForToken = async (...facts) => (await loadPart(TOKEN_FORM)).askForToken(...facts);
   const askToSignIn = async (session) => (await loadPart(SIGN_IN_FORM)).askToSignIn(session, notice);
   const api = new Api({ openSession: () => openSession({ askForToken, askToSignIn }), language });
   const parts = build(api);
   byId("starting").remove();
   start(api, parts);
+}
+
+/** The printed address was opened in this tab, where only its last part changes. */
+function signInAgain(event) {
+  if (!hasKeyInAddress()) return;
+  event.stopImmediatePropagation(); // others would remove the key from the address
+  location.reload();
 }
 
 /** Ask again for styles that the platform was too busy to send. */

@@ -163,7 +163,8 @@ def test_a_definition_has_its_term() -> None:
 
 def test_the_sentence_that_is_nearest_in_meaning_comes_first() -> None:
     """CHAT-6"""
-    hit = make_hit("The gas is measured each year. Nitrous oxide is reported from 10 tonnes on. Others follow.")
+    others = "Other gases follow in the next part. " * 8
+    hit = make_hit(f"The gas is measured each year. Nitrous oxide is reported from 10 tonnes on. {others}")
     extracts = choice.extract_answer(
         "From when on is laughing gas reported?", [hit], compare=lambda _, texts: ["Nitrous" in text for text in texts]
     )

@@ -20,6 +20,8 @@ MAX_DOCUMENTS = 5
 """Documents with a unit that has all words of the question are quoted too, up to so many."""
 MAX_COMPARED = 96
 """Units whose meaning is compared with the question's: those with most of its words."""
+_ENOUGH_COMPARED = 10
+"""The deviation of fewer similarities says little about their scale."""
 
 _ALL_WORDS = 0.95  # the share of the question's words, weighed by rarity, that counts as all
 _CONTEXT_WEIGHT = 0.8  # of words of the question in the header or caption of a row, or above it
@@ -163,7 +165,8 @@ def _compare_meaning(
     compared = sorted(range(len(units)), key=lambda at: (-shares[at], units[at].rank, at))[:MAX_COMPARED]
     similarities = compare(question, [units[at].readable for at in compared])
     mean, deviation = fmean(similarities), pstdev(similarities) or 1.0
-    meanings = {at: (one - mean) / deviation for at, one in zip(compared, similarities, strict=True)}
+    trust = min(1.0, len(compared) / _ENOUGH_COMPARED)
+    meanings = {at: trust * (one - mean) / deviation for at, one in zip(compared, similarities, strict=True)}
     return dict.fromkeys(range(len(units)), min(meanings.values())) | meanings
 
 
