@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.adapters.postgres import cited_sources, messages
 from tests.acceptance.support import writing
 from tests.support import documents
@@ -48,10 +49,17 @@ def upload(person: Person, content: str, name: str = "boiler.txt", **fields: Any
 
 
 def store_again(person: Person, ticket: Json, content: str) -> None:
-    """Overwrites the text and waits until the new text is indexed."""
+    """Puts another text in place of the stored one, as an operator may, and indexes the document again."""
     document_id = ticket["document"]["id"]
     before = person.get(f"/documents/{document_id}")["indexed_at"]
-    assert person.put(ticket, content.encode()).is_success
+    services = person.server.services
+    with services.database.as_worker() as connection:
+        changed = "update rag.documents set size_bytes = %s, sha256 = null where id = %s returning object_path"
+        row = connection.execute(changed, (len(content.encode()), document_id)).fetchone()
+    assert row is not None
+    assert isinstance(services.objects, LocalObjectStore)
+    services.objects.put(row["object_path"], [content.encode()])
+    person.post(f"/documents/{document_id}/reindex")
     wait_until(lambda: person.get(f"/documents/{document_id}")["indexed_at"] != before)
     assert person.follow(document_id)["status"] == "indexed"
 

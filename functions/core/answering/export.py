@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from functions.core import models
 from functions.core.citations import relocation
 from functions.core.text import markdown_escape
+from functions.core.text.markdown_tables import find_markdown_tables
 
 Language = Literal["en", "fr"]
 SourceState = relocation.State
@@ -154,7 +155,7 @@ def _write_text(message: Message) -> str:
     by_number = {int(source["number"]): source for source in message.sources}
     if message.mode == "model":
         return markdown_escape.confine_markdown(message.content, by_number.keys())
-    if message.mode != "extractive" or not message.sections:
+    if message.mode != "extractive" or not message.content:
         return markdown_escape.escape_text(message.content, by_number.keys())
     from functions.core.citations import cite  # loaded only here: lists of conversations do without it
 
@@ -162,7 +163,8 @@ def _write_text(message: Message) -> str:
     for section in message.sections:
         numbers = tuple(number for number in section.get("citations", ()) if number in by_number)
         marked = cite.mark_answer([models.CitedSection(section["text"], (), numbers)])
-        is_markdown = bool(numbers) and all(_is_markdown(by_number[number]) for number in numbers)
+        is_written = bool(numbers) and all(_is_markdown(by_number[number]) for number in numbers)
+        is_markdown = is_written or bool(find_markdown_tables(section["text"]))
         escape = markdown_escape.confine_markdown if is_markdown else markdown_escape.escape_text
         parts.append(escape(marked, by_number.keys()))
     return "\n\n".join(parts)

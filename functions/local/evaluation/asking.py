@@ -180,8 +180,11 @@ class _Asker:
         )
         if self.arm != "hybrid" or asked.is_refused:
             return asked
+        # To embed each sentence takes longer than the search, and only sets with answers judge the choice.
         compare = sentence_similarity.make_compare(self.library.server, lambda _: self.embedder)
-        quotations = choice.extract_answer(question.text, context, lang=lang, compare=compare)
+        quotations = choice.extract_answer(
+            question.text, context, lang=lang, compare=compare if question.answers else None
+        )
         return replace(
             asked,
             cited=frozenset(_find_unit(self.library, quotation.hit) for quotation in quotations),
