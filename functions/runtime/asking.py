@@ -342,7 +342,7 @@ def _make_quote_rules(
 ) -> answers.QuoteRules:
     """Sentences are compared by the first server that answered and understands the question's language."""
     server = next((one for one in retrieval.answered if not one.languages or lang in one.languages), None)
-    compare = None if server is None else sentence_similarity.make_compare(server, services.embedder_of)
+    compare = None if server is None else sentence_similarity.make_compare(server, services.question_embedder_of)
     bar = guard.find_threshold(lang, retrieval.answered, policy.settings, guard.MEDIUM_SCOPE)
     return answers.QuoteRules(compare, bar)
 

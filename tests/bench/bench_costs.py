@@ -114,8 +114,8 @@ class Installation:
 
     def __init__(self, log: Path) -> None:
         os.environ["AWS_LAMBDA_FUNCTION_NAME"] = "ibid-bench"
-        # Deployed functions have no local files, but these handlers use them. A property cannot be set on an object.
-        Services.is_local = True  # type: ignore[method-assign, assignment]
+        # Deployed functions have no local files, but these handlers use them.
+        Services.is_local = True  # type: ignore[method-assign, assignment]  # a property cannot be set on an object
         self._services, self._log = shared_services(), log
         self.user = models.User(auth.local_user_id(USER), False, {})
         token = auth.issue_local_token(self._services.local_secret, self.user.id, USER)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from functions.core import errors, models, ports
 
@@ -16,15 +17,21 @@ _log = logging.getLogger(__name__)
 def make_compare(
     server: models.EmbeddingServer, embedder_of: Callable[[models.EmbeddingServer], ports.QuestionEmbedder]
 ) -> Callable[[str, Sequence[str]], Sequence[float]]:
-    """A function from a question and texts to their cosine similarities; all 0 if the server does not answer."""
+    """A function from a question and texts to their cosine similarities; all 0 if the server does not answer.
+
+    It embeds each text once, although the parts of a question are compared with the same sentences.
+    """
+    known: dict[str, Any] = {}
 
     def compare(question: str, texts: Sequence[str]) -> list[float]:
-        inputs = [server.query_prefix + question, *(server.passage_prefix + text[:_MAX_CHARS] for text in texts)]
+        asked = server.query_prefix + question
+        inputs = [asked, *(server.passage_prefix + text[:_MAX_CHARS] for text in texts)]
+        new = [text for text in dict.fromkeys(inputs) if text not in known]
         try:
-            asked, *vectors = embedder_of(server).embed(inputs)
+            known.update(zip(new, embedder_of(server).embed(new), strict=True))
         except errors.UnavailableError as exc:
             _log.warning("sentences are compared by words alone: %s", exc.message)
             return [0.0] * len(texts)
-        return [sum(float(a) * float(b) for a, b in zip(asked, vector, strict=True)) for vector in vectors]
+        return [sum(float(a) * float(b) for a, b in zip(known[asked], known[one], strict=True)) for one in inputs[1:]]
 
     return compare

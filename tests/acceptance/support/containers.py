@@ -33,8 +33,7 @@ class Container:
 
     def __init__(self, dsn: str, home: Path) -> None:
         self.services = Services(Config(database_url=SecretStr(dsn), ibid_home=home, log_level="CRITICAL"))
-        # Replaced on this object alone (which mypy does not allow), because other services run in this process.
-        self.services.embedder_of = lambda server: self.embedder  # type: ignore[method-assign]
+        self.services.embedder_of = lambda server: self.embedder  # type: ignore[method-assign]  # of this object alone
         self.statuses: Counter[int] = Counter()
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
