@@ -28,7 +28,7 @@ def make_compare(
         inputs = [asked, *(server.passage_prefix + text[:_MAX_CHARS] for text in texts)]
         new = [text for text in dict.fromkeys(inputs) if text not in known]
         try:
-            known.update(zip(new, embedder_of(server).embed(new), strict=True))
+            known.update(zip(new, embedder_of(server).embed(new) if new else [], strict=True))
         except errors.UnavailableError as exc:
             _log.warning("sentences are compared by words alone: %s", exc.message)
             return [0.0] * len(texts)

@@ -58,6 +58,11 @@ def split_sentences(text: str) -> list[Span]:
     ]
 
 
+def begins_item(line: str) -> bool:
+    """Whether a line begins with the sign or number of an item of a list."""
+    return _BULLET.match(line) is not None
+
+
 def ends_sentence(text: str, start: int, stop: re.Match[str], end: int) -> bool:
     """Whether the match of `SENTENCE_END` ends the sentence that begins at `start`; nothing after `end` is looked at.
 
@@ -98,7 +103,7 @@ def _find_blocks(text: str) -> Iterator[Span]:
 
 
 def _starts_block(line: str) -> bool:
-    return _BULLET.match(line) is not None or _stands_alone(line)
+    return begins_item(line) or _stands_alone(line)
 
 
 def _stands_alone(line: str) -> bool:

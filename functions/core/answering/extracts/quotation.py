@@ -11,14 +11,13 @@ from functions.core.answering.extracts.units import Unit, split_passage
 from functions.core.citations.sections import Quotation
 from functions.core.text.line_breaks import unwrap
 from functions.core.text.markdown_tables import render_markdown
-from functions.core.text.sentences import split_sentences
+from functions.core.text.sentences import begins_item, split_sentences
 
 MAX_SENTENCES = 4
 """Of an answer, those that others lean on included; the items of a list count with the sentence that announces it."""
 _MAX_ITEMS = 12
 _MAX_CAPTION = 200
 
-_BULLET = re.compile(r"\s*(?:[-*+•▪◦‣–—·]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+")
 _SIGN = re.compile(r"^\s*[•▪◦‣–—·]\s*")
 _CAPTION = re.compile(r"\b(?:table|figure|tableau|box|chart|graphique)\s*\d.*$", re.IGNORECASE)
 
@@ -108,7 +107,7 @@ def _find_list(passage: Sequence[Unit], index: int) -> tuple[int, int]:
 
 
 def _is_item(unit: Unit) -> bool:
-    return unit.row is None and _BULLET.match(unit.text) is not None
+    return unit.row is None and begins_item(unit.text)
 
 
 def _build(run: _Run) -> Quotation:
