@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Literal
 
 import pytest
 
@@ -15,16 +16,18 @@ from functions.local.evaluation.question_sets import Question
 from tests.eval.goals import GOALS
 from tests.support.fakes.search_hits import make_hit
 
+Mode = Literal["model", "extractive", "guard"]
+
 PAGE = make_hit("The light of the Sun takes eight minutes to reach the Earth.", document="sun")
 OTHER = make_hit("The Moon keeps 382 kilograms of rock for the astronauts.", document="moon")
 
 
 def written(
-    *texts: str, gold: str = "eight minutes", mode: str = "model", asked: str = "How long does it take?"
+    *texts: str, gold: str = "eight minutes", mode: Mode = "model", asked: str = "How long does it take?"
 ) -> Written:
     """An answer with a section for each text, cited from the two passages; `sun` is the gold one."""
     sections, sources = cite_sections([WrittenSection(text, ()) for text in texts], [PAGE, OTHER])
-    answer = models.Answer("", sections, sources, "complete", mode)  # type: ignore[arg-type]  # one of its modes
+    answer = models.Answer("", sections, sources, "complete", mode)
     question = Question("q", asked, "en", frozenset({"sun"}), answers=(gold,) if gold else ())
     return Written(question, "full", answer, tuple(source.source_id for source in sources), 90, 10, 1.5)
 
@@ -57,7 +60,7 @@ def test_words_of_the_question_need_not_be_repeated() -> None:
 
 
 @pytest.mark.parametrize(("mode", "verdict"), [("guard", "refused"), ("extractive", "quoted")])
-def test_only_words_of_the_model_are_judged(mode: str, verdict: Verdict) -> None:
+def test_only_words_of_the_model_are_judged(mode: Mode, verdict: Verdict) -> None:
     """EVAL-4"""
     assert judge(written("It takes eight minutes.", mode=mode)) == verdict
 
