@@ -10,12 +10,14 @@ from statistics import fmean, pstdev
 
 from functions.core import models
 from functions.core.answering.extracts import quotation, wording
-from functions.core.answering.extracts.units import Unit, collect_units
+from functions.core.answering.extracts.units import Unit, collect_units, split_passage
 from functions.core.citations.sections import Quotation
 from functions.core.retrieval import question_forms
 from functions.core.text import languages, words
 
 MAX_UNITS = 3
+MAX_UNITS_OF_PART = 2
+"""For each question in a question of many parts."""
 MAX_DOCUMENTS = 5
 """Documents with a unit that has all words of the question are quoted too, up to so many."""
 MAX_COMPARED = 96
@@ -65,10 +67,16 @@ def extract_answer(
     the best sentence is foreign (French for an English question); the answer then has sentences of several passages.
     Each question in a question of many parts has its own.
     """
-    parts = question_forms.split_question(question)
-    most = 2 if parts else MAX_DOCUMENTS
-    chosen = [unit for part in parts or (question,) for unit in _find_units(part, hits, lang, compare)[:most]]
-    return quotation.quote_units(question, chosen)
+    passages = [split_passage(hit, rank) for rank, hit in enumerate(hits)]
+    parts = question_forms.split_question(question) or (question,)
+    most = MAX_DOCUMENTS if len(parts) == 1 else MAX_UNITS_OF_PART
+    chosen = [
+        (wanted, unit)
+        for part in parts
+        for wanted in [wording.read_question(part)]
+        for unit in _find_units(part, wanted, passages, lang, compare)[:most]
+    ]
+    return quotation.quote_units(chosen, passages)
 
 
 def is_foreign(hit: models.SearchHit, lang: str) -> bool:
@@ -76,13 +84,18 @@ def is_foreign(hit: models.SearchHit, lang: str) -> bool:
     return languages.are_foreign(hit.lang, lang)
 
 
-def _find_units(question: str, hits: Sequence[models.SearchHit], lang: str, compare: Compare | None) -> list[Unit]:
+def _find_units(
+    question: str, wanted: wording.Wanted, passages: Sequence[Sequence[Unit]], lang: str, compare: Compare | None
+) -> list[Unit]:
     """The units that answer a question, best first."""
-    units = collect_units(question, hits)
+    units = collect_units(wanted.keys, passages)
     if not units:
         return []
-    shares = _share_words(question, units)
-    scores = _score(question, units, shares, compare)
+    shares = _share_words(wanted, units)
+    scores = _score(wanted, units, shares)
+    if compare is not None:
+        for at, meaning in _compare_meaning(question, units, shares, compare).items():
+            scores[at] += _MEANING_WEIGHT * meaning
     ranked = sorted(range(len(units)), key=lambda at: (-scores[at], at))
     is_blind = compare is None and is_foreign(units[ranked[0]].hit, lang)
     if not _is_fragment(units[ranked[0]]):
@@ -97,18 +110,16 @@ def _find_units(question: str, hits: Sequence[models.SearchHit], lang: str, comp
     return _choose(candidates, _FOREIGN_PER_PASSAGE if is_blind else MAX_UNITS)
 
 
-def _score(question: str, units: Sequence[Unit], shares: Sequence[float], compare: Compare | None) -> list[float]:
-    """The score of each unit: its share of the question's words, its meaning, its passage's rank, and its form."""
-    question_words = words.keys(question)
-    asks_figure, terms = wording.asks_figure(question), wording.find_terms(question)
+def _score(wanted: wording.Wanted, units: Sequence[Unit], shares: Sequence[float]) -> list[float]:
+    """The score of each unit: its share of the question's words, its passage's rank, and its form."""
     scores = []
     for at, (unit, share) in enumerate(zip(units, shares, strict=True)):
         before = _find_sentence_before(units, at)
         score = share + _PASSAGE_WEIGHT / (1 + unit.rank)
-        new = unit.keys - question_words
-        if asks_figure and words.numbers(new):
+        new = unit.keys - wanted.keys
+        if wanted.asks_figure and words.numbers(new):
             score += _FIGURE_BONUS
-        if wording.defines(unit.text, before.text if before else "", terms):
+        if wording.defines(unit.text, before.text if before else "", wanted.terms):
             score += _DEFINITION_BONUS
         if len(new) < 2:
             score -= _NOTHING_NEW_MALUS
@@ -119,9 +130,6 @@ def _score(question: str, units: Sequence[Unit], shares: Sequence[float], compar
         elif _is_fragment(unit):
             score -= _FRAGMENT_MALUS
         scores.append(score)
-    if compare is not None:
-        for at, meaning in _compare_meaning(question, units, shares, compare).items():
-            scores[at] += _MEANING_WEIGHT * meaning
     return scores
 
 
@@ -129,22 +137,20 @@ def _is_fragment(unit: Unit) -> bool:
     return unit.row is None and wording.is_fragment(unit.text)
 
 
-def _share_words(question: str, units: Sequence[Unit]) -> list[float]:
+def _share_words(wanted: wording.Wanted, units: Sequence[Unit]) -> list[float]:
     """The share of the question's words in each unit; the rarer a word is among the units, the more it weighs."""
-    question_words = words.keys(question)
-    asks_figure, asks_definition = wording.asks_figure(question), bool(wording.find_terms(question))
-    counts = Counter(key for unit in units for key in unit.keys & question_words)
-    weights = {key: math.log(1 + len(units) / (1 + counts[key])) for key in question_words}
+    counts = Counter(key for unit in units for key in unit.keys & wanted.keys)
+    weights = {key: math.log(1 + len(units) / (1 + counts[key])) for key in wanted.keys}
     total = sum(weights.values()) or 1.0
-    shares = [sum(weights[key] for key in unit.keys & question_words) / total for unit in units]
+    shares = [sum(weights[key] for key in unit.keys & wanted.keys) / total for unit in units]
     for at, unit in enumerate(units):
         before = _find_sentence_before(units, at)
-        tells = unit.keys & question_words or asks_definition or (asks_figure and words.numbers(unit.keys))
+        tells = unit.keys & wanted.keys or wanted.terms or (wanted.asks_figure and words.numbers(unit.keys))
         if before and tells and wording.leans_back(unit.text):
-            inherited = (before.keys - unit.keys) & question_words
+            inherited = (before.keys - unit.keys) & wanted.keys
             shares[at] += _LEANING_WEIGHT * sum(weights[key] for key in inherited) / total
         if unit.row:
-            shares[at] += _CONTEXT_WEIGHT * sum(weights[k] for k in (unit.context - unit.keys) & question_words) / total
+            shares[at] += _CONTEXT_WEIGHT * sum(weights[k] for k in (unit.context - unit.keys) & wanted.keys) / total
         elif wording.is_question(unit.text):  # it resembles the reader's question, so the next sentence answers both
             if at + 1 < len(units) and units[at + 1].rank == unit.rank:
                 shares[at + 1] = max(shares[at], shares[at + 1])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from functions.core.answering.extracts import wording
-from functions.core.answering.extracts.units import Unit, split_passage
+from functions.core.answering.extracts.units import Unit
 from functions.core.citations.sections import Quotation
 from functions.core.text.line_breaks import unwrap
 from functions.core.text.markdown_tables import render_markdown
@@ -45,14 +45,17 @@ class _Run:
         return _Run(tuple(by_index[index] for index in sorted(by_index)))
 
 
-def quote_units(question: str, chosen: Sequence[Unit]) -> list[Quotation]:
-    """The quotations of the chosen units, in their order; those that follow each other are one."""
+def quote_units(chosen: Sequence[tuple[wording.Wanted, Unit]], passages: Sequence[Sequence[Unit]]) -> list[Quotation]:
+    """The quotations of the chosen units, in their order; those that follow each other are one.
+
+    Each comes with what it was chosen for; `passages` are the units of all passages, best passage first.
+    """
     runs: list[_Run] = []
     quoted: set[tuple[str, int, int, int]] = set()
-    for unit in chosen:
+    for wanted, unit in chosen:
         if unit.place in quoted:
             continue
-        around = [other for other in _add_context(question, unit) if other.place not in quoted]
+        around = [other for other in _add_context(wanted, unit, passages[unit.rank]) if other.place not in quoted]
         if runs and len(quoted) + min(len(around), 2) > max(MAX_SENTENCES, len(chosen)):
             around = [unit]
         quoted.update(other.place for other in around)
@@ -65,26 +68,24 @@ def quote_units(question: str, chosen: Sequence[Unit]) -> list[Quotation]:
     return [_build(run) for run in runs]
 
 
-def _add_context(question: str, unit: Unit) -> list[Unit]:
+def _add_context(wanted: wording.Wanted, unit: Unit, passage: Sequence[Unit]) -> list[Unit]:
     """The unit, with the sentence it leans on, the question it answers, or the rest of its list."""
     if unit.row is not None:
         return [unit]
-    passage = split_passage(unit.hit, unit.rank)
     first = last = unit.index
-    if (_is_item(unit) and wording.asks_list(question)) or wording.introduces(unit.text):
+    if (_is_item(unit) and wanted.asks_list) or wording.introduces(unit.text):
         first, last = _find_list(passage, unit.index)
-    elif first and _leans_on(question, unit, passage[first - 1]):
+    elif first and _leans_on(wanted.terms, unit, passage[first - 1]):
         first -= 1
     return [other for other in passage[first : last + 1] if other.row is None]
 
 
-def _leans_on(question: str, unit: Unit, before: Unit) -> bool:
+def _leans_on(terms: Collection[frozenset[str]], unit: Unit, before: Unit) -> bool:
     """Whether `before` is needed: for what a pronoun stands for, as the question, or as the term that is defined."""
     if before.row is not None:
         return False
     if wording.is_question(before.text):
         return True
-    terms = wording.find_terms(question)
     if wording.leans_back(unit.text) or (
         wording.defines(unit.text, before.text, terms) and not wording.holds_any(unit.keys, terms)
     ):

@@ -56,17 +56,16 @@ class Unit:
         return " ".join(f"{self.caption} {self.row.group} {cells}".split())
 
 
-def collect_units(question: str, hits: Sequence[models.SearchHit]) -> list[Unit]:
-    """The units of all passages; one that overlapping passages share belongs to the better passage.
+def collect_units(question_words: frozenset[str], passages: Sequence[Sequence[Unit]]) -> list[Unit]:
+    """The units of all passages, best first; one that overlapping passages share belongs to the better passage.
 
     A short sentence ("Rent: 900 EUR", "No.") counts only if it has words of the question and others, or follows a
     question.
     """
-    question_words = words.keys(question)
     units: dict[tuple[str, int, int, int], Unit] = {}
-    for rank, hit in enumerate(hits):
+    for passage in passages:
         follows_question = False
-        for unit in split_passage(hit, rank):
+        for unit in passage:
             is_long = sum(map(str.isalpha, unit.text)) >= _MIN_LETTERS
             if unit.row or is_long or follows_question or (unit.keys & question_words and unit.keys - question_words):
                 units.setdefault(unit.place, unit)

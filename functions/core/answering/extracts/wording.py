@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from functions.core.text import words
 
@@ -62,21 +63,28 @@ _CLOSING = " \n”\"'’»)]*_"
 _STOPS = tuple(".!?…:;。！？")
 
 
-def asks_figure(question: str) -> bool:
-    return _FIGURE.search(question) is not None
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a question asks for: its content words, whether a figure or a list, and the terms to be defined, if any."""
+
+    keys: frozenset[str]
+    asks_figure: bool
+    asks_list: bool
+    terms: tuple[frozenset[str], ...]
 
 
-def find_terms(question: str) -> tuple[frozenset[str], ...]:
+def read_question(question: str) -> Wanted:
+    asks_figure, asks_list = (pattern.search(question) is not None for pattern in (_FIGURE, _LIST))
+    return Wanted(words.keys(question), asks_figure, asks_list, _find_terms(question))
+
+
+def _find_terms(question: str) -> tuple[frozenset[str], ...]:
     """The content words of the term whose definition is asked for, and of its abbreviation in parentheses."""
     for match in filter(None, (pattern.search(question) for pattern in _ASKS_DEFINITION)):
         names = [words.keys(name) for name in re.split(r"[()]", match["term"])]
         if all(len(name) <= _MAX_TERM_WORDS for name in names) and any(names):
             return tuple(filter(None, names))
     return ()
-
-
-def asks_list(question: str) -> bool:
-    return _LIST.search(question) is not None
 
 
 def defines(sentence: str, before: str, terms: Collection[frozenset[str]]) -> bool:
