@@ -182,7 +182,7 @@ def ask(
         rewriting, retrieval, hits = found.rewriting, found.retrieval, found.retrieval.ranking.hits
         saver.search_query = rewriting.search_query
         saver.translated_query = found.translation.text
-        if _has_evidence(found, policy, opened.scope, has_model=services.chat_model is not None):
+        if _has_evidence(found, policy, opened.scope, has_model=_has_reader(services, policy)):
             limits = model_writer.TimeLimits(services.first_word_seconds, deadline - RESERVE_SECONDS)
             answer, failure = yield from _answer(services, policy, question, lang, retrieval, history, saver, limits)
         else:
@@ -268,6 +268,11 @@ def _rephrase(
     if services.find_profile(policy.settings.prompt_profile) == "compact":
         return query_rephrasing.Rephrasing()
     return query_rephrasing.rephrase(query_text, lang, model)
+
+
+def _has_reader(services: Services, policy: Policy) -> bool:
+    """Whether a language model tells when the passages do not contain the answer; a small one seldom does."""
+    return services.chat_model is not None and services.find_profile(policy.settings.prompt_profile) == "full"
 
 
 def _has_evidence(found: _Found, policy: Policy, scope: models.Scope, *, has_model: bool) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from functions.adapters.models.openai_chat import OpenAIChatModel
 from functions.adapters.models.openai_connection import RetryPolicy
@@ -18,7 +18,8 @@ from functions.local.evaluation import answering, asking, question_sets
 from functions.local.evaluation.report import print_answers
 from tests.support.fakes.model_server import FakeModelServer, Reply, pieces
 
-SECONDS = 10.0
+SECONDS: Final = 300.0
+"""Long enough for a busy machine: a reply that comes after its question was given up would answer the next one."""
 
 
 def read_found(row: dict[str, Any]) -> asking.Found:

@@ -10,7 +10,7 @@ import pytest
 from functions.adapters.models.openai_chat import OpenAIChatModel
 from functions.adapters.models.openai_connection import RetryPolicy
 from functions.core.answering import short_requests
-from functions.core.retrieval import retriever
+from functions.core.retrieval import guard, retriever
 from functions.runtime.services import Services
 from tests.handlers.conftest import Caller
 from tests.handlers.events import Json
@@ -120,3 +120,13 @@ def test_a_completion_is_rephrased_too(reader: Caller, model: FakeModelServer) -
     body = {"model": "ibid", "messages": [{"role": "user", "content": QUESTION}]}
     given = reader.call("chat", "POST", "/v1/chat/completions", body)
     assert (given.status, given.json["ibid"]["mode"], prompts(model)[0]) == (200, "model", "Phrases:")
+
+
+@pytest.mark.parametrize(("profile", "mode"), [("full", "model"), ("compact", "guard")])
+def test_only_a_model_that_can_tell_is_asked_below_the_bar(
+    reader: Caller, admin: Caller, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch, profile: str, mode: str
+) -> None:
+    """CHAT-8: a small model answers from passages that do not contain the answer."""
+    monkeypatch.setattr(guard, "READ_BY_MODEL", 0.0)
+    admin.call("settings", "PATCH", "/api/rag/settings", {"rephrase_questions": False, "prompt_profile": profile})
+    assert send(reader, OFF_TOPIC_QUESTION)["mode"] == mode

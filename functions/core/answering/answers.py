@@ -81,6 +81,9 @@ def answer_question(
         status: models.MessageStatus = "complete" if writer.is_finished else "interrupted"
         written = reader.sections
         if profile == "compact":
+            if prompts.denies_answer(SECTION_BREAK.join(section.text for section in written)):
+                yield AnswerReady(_refuse(written, writer.usage))
+                return
             written = tuple(_correct_numbers(section, citable_hits, question) for section in written)
         yield from cover(
             citable_hits, [AnswerReady(_cite_answer(question, written, citable_hits, status, writer.usage))]
@@ -151,6 +154,12 @@ def _cover(
                 sections = (*answer.sections, models.CitedSection(remark, (), (), is_remark=True))
                 item = AnswerReady(replace(answer, answer=answer.answer + SECTION_BREAK + remark, sections=sections))
         yield item
+
+
+def _refuse(written: Sequence[WrittenSection], usage: models.Usage) -> models.Answer:
+    """The refusal in the words of a model that says only that the passages do not contain the answer."""
+    sections = tuple(models.CitedSection(section.text, (), ()) for section in written)
+    return models.Answer(mark_answer(sections), sections, (), "guarded", "guard", usage)
 
 
 def _write_refusal(lang: str, usage: models.Usage) -> Iterator[TextDelta | AnswerReady]:

@@ -198,3 +198,38 @@ def test_the_sentinel_is_a_refusal(server: FakeModelServer, lang: str) -> None:
     server.script(Reply(pieces(prompts.NO_ANSWER)))
     streamed, ready, _ = ask(server, lang=lang)
     assert (streamed, ready and ready.status) == (prompts.NOT_ENOUGH[lang], "guarded")
+
+
+@pytest.mark.parametrize(
+    ("lang", "said"),
+    [("en", "The passages do not say how many people work there."), ("fr", "Ils ne le disent pas.")],
+)
+def test_a_model_that_denies_the_answer_refuses_in_its_own_words(server: FakeModelServer, lang: str, said: str) -> None:
+    """CHAT-8"""
+    server.script(Reply(pieces(f"{said} [1]")))
+    streamed, ready, _ = ask(server, lang=lang)
+    assert ready is not None
+    assert (streamed, ready.answer, ready.status, ready.mode, ready.sources) == (said, said, "guarded", "guard", ())
+
+
+DENIALS = {
+    "They do not say it.": True,
+    "The provided passages do not explicitly state who paid. There is no mention of a payer.": True,
+    "Unfortunately, the passages don't contain this information.": True,
+    "It is not mentioned in the passages.": True,
+    "Ces passages ne mentionnent pas le mot de passe.": True,
+    "Les passages n’en disent rien.": True,
+    "La réponse n'est pas donnée dans les passages.": True,
+    "The passages do not say who paid. The heating costs 900 euros.": False,
+    "The documents do not need a signature.": False,
+    "It does not include VAT.": False,
+    "Il ne contient que 300 litres.": False,
+    "Les documents ne sont pas remis.": False,
+    "": False,
+}
+
+
+@pytest.mark.parametrize(("text", "denies"), DENIALS.items())
+def test_a_denial_is_told_from_an_answer_in_the_negative(text: str, denies: bool) -> None:
+    """CHAT-8"""
+    assert prompts.denies_answer(text) is denies
