@@ -147,13 +147,13 @@ def request_ingestion(document_id: str, user: CurrentUser, services: ServicesDep
 def request_translation(document_id: str, user: CurrentUser, services: ServicesDep) -> requests.Document:
     """Tries a translation again that failed; passages that are translated stay so. The document is ready meanwhile."""
     settings = services.policy().settings
-    if settings.translate_documents == "off" or services.translator is None:
-        raise errors.ConflictError(
-            "Documents are not translated here. An administrator can set TRANSLATION_MODEL and translate_documents."
-        )
     with services.database.as_user(user) as connection:
-        users.take_indexing(connection, settings)
         row = documents.find(connection, read_id(document_id, "document"))
+        if settings.translate_documents == "off" or services.translator is None:
+            raise errors.ConflictError(
+                "Documents are not translated here. An administrator can set TRANSLATION_MODEL and translate_documents."
+            )
+        users.take_indexing(connection, settings)
         generation = documents.request_translation(connection, str(row["id"]))
         if generation is None:
             raise errors.ConflictError("The document has no translation yet. It begins a minute after the indexing.")
