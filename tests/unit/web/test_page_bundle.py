@@ -105,6 +105,6 @@ def test_dialogs_french_texts_and_the_sample_are_parts_of_the_page() -> None:
         "settings.js",
         "shortcut_sheet.js",
     }
-    forms = {"sign_in_form.js", "token_form.js"}
+    forms = {"notebook_form.js", "sign_in_form.js", "token_form.js"}
     texts = {"words_fr.js", "sample_document.js"}
     assert names == {"index.html", "page.css", "app.js"} | dialogs | forms | texts
