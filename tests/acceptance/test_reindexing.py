@@ -212,7 +212,7 @@ def test_a_move_whose_workers_are_killed_ends_complete_and_no_question_finds_les
                 kill_at_work(place, server, model)
             worker = place.start_worker()
             try:
-                wait_until(lambda: sweep(server) and admin.get("/embedding-servers")["reindexing"] is None, seconds=120)
+                wait_until(lambda: sweep(server) and admin.get("/embedding-servers")["reindexing"] is None, seconds=300)
             finally:
                 worker.kill()
                 worker.wait()
