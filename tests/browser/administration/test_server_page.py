@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -33,7 +34,7 @@ def server(
 ) -> Iterator[LocalServer]:
     monkeypatch.setattr(policy, "POLICY_SECONDS", 0.0)
     dsn = clusters.get(postgres_major).clone()
-    config = {"openai_base_url": model.base_url, "embedding_model": "first", "embedding_dimensions": 64}
+    config: dict[str, Any] = {"openai_base_url": model.base_url, "embedding_model": "first", "embedding_dimensions": 64}
     with run_local_server(dsn, tmp_path, **config) as running:
         yield running
 
