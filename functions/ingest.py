@@ -1,4 +1,4 @@
-"""Worker: runs the job of each queue message until the invocation ends, and queues the rest again."""
+"""Worker: runs the job or translation of each queue message until the invocation ends, and queues the rest again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from functions.core.extraction import scratch
-from functions.runtime import events, metrics
+from functions.runtime import events, metrics, translating
 from functions.runtime.logging import with_request_id
 from functions.runtime.services import shared_services
 
@@ -30,18 +30,23 @@ def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
 def ingest_record(record: dict[str, Any], context: Any) -> None:
     """Runs the job that a message names; raises InvalidInputError when it names none."""
     services = shared_services()
+    if (generation := events.read_translation(record)) is not None:
+        outcome = translating.translate_next(services, generation, context.get_remaining_time_in_millis() / 1000)
+        if outcome is not None and outcome.again:
+            services.nudge_translator(generation)
+        return
     job_id = events.read_job_id(record)
     worker = services.make_worker(context.get_remaining_time_in_millis() / 1000)
     if not worker.has_time():  # an earlier message of the batch used the time up
         services.nudge_worker(job_id)
         return
-    outcome = worker.ingest_next(job_id)
-    if outcome is None:
+    done = worker.ingest_next(job_id)
+    if done is None:
         return  # the job is finished, or another worker holds its lease
-    if outcome.status != "queued":
-        metrics.record_job(outcome.status)
-    _log.info("ai_index_job", extra={"job_id": outcome.job_id, "status": outcome.status, "code": outcome.code})
-    if outcome.again:
-        services.nudge_worker(outcome.job_id)
-    if outcome.job_id != job_id:  # something more urgent was done first
+    if done.status != "queued":
+        metrics.record_job(done.status)
+    _log.info("ai_index_job", extra={"job_id": done.job_id, "status": done.status, "code": done.code})
+    if done.again:
+        services.nudge_worker(done.job_id)
+    if done.job_id != job_id:  # something more urgent was done first
         services.nudge_worker(job_id)

@@ -7,7 +7,7 @@ from typing import Any
 
 from functions.adapters.postgres import jobs
 from functions.adapters.postgres.jobs import JobStore
-from functions.runtime import metrics, reindexing
+from functions.runtime import metrics, reindexing, translating
 from functions.runtime.logging import with_request_id
 from functions.runtime.services import Services, shared_services
 
@@ -27,6 +27,7 @@ def sweep(services: Services) -> dict[str, Any]:
     report = JobStore(services.database).sweep_ingest_jobs(services.policy().settings.max_attempts)
     metrics.record_job("dead", report["dead"])
     reindexing.proceed(services)
+    translating.queue(services)
     for job_id in report["due"]:
         services.nudge_worker(job_id)
     if report["objects"]:

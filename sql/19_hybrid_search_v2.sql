@@ -9,6 +9,8 @@
 -- without embeddings the dense arm is left out.
 -- A foreign chunk, in a language that the question was not put in, shares little more than names with it. Its words count only
 -- `foreign_fts_weight` of what they count elsewhere, and the similarity takes their place in the blend.
+-- A translation is found under its own id, that of its chunk with a minus sign; a chunk that is found in both forms counts once,
+-- with the better of its ranks and scores. `translation` is that into the question's language.
 create or replace function rag.hybrid_search_v2(
     query_texts text[],
     query_langs text[],
@@ -98,8 +100,14 @@ begin
         select s.*, (1 - (1 - blend_alpha) * s.words_weight) * coalesce(s.similarity, 0) + (1 - blend_alpha) * s.words_weight
             * 0.5 * (coalesce(s.fts_score / nullif(max(s.fts_score) over (), 0), 0) + s.coverage) as blend_score
         from scored s
+    ), passages as (
+        select abs(b.chunk_id) as chunk_id, min(b.fts_rank) as fts_rank, max(b.fts_score) as fts_score,
+            min(b.vector_rank) as vector_rank, max(b.weight) as weight, max(b.words_weight) as words_weight,
+            max(b.similarity) as similarity, max(b.coverage) as coverage, max(b.blend_score) as blend_score
+        from blended b
+        group by 1
     ), ranked as (
-        select b.*, row_number() over (order by b.blend_score desc, b.chunk_id)::int as blend_rank from blended b
+        select p.*, row_number() over (order by p.blend_score desc, p.chunk_id)::int as blend_rank from passages p
     ), fused as (
         select r.*, coalesce(fts_weight * r.words_weight / (rrf_k + r.fts_rank), 0)
             + coalesce(vector_weight * r.weight / (rrf_k + r.vector_rank), 0)
@@ -114,9 +122,10 @@ begin
         c.page_start, c.page_end, c.start_offset, c.end_offset, c.section_title, c.text, c.lang,
         f.score, f.fts_rank, f.fts_score, f.vector_rank,
         case when f.similarity is not null then least(greatest(f.similarity, 0), 1) end, f.blend_score,
-        f.coverage, scope.source_count, scope.chunk_count, c.markdown, f.blend_rank
+        f.coverage, scope.source_count, scope.chunk_count, c.markdown, f.blend_rank, x.text
     from fused f
     join rag.chunks c on c.id = f.chunk_id
+    left join rag.chunk_translations x on x.id = - f.chunk_id and x.lang = query_langs[1]
     left join rag.documents d on d.generation = c.generation
     left join rag.notes n on n.generation = c.generation
     order by f.is_quoting desc, f.score desc, f.chunk_id;

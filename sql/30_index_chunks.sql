@@ -1,5 +1,6 @@
--- Writes the lexical index of freshly saved chunks, a batch of each generation: BM25 term weights for each chunk, chunk
--- frequencies for the batch. The worker calls it in the transaction that saves the chunks.
+-- Writes the lexical index of freshly saved chunks or translations (rag.search_texts), a batch of each generation: BM25 term
+-- weights for each of them, chunk frequencies for the batch. The worker calls it in the transaction that saves them. A chunk that
+-- has a term in both of its forms is counted once, so translations are indexed after their chunks.
 -- The weight of a term is tf (k1 + 1) / (tf + k1 (1 - b + b dl / 100)), with k1 0.9 and b 0.6. The length dl is compared with a
 -- fixed 100 terms, about one default chunk, so that the vector of a chunk depends on that chunk alone.
 create or replace function rag.index_chunks(chunk_ids bigint[]) returns int
@@ -8,17 +9,21 @@ set search_path = pg_catalog, extensions, pg_temp
 as $$
     with lexemes as materialized (
         select c.id, c.generation, c.owner_id, c.lang, l.terms, l.frequencies, l.length
-        from rag.chunks c
+        from rag.search_texts c
         cross join lateral (
             select array_agg(x.term) as terms, array_agg(x.frequency) as frequencies, sum(x.frequency) as length
-            from rag.lexemes(c.lang, coalesce(c.search_text, c.search_prefix || c.text)) x
+            from rag.lexemes(c.lang, c.content) x
         ) l
         where c.id = any (chunk_ids)
     ), batches as (
         select l.generation, l.owner_id, min(l.id) as first_chunk_id, count(*) as chunk_count from lexemes l group by 1, 2
     ), counted as (
         select l.generation, t.term, count(*) as frequency, count(*) over (partition by l.generation) as term_count
-        from lexemes l cross join unnest(l.terms) as t (term) group by 1, 2
+        from lexemes l cross join unnest(l.terms) as t (term)
+        where l.id > 0 or not exists (
+            select from rag.chunk_terms o
+            where o.chunk_id = - l.id and o.terms <#> ('{' || t.term || ':1}/268435456')::sparsevec < 0)
+        group by 1, 2
     ), counts as (
         insert into rag.generation_terms (generation, bucket, first_chunk_id, owner_id, terms)
         select b.generation, k.bucket, b.first_chunk_id, b.owner_id,

@@ -2,7 +2,8 @@
 -- sees the old rows or the new ones, never both and never none. In the same moment, a new upload replaces an older document of
 -- the same name and place. Returns false when the lease is lost.
 -- `facts` are columns of the source: lang, embedding_server_id, and for a document page_count, title, embedding_model,
--- embedding_dim, chunking_strategy, ingestion_log, health.
+-- embedding_dim, chunking_strategy, ingestion_log, health. `translated_langs` are the languages of passages that shall be translated
+-- from now on; a note that is being written waits a minute.
 create or replace function rag.finish_ingest_job(job_id bigint, token uuid, facts jsonb) returns boolean
 language plpgsql volatile security invoker
 set search_path = pg_catalog, pg_temp
@@ -40,6 +41,10 @@ begin
     if job.kind = 'ingest' then
         perform rag.supersede_versions(job.document_id);
     end if;
+    insert into rag.translation_jobs (generation, owner_id, langs, run_after)
+    select job.generation, job.owner_id, l.langs, clock_timestamp() + make_interval(mins => (job.note_id is not null)::int)
+    from (select array(select jsonb_array_elements_text(facts -> 'translated_langs')) as langs) l
+    where l.langs <> '{}';
     delete from rag.generations g
     where (g.document_id = job.document_id or g.note_id = job.note_id) and g.id <> job.generation;
     return true;

@@ -9,6 +9,7 @@ begin
     delete from rag.chunk_vectors using removed where chunk_vectors.generation = removed.id;
     delete from rag.chunk_terms using removed where chunk_terms.generation = removed.id;
     delete from rag.generation_terms using removed where generation_terms.generation = removed.id;
+    delete from rag.chunk_translations using removed where chunk_translations.generation = removed.id;
     delete from rag.chunks using removed where chunks.generation = removed.id;
     return null;
 end

@@ -1,6 +1,7 @@
 -- Opens a question of the caller in one round trip: counts it, checks what it names, finds or begins its conversation, and saves
 -- it. Returns `conversation_id`, `scope`, `position`, and `history`: the last `turn_count` answered questions with their answers,
--- oldest first, and `translations`, see rag.find_translations. Whatever it raises leaves no trace: neither the question nor its count is kept.
+-- oldest first, `translations`, see rag.find_translations, and `preferences`, see rag.find_preferences. Whatever it raises leaves no
+-- trace: neither the question nor its count is kept.
 -- `scope` is what the question asks for. With `inherits_scope` the conversation's takes its place: the documents attached to it,
 -- else its note or notebook. Without `is_saved` the client keeps the conversation, and nothing is found or saved.
 -- Raises IB002 as rag.take_quota does, and IB003 with a message that says what is refused: a `document`, `place` or
@@ -48,6 +49,7 @@ begin
     end if;
     if not is_saved then
         return jsonb_build_object('conversation_id', null, 'scope', scope, 'position', null, 'history', '[]'::jsonb,
+            'preferences', rag.find_preferences(scope),
             'translations', rag.find_translations(text_hash,
             array(select jsonb_array_elements_text(scope -> 'document_ids')::uuid), (scope ->> 'notebook_id')::uuid,
             (scope ->> 'note_id')::uuid, coalesce(scope -> 'filters', '{}')));
@@ -103,7 +105,8 @@ begin
     values (open_question.conversation_id, auth.uid(), 'user', query_text, open_question.scope)
     returning m.position into saved_position;
     return jsonb_build_object('conversation_id', conversation_id, 'scope', scope, 'position', saved_position,
-        'history', coalesce(history, '[]'), 'translations', rag.find_translations(text_hash,
+        'history', coalesce(history, '[]'), 'preferences', rag.find_preferences(scope),
+            'translations', rag.find_translations(text_hash,
             array(select jsonb_array_elements_text(scope -> 'document_ids')::uuid), (scope ->> 'notebook_id')::uuid,
             (scope ->> 'note_id')::uuid, coalesce(scope -> 'filters', '{}')));
 end

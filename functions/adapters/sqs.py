@@ -25,7 +25,16 @@ def _client() -> Any:
 
 def send_job(queue_url: str, job_id: int) -> None:
     """Sends the id of a due job. A failure is logged and not raised, because the sweeper starts the job later."""
+    _send(queue_url, {"job_id": job_id})
+
+
+def send_translation(queue_url: str, generation: int) -> None:
+    """Sends the generation of a due translation; the sweeper does so again if the message is lost."""
+    _send(queue_url, {"translation": generation})
+
+
+def _send(queue_url: str, message: dict[str, int]) -> None:
     try:
-        _client().send_message(QueueUrl=queue_url, MessageBody=json.dumps({"job_id": job_id}))
+        _client().send_message(QueueUrl=queue_url, MessageBody=json.dumps(message))
     except Exception:
-        _log.exception("the ingest queue did not accept a message", extra={"job_id": job_id})
+        _log.exception("the ingest queue did not accept a message", extra=message)

@@ -153,7 +153,8 @@ class SearchHit:
 
     `score` is the score of the fusion; `similarity` is on the scale of its server, 0…1. `is_foreign` says that
     the question was not put in the language of the passage, so that the two share few words. The reranker's score is on
-    another scale, and None without a reranker.
+    another scale, and None without a reranker. `translation` is the passage in the question's language, where it was
+    translated when it was indexed.
     """
 
     chunk_id: int
@@ -179,6 +180,7 @@ class SearchHit:
     coverage: float = 0.0
     markdown: str | None = None
     blend_rank: int | None = None
+    translation: str | None = None
     is_foreign: bool = False
     rerank_rank: int | None = None
     rerank_score: float | None = None
@@ -195,7 +197,8 @@ class Citation:
 
     `number` is the mark shown in the answer, from 1; a passage keeps its number throughout the answer. `score` is the
     evidence of the passage for the question, 0…1. `source` says whether `source_id` is of a document or a note. `check`
-    says whether the words stand on the page, `support` whether they bear out what is said.
+    says whether the words stand on the page, `support` whether they bear out what is said. `translation` is that of the
+    whole passage into the question's language, if it has one.
     """
 
     number: int
@@ -214,6 +217,7 @@ class Citation:
     score: float
     check: CheckResult
     support: SupportResult
+    translation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +289,14 @@ class Scope:
     notebook_id: str | None = None
     note_id: str | None = None
     filters: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """What the owner of a notebook prefers for its answers: how they are written, and the model; None for the usual."""
+
+    instructions: str = ""
+    chat_model: str | None = None
 
 
 class SimilarityScale(NamedTuple):

@@ -173,6 +173,14 @@ class ToolRunner(Protocol):
         ...
 
 
+class Translator(Protocol):
+    """Translates passages of documents between English and French."""
+
+    def translate(self, text: str, source: models.Lang, target: models.Lang) -> tuple[str, models.Usage]:
+        """Raises ModelUnavailableError, ModelRateLimitedError or ModelRejectedError."""
+        ...
+
+
 class Reranker(Protocol):
     """Scores a question and a passage together, which is slower than comparing vectors and usually more accurate."""
 

@@ -42,6 +42,12 @@ class Settings:
         "Whether the language model translates an English or French question into the other language before the search"
         " if the documents searched hold that language.",
     )
+    translate_documents: str = _setting(
+        "off",
+        "Whether passages are translated when a document is indexed, so that a question in the other language"
+        " finds them by its words. It needs a translator (TRANSLATION_MODEL); citations stay in its language.",
+        choices=("off", "en_to_fr", "fr_to_en", "both"),
+    )
     rephrase_questions: bool = _setting(
         True,
         "Whether the language model writes a question in the words of a page, for a second search, if the first one"
@@ -121,6 +127,12 @@ class Settings:
         " suits models of up to 8 billion parameters; or as its size suggests (auto), if its name or server tells it.",
         choices=("auto", "full", "compact"),
     )
+    notebook_models: str = _setting(
+        "",
+        "Language models that the owner of a notebook may choose for its answers, separated by commas, as the server of"
+        " the language model names them. If empty, none but the usual one.",
+        max_length=1000,
+    )
     chunk_tokens: int = _setting(
         240, "Target size of a passage in tokens of the embedding model.", minimum=64, maximum=2000
     )
@@ -180,6 +192,23 @@ class Settings:
         minimum=0,
         maximum=10_000,
     )
+    price_translation_input_per_million: float = _setting(
+        0.0,
+        "US dollars per million tokens that the translator of documents reads; 0 means unknown.",
+        minimum=0,
+        maximum=10_000,
+    )
+    price_translation_output_per_million: float = _setting(
+        0.0,
+        "US dollars per million tokens that the translator of documents writes; 0 means unknown.",
+        minimum=0,
+        maximum=10_000,
+    )
+
+    @property
+    def allowed_models(self) -> tuple[str, ...]:
+        """The names in `notebook_models`."""
+        return tuple(dict.fromkeys(filter(None, (name.strip() for name in self.notebook_models.split(",")))))
 
     @property
     def max_file_bytes(self) -> int:

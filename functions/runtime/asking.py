@@ -23,6 +23,7 @@ from functions.runtime.services import Services
 from functions.runtime.toolbox import Toolbox
 
 TITLE_LENGTH = 80
+NO_PREFERENCES = models.Preferences()
 RESERVE_SECONDS = 3.0
 """What remains of the time of a function when its answer must have ended: enough to quote, save and send it."""
 
@@ -53,6 +54,7 @@ class Opened:
     conversation_id: str | None
     scope: models.Scope
     question_position: int | None = None
+    preferences: models.Preferences = NO_PREFERENCES
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,19 +313,23 @@ def _answer(
     saver: _Saver,
     limits: model_writer.TimeLimits,
 ) -> Generator[TextDelta, None, tuple[models.Answer, errors.IbidError | None]]:
+    preferences = saver.opened.preferences
+    # Administrators may have taken the permission back since the notebook was given its model.
+    name = preferences.chat_model if preferences.chat_model in policy.settings.allowed_models else None
     stream = answers.answer_question(
         question.query_text,
         retrieval.context,
         lang=lang,
         history=history,
-        chat_model=services.chat_model,
+        chat_model=services.find_chat_model(name),
         tools=Toolbox(services, saver.user, saver.opened.scope, question.query_text),
         tool_rounds=policy.settings.tool_rounds,
-        profile=services.find_profile(policy.settings.prompt_profile),
+        profile=services.find_profile(policy.settings.prompt_profile, name),
         limits=limits,
         search_query=saver.search_query,
         quote_rules=_make_quote_rules(services, policy, lang, retrieval),
         passage_count=retrieval.ranking.candidate_chunks,
+        preference=preferences.instructions,
     )
     try:
         with closing(stream):
@@ -373,7 +379,7 @@ def _open_question(
     opened = messages.open_question(services.database, user, new, policy.settings)
     history = opened.history if question.history is None else question.history[-2 * policy.settings.context_turns :]
     known = translating.Known(key, opened.translations)
-    return Opened(opened.conversation_id, opened.scope, opened.position), list(history), known
+    return Opened(opened.conversation_id, opened.scope, opened.position, opened.preferences), list(history), known
 
 
 def choose_scope(question: Question) -> models.Scope:

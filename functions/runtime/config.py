@@ -42,6 +42,10 @@ class Config(BaseSettings):
     rerank_base_url: str | None = None
     rerank_model: str | None = None
     rerank_api_key: SecretStr | None = None
+    translation_model: str | None = None
+    translation_base_url: str | None = None
+    translation_api_key: SecretStr | None = None
+    translation_folder: Path | None = None
     ocr_languages: str = "eng+fra"
     ingest_queue_url: str | None = None
     chat_stream_url: str | None = None

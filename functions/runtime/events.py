@@ -78,6 +78,15 @@ def read_job_id(record: dict[str, Any]) -> int:
         raise errors.InvalidInputError("The message has no job id.") from exc
 
 
+def read_translation(record: dict[str, Any]) -> int | None:
+    """The generation that a queue message wants translated; None if it is of another kind."""
+    try:
+        generation = json.loads(record["body"]).get("translation")
+    except (KeyError, AttributeError, ValueError):
+        return None
+    return generation if isinstance(generation, int) else None
+
+
 def respond(status: int, body: dict[str, Any], content_type: str = "application/json") -> dict[str, Any]:
     """An HTTP response in payload format 2.0."""
     return {"statusCode": status, "headers": {"content-type": content_type}, "body": json.dumps(body)}

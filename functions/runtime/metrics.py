@@ -67,9 +67,9 @@ SEARCHING: Final = Metric("ai_rag_search_latency_seconds", "Time to search the d
 ANSWERS: Final = Metric(
     "ai_rag_answers_total", "Answers, by how they were written and how they ended.", ("mode", "status")
 )
-INPUT_TOKENS: Final = Metric("ai_rag_input_tokens_total", "Tokens that the language model has read.")
-OUTPUT_TOKENS: Final = Metric("ai_rag_output_tokens_total", "Tokens that the language model has written.")
-COST: Final = Metric("ai_rag_cost_usd_total", "Cost of answers at the prices in the settings.")
+INPUT_TOKENS: Final = Metric("ai_rag_input_tokens_total", "Tokens that language models have read.")
+OUTPUT_TOKENS: Final = Metric("ai_rag_output_tokens_total", "Tokens that language models have written.")
+COST: Final = Metric("ai_rag_cost_usd_total", "Cost of answers and translations at the prices in the settings.")
 REQUESTS: Final = Metric("http_requests_total", "Requests, by route and status.", ("method", "route", "status"))
 RESPONDING: Final = Metric(
     "http_request_duration_seconds",
@@ -242,12 +242,19 @@ def describe_usage(answer: models.Answer, cost: float | None) -> dict[str, Any]:
 
 def record_answer(user: models.User, conversation_id: str | None, answer: models.Answer, cost: float | None) -> None:
     """Counts and logs an answer; tokens and cost are not counted if the model server sent none or negative ones."""
-    usage = answer.usage
-    amounts = ((INPUT_TOKENS, usage.prompt_tokens), (OUTPUT_TOKENS, usage.completion_tokens), (COST, cost))
-    counted = ((metric, (), amount) for metric, amount in amounts if amount is not None and amount >= 0)
-    record((ANSWERS, (answer.mode, answer.status), 1), *counted)
+    record((ANSWERS, (answer.mode, answer.status), 1), *_list_tokens(answer.usage, cost))
     facts = {"user": user.id, "conversation": conversation_id, "mode": answer.mode, "status": answer.status}
     _log.info("ai_rag_answer", extra=facts | describe_usage(answer, cost))
+
+
+def record_tokens(usage: models.Usage, cost: float | None) -> None:
+    """Counts tokens that no answer has used, such as those of a translator."""
+    record(*_list_tokens(usage, cost))
+
+
+def _list_tokens(usage: models.Usage, cost: float | None) -> list[Sample]:
+    amounts = ((INPUT_TOKENS, usage.prompt_tokens), (OUTPUT_TOKENS, usage.completion_tokens), (COST, cost))
+    return [(metric, (), amount) for metric, amount in amounts if amount is not None and amount >= 0]
 
 
 def record_request(method: str, route: str, status: int, seconds: float) -> None:

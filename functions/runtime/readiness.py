@@ -113,7 +113,8 @@ class Readiness:
         """Probes every model server at once; raises UnavailableError with a sentence for each that fails."""
         services, config = self.services, self.services.config
         with self._one_connection:
-            servers = services.policy().servers
+            policy = services.policy()
+        servers = policy.servers
         probes = [partial(_probe_embedding, services, server) for server in servers]
         if config.chat_model is not None:
             what = f"Answers ({config.chat_model})"
@@ -122,7 +123,9 @@ class Readiness:
         if faults:
             raise errors.UnavailableError(" ".join(faults))
         embedding = ", ".join(server.name for server in servers)
-        return f"Embedding: {embedding}. Answers: {config.chat_model or 'extractive, no model configured'}."
+        answers = config.chat_model or "extractive, no model configured"
+        translates = policy.settings.translate_documents != "off"
+        return f"Embedding: {embedding}. Answers: {answers}.{_describe_translator(services) if translates else ''}"
 
     def _describe_library(self) -> str:
         """Says what an administrator should know about its embedding model; none of it is a failure."""
@@ -151,6 +154,13 @@ def _probe_embedding(services: Services, server: models.EmbeddingServer) -> None
         raise errors.ModelRejectedError(
             f"Embedding ({server.name}): functions do not contain the local model. Set EMBEDDING_MODEL."
         )
+
+
+def _describe_translator(services: Services) -> str:
+    """Which translator documents have; a missing one is no failure, because documents are ready without it."""
+    if services.translator is None:
+        return " Translation: none, because TRANSLATION_MODEL is not set; the setting translate_documents needs it."
+    return f" Translation: {services.config.translation_model}."
 
 
 def _find_fault(probe: Future[None]) -> str | None:

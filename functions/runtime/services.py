@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from functions.core.ingestion.worker import Worker
 
 FIRST_WORD_SECONDS = 60.0
+LOCAL_TRANSLATOR = "opus-mt"
+"""The value of TRANSLATION_MODEL for the MarianMT models of this machine."""
 NEAR_FIRST_WORD_SECONDS = 180.0
 """How long a reader waits for the first word; a model on the reader's own machine reads the prompt slowly."""
 
@@ -42,6 +44,7 @@ class Services:
         self._embedders: dict[tuple[object, ...], ports.Embedder] = {}
         self._breakers: dict[tuple[object, ...], CircuitBreaker] = {}
         self._chat_model_size: float | None = None
+        self._chat_models: dict[str, ports.ChatModel] = {}
         self._lock = threading.Lock()
         self._note_worker: Callable[[int], object] | None = None
         logging.configure(config.log_level)
@@ -104,18 +107,25 @@ class Services:
     @cached_property
     def chat_model(self) -> ports.ChatModel | None:
         """None if no model is configured; answers are extractive then."""
-        config = self.config
-        if config.chat_model is None:
-            return None
+        return None if self.config.chat_model is None else self._make_chat_model(self.config.chat_model)
+
+    def _make_chat_model(self, name: str) -> ports.ChatModel:
         from functions.adapters.models import openai_chat, openai_connection
 
         return openai_chat.OpenAIChatModel(
-            model=config.chat_model,
+            model=name,
             api_key=self.chat_key or "none",
-            base_url=config.openai_base_url,
+            base_url=self.config.openai_base_url,
             read_seconds=max(openai_connection.READ_SECONDS, self.first_word_seconds),
             total_seconds=self.first_word_seconds + openai_chat.TOTAL_SECONDS,
         )
+
+    def find_chat_model(self, name: str | None) -> ports.ChatModel | None:
+        """The chat model of this name at the same server, the configured one without a name; None if there is none."""
+        if name is None or name == self.config.chat_model or self.chat_model is None:
+            return self.chat_model
+        with self._lock:
+            return self._chat_models.setdefault(name, self._make_chat_model(name))
 
     @cached_property
     def first_word_seconds(self) -> float:
@@ -123,10 +133,15 @@ class Services:
         usual = NEAR_FIRST_WORD_SECONDS if is_near(self.config.openai_base_url) else FIRST_WORD_SECONDS
         return self.config.chat_first_word_seconds or usual
 
-    def find_profile(self, chosen: str) -> models.PromptProfile:
-        """The prompt that suits the chat model: what the setting `prompt_profile` says, or for `auto`, its size."""
+    def find_profile(self, chosen: str, name: str | None = None) -> models.PromptProfile:
+        """The prompt that suits a chat model: what the setting `prompt_profile` says, or for `auto`, its size.
+
+        Of a model that a notebook has chosen (`name`), the name alone tells the size.
+        """
         if chosen != "auto":
             return "compact" if chosen == "compact" else "full"
+        if name is not None and name != self.config.chat_model:
+            return "compact" if (read_size(name) or math.inf) <= COMPACT_PARAMETERS else "full"
         if self._chat_model_size is None:  # asked again until it is known, because the server may start later
             self._chat_model_size = self._find_chat_model_size()
         return "compact" if (self._chat_model_size or math.inf) <= COMPACT_PARAMETERS else "full"
@@ -157,6 +172,26 @@ class Services:
             retry_policy=RetryPolicy(attempts=1),
             read_seconds=short_requests.LONGEST_SILENCE_SECONDS,
             total_seconds=short_requests.TIME_LIMIT_SECONDS,
+        )
+
+    @cached_property
+    def translator(self) -> ports.Translator | None:
+        """The translator of documents; None if none is configured, or a local one on Lambda."""
+        config = self.config
+        if config.translation_model is None:
+            return None
+        if config.translation_model == LOCAL_TRANSLATOR:
+            from functions.adapters.laptop.marian import MarianTranslator
+
+            folder = config.translation_folder or config.home / "translation"
+            return None if find_function_name() else MarianTranslator(folder, threads=self._model_threads)
+        from functions.adapters.models.openai_translator import OpenAITranslator
+
+        key = config.translation_api_key or config.openai_api_key
+        return OpenAITranslator(
+            model=config.translation_model,
+            base_url=config.translation_base_url or config.openai_base_url,
+            api_key=None if key is None else key.get_secret_value(),
         )
 
     @cached_property
@@ -232,6 +267,7 @@ class Services:
         """A worker for one run; without a time limit it works until its job ends."""
         from functions.adapters.postgres import search
         from functions.adapters.postgres.jobs import JobStore
+        from functions.core.ingestion import translation
         from functions.core.ingestion.worker import Worker
 
         policy = self.policy()
@@ -246,6 +282,7 @@ class Services:
             search_as=lambda owner_id: partial(search.hybrid_search, self.database, models.User.named(owner_id)),
             recognizer=self.recognizer,
             calibrates=True,
+            translates=() if self.translator is None else translation.list_langs(policy.settings),
             remaining_seconds=lambda: deadline - time.monotonic(),
         )
 
@@ -255,6 +292,13 @@ class Services:
             from functions.adapters import sqs
 
             sqs.send_job(self.config.ingest_queue_url, job_id)
+
+    def nudge_translator(self, generation: int) -> None:
+        """Tells a worker that a translation is due."""
+        if self.config.ingest_queue_url is not None:
+            from functions.adapters import sqs
+
+            sqs.send_translation(self.config.ingest_queue_url, generation)
 
     def nudge_note_worker(self, job_id: int) -> None:
         """Like `nudge_worker`, unless `index_notes_with` has set a function that indexes notes in this process."""

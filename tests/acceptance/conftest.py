@@ -19,7 +19,9 @@ def server(
 ) -> Iterator[LocalServer]:
     cluster = clusters.get(postgres_major)
     dsn = cluster.clone()
-    with run_local_server(dsn, tmp_path_factory.mktemp("home"), cron_secret=CRON_SECRET) as running:
+    with run_local_server(
+        dsn, tmp_path_factory.mktemp("home"), cron_secret=CRON_SECRET, translation_model="opus-mt"
+    ) as running:
         yield running
     cluster.drop(dsn)
 

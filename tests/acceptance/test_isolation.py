@@ -45,6 +45,7 @@ FOREIGN: dict[str, Json | None] = {
     "POST /api/rag/documents/{document_id}/finalize": None,
     "POST /api/rag/documents/{document_id}/retry": None,
     "POST /api/rag/documents/{document_id}/reindex": None,
+    "POST /api/rag/documents/{document_id}/translate": None,
     "GET /api/rag/documents/{document_id}/text": None,
     "GET /api/rag/documents/{document_id}/pages/{number}.png": None,
     "GET /api/rag/documents/{document_id}/download": None,

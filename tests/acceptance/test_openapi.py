@@ -45,9 +45,18 @@ def tour(document: Json, server: LocalServer, tmp_path_factory: pytest.TempPathF
         walk_answers(client, ada)
         walk_settings(client)
         walk_servers(client)
+        walk_translation(client, ada)
         walk_service(client, server)
         client.call("notebooks_delete_notebook", notebook_id=notebook)
         yield client
+
+
+def walk_translation(client: GeneratedClient, ada: Person) -> None:
+    """With a translator whose models are missing: the document is ready all the same."""
+    client.call("settings_change_settings", {"translate_documents": "both"})
+    document = ada.follow(ada.add_bytes("tour.txt", b"The stove burns peat. It is in the cellar.")["id"])
+    client.call("documents_request_translation", document_id=document["id"])
+    client.call("settings_change_settings", {"translate_documents": "off"})
 
 
 def walk_documents(client: GeneratedClient, ada: Person, file: Path, notebook: str) -> None:
@@ -74,7 +83,7 @@ def walk_documents(client: GeneratedClient, ada: Person, file: Path, notebook: s
 def walk_notes(client: GeneratedClient, ada: Person, notebook: str) -> None:
     client.call("notebooks_list_notebooks", title="Hou")
     client.call("notebooks_get_notebook", notebook_id=notebook)
-    client.call("notebooks_rename_notebook", {"title": "Home"}, notebook_id=notebook)
+    client.call("notebooks_rename_notebook", {"title": "Home", "instructions": "briefly"}, notebook_id=notebook)
     note = client.call("notes_create_note", {"title": "Boiler", "content": FACT, "notebook_id": notebook})
     own = {"note_id": note["id"]}
     client.call("notes_get_note", **own, wait=20)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -43,6 +47,7 @@ TOWNS = [
     "Accra",
 ]
 DOCUMENTS = len(TOWNS)
+KILLS = int(os.environ.get("IBID_TEST_KILLS", "3"))
 OLD = {"embedding_model": "old-model", "embedding_dimensions": 64}
 NEW = {"embedding_model": "e5-base-v2", "embedding_dimensions": 64}
 
@@ -70,6 +75,13 @@ class Place:
 
     def __init__(self, dsn: str, home: Path, model: FakeModelServer) -> None:
         self._dsn, self._home, self._model = dsn, home, model
+
+    def start_worker(self) -> subprocess.Popen[bytes]:
+        """A worker process of the installation with the new model."""
+        environment = {name.upper(): str(value) for name, value in NEW.items()}
+        environment |= {"DATABASE_URL": self._dsn, "IBID_HOME": str(self._home), "LOG_LEVEL": "CRITICAL"}
+        command = [sys.executable, "-m", "functions.local", "work", "--parent", str(os.getpid())]
+        return subprocess.Popen(command, env=os.environ | environment | {"OPENAI_BASE_URL": self._model.base_url})
 
     @contextmanager
     def serve(self, **config: Any) -> Iterator[LocalServer]:
@@ -179,6 +191,64 @@ def test_a_move_goes_on_after_everything_was_stopped(place: Place) -> None:
         wait_until(lambda: sweep(server) and admin.get("/embedding-servers")["reindexing"] is None, seconds=60)
         assert ask(ada, "Quito") == ("Quito.txt", True, (), "Quito.txt")
         wait_until(lambda: sweep(server) and [s.name for s in server.services.policy().servers] == ["e5-base-v2"])
+
+
+def test_a_move_whose_workers_are_killed_ends_complete_and_no_question_finds_less(
+    place: Place, model: FakeModelServer
+) -> None:
+    """SET-6, ING-10: with `kill -9`, under a loop of questions; IBID_TEST_KILLS says how often."""
+    with place.serve(**OLD) as server, server.person("Ada") as ada:
+        fill(ada)
+    with ExitStack() as stack:
+        server = stack.enter_context(place.serve(**NEW, worker=False))
+        ada = stack.enter_context(copy_of(ada, server))
+        admin = stack.enter_context(server.person("Grace", admin=True))
+        assert admin.http.patch("/api/rag/settings", json={"requests_per_minute": 0, "max_attempts": 20}).is_success
+        assert ask(ada, "Bergen") == ("Bergen.txt", True, (), "Bergen.txt")
+        with Asking(ada) as asking:
+            admin.post("/embedding-servers/adopt")
+            wait_until(lambda: sweep(server) and count_jobs(server, "queued") > 0, seconds=30)
+            for _ in range(KILLS):
+                kill_at_work(place, server, model)
+            worker = place.start_worker()
+            try:
+                wait_until(lambda: sweep(server) and admin.get("/embedding-servers")["reindexing"] is None, seconds=300)
+            finally:
+                worker.kill()
+                worker.wait()
+        assert (asking.bad, asking.count > KILLS) == ([], True)
+        assert {one["embedding_model"] for one in ada.get("/documents", limit=100)["items"]} == {"e5-base-v2"}
+
+
+def kill_at_work(place: Place, server: LocalServer, model: FakeModelServer) -> None:
+    """Starts a worker and kills it while it waits for the vectors of a document."""
+    quick = model.embed
+
+    def embed_slowly(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        if any("chimney of" in text and "How tall" not in text for text in texts):
+            time.sleep(0.5)
+        return quick(texts)
+
+    model.embed = embed_slowly
+    worker = place.start_worker()
+    try:
+        wait_until(lambda: count_jobs(server, "running", f"%:{worker.pid}"), seconds=60)
+        time.sleep(0.2)
+    finally:
+        worker.kill()
+        worker.wait()
+        model.embed = quick
+
+
+def count_jobs(server: LocalServer, status: str, holder: str = "%") -> int:
+    with server.services.database.as_worker() as connection:
+        row = connection.execute(
+            "select count(*) as n from rag.ingest_jobs where kind = 'reindex' and status = %s"
+            " and coalesce(holder, '') like %s",
+            (status, holder),
+        ).fetchone()
+    assert row is not None
+    return int(row["n"])
 
 
 def test_an_installation_with_another_model_in_its_environment_keeps_its_model(

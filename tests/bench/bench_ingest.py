@@ -20,7 +20,7 @@ from typing import Any
 
 import psycopg
 
-from functions.adapters.postgres import batches
+from functions.adapters.postgres.ingestion import batches
 from functions.core.ingestion import jobs
 from functions.core.ingestion.worker import Worker
 from functions.local import terminal

@@ -323,6 +323,7 @@ def test_deleting_removes_every_row_even_in_the_middle_of_ingestion(
         "generations",
         "pages",
         "chunks",
+        "chunk_translations",
         "chunk_vectors",
         "chunk_terms",
         "generation_terms",

@@ -20,6 +20,7 @@ SECURITY_DEFINER = {
     "remove_generation_rows": "rows of a generation go with it, whoever was allowed to delete its source",
     "request_ingest_job": "users may not write the queue; it checks the owner",
     "request_note_job": "users may not write the queue; it checks the owner",
+    "request_translation": "users may not write the queue; it checks the owner",
     "retry_rejected_sources": "storage.objects is not readable for the worker role",
     "sweep_ingest_jobs": "storage.objects is not readable for the worker role",
     "take_quota": "users may not write the counters; it counts for its caller alone",

@@ -13,7 +13,7 @@ from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.search import save_translation
 from functions.core import errors, models
 from tests.support import database as database_servers
-from tests.support.library import ADA, BOB, add_key, add_note, add_notebook, index_document
+from tests.support.library import ADA, BOB, add_key, add_note, add_notebook, index_document, translate_everything
 
 # Tables that every signed-in user may read.
 SHARED = {"embedding_servers", "settings"}
@@ -45,6 +45,7 @@ def row_counts(db: Database, database: str, server: models.EmbeddingServer) -> d
     notebook = add_notebook(db)
     document = index_document(db, database, ["alpha one", "alpha two"], server=server, notebook_id=notebook)
     add_note(db)
+    translate_everything(db)
     with db.as_user(ADA) as connection:
         row = connection.execute(
             "insert into rag.conversations (owner_id, title) values (%s, 'C') returning id", (ADA.id,)

@@ -13,9 +13,10 @@ import psycopg
 
 from functions.adapters.postgres import documents, messages, settings, users
 from functions.adapters.postgres.connection import Database
+from functions.adapters.postgres.ingestion.translations import TranslationStore
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import api_keys, models
-from functions.core.ingestion import jobs
+from functions.core.ingestion import jobs, translation
 from functions.core.retrieval import retriever
 from functions.core.settings import Settings
 
@@ -186,6 +187,16 @@ def finish_next_job(database: Database, batch: jobs.Batch) -> None:
     store.save_batch(job, batch, 60)
     facts = {"page_count": batch.page_count, "lang": "en", "ingestion_log": {}, "embedding_server_id": batch.server_id}
     store.finish_ingest_job(job, facts)
+
+
+def translate_everything(database: Database, text: str = "Une traduction") -> None:
+    """Gives every English passage this text as its translation."""
+    store = TranslationStore(database)
+    store.queue_translations(["en"])
+    while (job := store.claim_translation(None, ["en"], 60)) is not None:
+        made = [translation.Translation(passage, "fr", text) for passage in store.list_untranslated(job, 1000)]
+        store.save_translations(job, made, 60, models.Usage(), 0.0)
+        store.end_translation(job)
 
 
 def make_query(

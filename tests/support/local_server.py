@@ -21,6 +21,7 @@ from pydantic import SecretStr
 from functions.adapters import auth
 from functions.core import errors, models
 from functions.local.server import serve
+from functions.runtime import translating
 from functions.runtime.config import Config
 from functions.runtime.services import Services
 
@@ -153,9 +154,9 @@ class InProcessWorker:
 
     def _run(self) -> None:
         while not self._stopping.is_set():
-            outcome = None
+            outcome: object = None
             with self._working, suppress(errors.IbidError):  # as the worker process does: the next attempt may succeed
-                outcome = self._services.make_worker().ingest_next()
+                outcome = self._services.make_worker().ingest_next() or translating.translate_next(self._services)
             self._stopping.wait(0.001 if outcome else 0.05)  # lets `paused` take the lock
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from psycopg import sql
 
-from functions.adapters.postgres import batches, paging
+from functions.adapters.postgres import paging
 from functions.adapters.postgres.connection import Connection
+from functions.adapters.postgres.ingestion import batches
 from functions.core import errors, models
 
 Row = dict[str, Any]
@@ -50,6 +51,19 @@ def find(connection: Connection, document_id: str) -> Row:
     if row is None:
         raise errors.NotFoundError("There is no such document.")
     return row
+
+
+def read_health(connection: Connection, row: Row) -> Row | None:
+    """The health report of a document as it was written, with `translation`, which goes on after the indexing."""
+    found = connection.execute("select rag.describe_translation(%s) as translation", (row["generation"],)).fetchone()
+    translation = found and found["translation"]
+    return row["health"] if row["health"] is None or not translation else {**row["health"], "translation": translation}
+
+
+def request_translation(connection: Connection, document_id: str) -> int | None:
+    """Queues the translation of a document again; returns its generation, None if none was asked for."""
+    row = connection.execute("select rag.request_translation(%s) as generation", (document_id,)).fetchone()
+    return None if row is None else row["generation"]
 
 
 def find_all(connection: Connection, document_ids: Collection[str]) -> list[str]:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import psycopg
 
-from functions.adapters.postgres import batches
 from functions.adapters.postgres.connection import Database
+from functions.adapters.postgres.ingestion import batches, translations
 from functions.core import errors, models
 from functions.core.ingestion import calibration, jobs, self_retrieval
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 # Reads what stands at ids spread evenly over the table, so that a large library costs no more than a small one.
 _SAMPLE_PASSAGES = """
 with bounds as (
-    select min(v.chunk_id) as first, max(v.chunk_id) as last from rag.chunk_vectors v
+    -- Passages only: the ids of translations are negative.
+    select min(v.chunk_id) as first, max(v.chunk_id) as last from rag.chunk_vectors v where v.chunk_id > 0
 ), found as (
     select distinct n.chunk_id
     from bounds b
@@ -102,6 +103,9 @@ class JobStore:
             ).fetchone()
             _check_held(row, job)
             batches.copy_batch(connection, job, batch)
+
+    def recall_translations(self, owner_id: str, text_hashes: Collection[str]) -> dict[tuple[str, str], str]:
+        return translations.recall_translations(self._database, owner_id, text_hashes)
 
     def describe_generation(self, job: jobs.Job) -> dict[str, Any]:
         with self._database.as_worker() as connection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 import psycopg
@@ -68,7 +68,7 @@ class NewQuestion:
 class OpenedQuestion:
     """A question that is counted and saved, its scope, and the latest turns before it, oldest first.
 
-    `translations` has the languages of its scope, see sql/17_find_translations.sql.
+    `translations` has the languages of its scope, see sql/17_find_translations.sql. `preferences` are of its notebook.
     """
 
     conversation_id: str | None
@@ -76,6 +76,7 @@ class OpenedQuestion:
     position: int | None
     history: list[models.Turn]
     translations: dict[str, str | None]
+    preferences: models.Preferences = field(default_factory=models.Preferences)
 
 
 def open_question(database: Database, user: models.User, question: NewQuestion, settings: Settings) -> OpenedQuestion:
@@ -100,7 +101,12 @@ def open_question(database: Database, user: models.User, question: NewQuestion, 
     scope = opened["scope"] | {"document_ids": tuple(opened["scope"]["document_ids"])}
     history = [models.Turn(**turn) for turn in opened["history"]]
     return OpenedQuestion(
-        opened["conversation_id"], models.Scope(**scope), opened["position"], history, opened["translations"]
+        opened["conversation_id"],
+        models.Scope(**scope),
+        opened["position"],
+        history,
+        opened["translations"],
+        models.Preferences(**(opened["preferences"] or {})),
     )
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 from uuid import UUID
 
+from psycopg import sql
+
 from functions.adapters.postgres import notes, paging
 from functions.adapters.postgres.connection import Connection
 from functions.core import errors, models
@@ -13,7 +15,7 @@ Row = dict[str, Any]
 
 # The counts are of what the lists of notes and documents show: nothing in the trash, no older versions.
 _FACTS: Final = """
-    b.id, b.title, b.created_at, b.updated_at, (
+    b.id, b.title, b.instructions, b.chat_model, b.created_at, b.updated_at, (
         select count(*) from rag.notes n where n.notebook_id = b.id and n.trashed_at is null
     ) as note_count, (
         select count(*) from rag.live_documents d
@@ -55,10 +57,16 @@ def list_page(
     return paging.cut_page(rows, limit, "updated_at", "id")
 
 
-def rename(connection: Connection, notebook_id: str, title: str) -> Row:
-    """Raises NotFoundError."""
+def update(connection: Connection, notebook_id: str, changes: Row) -> Row:
+    """Sets `title`, `instructions` and `chat_model`, if given; raises NotFoundError."""
+    columns = [name for name in ("title", "instructions", "chat_model") if name in changes]
+    if not columns:
+        return find(connection, notebook_id)
     row = connection.execute(
-        f"update rag.notebooks b set title = %s where b.id = %s returning {_FACTS}", (title, notebook_id)
+        sql.SQL("update rag.notebooks b set {} where b.id = %(id)s returning " + _FACTS).format(
+            sql.SQL(", ").join(sql.SQL("{} = {}").format(sql.Identifier(c), sql.Placeholder(c)) for c in columns)
+        ),
+        {"id": notebook_id, **changes},
     ).fetchone()
     return _check_found(row)
 

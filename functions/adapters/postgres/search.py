@@ -88,7 +88,8 @@ def _format_vector(vector: tuple[float, ...]) -> str:
 def _read_hit(row: tuple[Any, ...], langs: set[str]) -> models.SearchHit:
     """The hit of a row that begins with _HIT_COLUMNS: the first fields in their order, before `is_foreign`."""
     lang = row[_HIT_COLUMNS.index("lang")]
-    is_foreign = not {lang, "simple"} & langs and lang != "simple"
+    is_translated = row[_HIT_COLUMNS.index("translation")] is not None
+    is_foreign = not is_translated and not {lang, "simple"} & langs and lang != "simple"
     values = (*row[: len(_HIT_COLUMNS)], is_foreign)
     return models.SearchHit(*values)
 

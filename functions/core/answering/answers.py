@@ -52,6 +52,7 @@ def answer_question(
     search_query: str | None = None,
     quote_rules: QuoteRules = QuoteRules(),
     passage_count: int = 0,
+    preference: str = "",
 ) -> Generator[TextDelta | AnswerReady, None, None]:
     """Yields text as it is written, then one AnswerReady; the joined texts equal the sections joined by SECTION_BREAK.
 
@@ -60,7 +61,8 @@ def answer_question(
     yielded **before** the error is raised. If it fails earlier, the answer is made of quotations and says why; they
     are chosen for `search_query`, the complete question that a follow-up means. An answer that ends too early without
     an error is `interrupted` too. Closing the generator closes the model's stream. An answer that lists or counts
-    something says how many of the `passage_count` passages in scope were read for it; 0: it is not known.
+    something says how many of the `passage_count` passages in scope were read for it; 0: it is not known. A
+    `preference` says in the user's words how a model shall write.
     """
     complete_question = search_query or question
     cover = partial(_cover, complete_question, lang, passage_count)
@@ -69,10 +71,10 @@ def answer_question(
         yield from cover(hits, quote(hits))
         return
     if profile == "compact":
-        prompt, rounds = _ask_briefly(question, hits, lang, history)
+        prompt, rounds = _ask_briefly(question, hits, lang, history, preference)
     else:
         rounds = ToolRounds(tools, tool_rounds if chat_model.takes_tools else 0, hits)
-        prompt = _ask_fully(question, hits, lang, history)
+        prompt = _ask_fully(question, hits, lang, history, preference)
     writer = ModelWriter(chat_model, prompt, rounds, limits)
     yield from writer.run()
     reader, citable_hits = writer.reader, rounds.hits
@@ -98,20 +100,25 @@ def answer_question(
         yield from cover(citable_hits, quote(citable_hits, writer.usage))
 
 
-def _ask_fully(question: str, hits: Sequence[models.SearchHit], lang: str, history: Sequence[models.Turn]) -> Prompt:
+def _ask_fully(
+    question: str, hits: Sequence[models.SearchHit], lang: str, history: Sequence[models.Turn], preference: str
+) -> Prompt:
     """The prompt for JSON sections, which may offer tools."""
     passages = order_for_reading(hits)
     return Prompt(
-        partial(prompts.build_messages, question, passages, lang=lang, history=history), prompts.ANSWER_SCHEMA
+        partial(prompts.build_messages, question, passages, lang=lang, history=history, preference=preference),
+        prompts.ANSWER_SCHEMA,
     )
 
 
 def _ask_briefly(
-    question: str, hits: Sequence[models.SearchHit], lang: str, history: Sequence[models.Turn]
+    question: str, hits: Sequence[models.SearchHit], lang: str, history: Sequence[models.Turn], preference: str
 ) -> tuple[Prompt, ToolRounds]:
     """The prompt for text with numbers, over the best passages, without tools."""
     passages = order_for_reading(hits[: prompts.COMPACT_PASSAGES])
-    build = partial(prompts.build_compact_messages, question, passages, lang=lang, history=history)
+    build = partial(
+        prompts.build_compact_messages, question, passages, lang=lang, history=history, preference=preference
+    )
     labels = {str(number): hit.segment_id for number, hit in enumerate(passages, 1)}
     return Prompt(build, labels=labels), ToolRounds(None, 0, passages)
 

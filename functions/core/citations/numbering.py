@@ -81,6 +81,7 @@ def _build_citation(place: CitedPlace, number: int) -> models.Citation:
         score=round(guard.weigh_evidence(hit), 4),
         check=place.check,
         support=place.support,
+        translation=hit.translation,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -66,7 +66,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one transaction saves; `vectors[i]` belongs to `chunks[i]`, None where the model refused the chunk."""
+    """What one transaction saves; `vectors[i]` belongs to `chunks[i]`, None where the model refused the chunk.
+
+    `translations` are those of chunks whose texts were translated before, by their place in `chunks`.
+    """
 
     pages: Sequence[models.Page]
     chunks: Sequence[models.Chunk]
@@ -74,6 +77,18 @@ class Batch:
     server_id: str
     checkpoint: Checkpoint
     page_count: int
+    translations: Sequence[KnownTranslation] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTranslation:
+    """The translation of chunk `place` of a batch into `lang`, and its vector, None where the model refused it."""
+
+    place: int
+    lang: models.Lang
+    text_hash: str
+    text: str
+    vector: Matrix | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +118,10 @@ class JobStore(calibration.Library, Protocol):
 
         None for new bytes. Raises CorruptDocumentError if the SHA-256 differs from the one announced with the upload.
         """
+        ...
+
+    def recall_translations(self, owner_id: str, text_hashes: Collection[str]) -> Mapping[tuple[str, str], str]:
+        """What the owner's passages of these texts were translated into, by hash and language."""
         ...
 
     def save_batch(self, job: Job, batch: Batch, lease_seconds: int) -> None: ...

@@ -22,13 +22,22 @@ from functions.core.extraction import plain_text, scratch
 from functions.core.extraction.documents import ExtractedDocument
 from functions.core.extraction.isolation import IsolatedDocument
 from functions.core.extraction.page_faults import FaultTolerantReader
-from functions.core.ingestion import calibration, embedding, late_chunking, report, self_retrieval, text_figures
+from functions.core.ingestion import (
+    calibration,
+    embedding,
+    late_chunking,
+    report,
+    self_retrieval,
+    text_figures,
+    translation,
+)
 from functions.core.ingestion.batch_chunks import ChunkedBatch, chunk_batch
 from functions.core.ingestion.chunking import passages
-from functions.core.ingestion.jobs import Batch, Checkpoint, Job, JobStore, Outcome
+from functions.core.ingestion.jobs import Batch, Checkpoint, Job, JobStore, KnownTranslation, Outcome
 from functions.core.ingestion.outline import OPENING_PAGES, describe_document
 from functions.core.retrieval import retriever
 from functions.core.settings import Settings
+from functions.core.text import languages
 
 if TYPE_CHECKING:
     from functions.core.ports import Matrix
@@ -48,7 +57,8 @@ class Worker:
 
     `remaining_seconds` returns the time left in this run. `search_as` returns the search of the user with that id;
     without it, self-retrieval is not measured. With `calibrates` the scale of similarities is measured again when the
-    library has changed much. `open_document` checks the content of a file and opens it within limits.
+    library has changed much. `translates` are the languages whose passages are translated afterwards. `open_document`
+    checks the content of a file and opens it within limits.
     """
 
     store: JobStore
@@ -59,6 +69,7 @@ class Worker:
     search_as: Callable[[str], retriever.Search] | None = None
     recognizer: ports.TextRecognizer | None = None
     calibrates: bool = False
+    translates: tuple[models.Lang, ...] = ()
     remaining_seconds: Callable[[], float] = lambda: float("inf")
     lease_seconds: int = LEASE_SECONDS
     open_document: Callable[..., ExtractedDocument] = IsolatedDocument
@@ -192,10 +203,39 @@ class Worker:
         )
         self.store.save_batch(
             job,
-            Batch(chunked.pages, chunked.chunks, vectors, self.server.id, new_checkpoint, page_count),
+            Batch(
+                chunked.pages,
+                chunked.chunks,
+                vectors,
+                self.server.id,
+                new_checkpoint,
+                page_count,
+                self._recall_translations(job, chunked.chunks),
+            ),
             self.lease_seconds,
         )
         return new_checkpoint
+
+    def _recall_translations(self, job: Job, chunks: Sequence[models.Chunk]) -> list[KnownTranslation]:
+        """The translations that the owner's library has of chunks: indexing again pays for none of them."""
+        hashes = {at: translation.hash_text(c.text) for at, c in enumerate(chunks) if c.lang in self.translates}
+        if not hashes:
+            return []
+        texts = self.store.recall_translations(job.owner_id, set(hashes.values()))
+        known = [
+            KnownTranslation(at, target, text_hash, texts[text_hash, target])
+            for at, text_hash in hashes.items()
+            for target in [languages.OTHER_LANGUAGE[chunks[at].lang]]
+            if (text_hash, target) in texts
+        ]
+        embedded = [
+            translation.embedded_text(self.server, chunks[one.place].search_prefix or "", one.text) for one in known
+        ]
+        for batch in embedding.embed_chunks(self.embedder, embedded, batch_size=self.server.batch_size):
+            self.store.extend_ingest_lease(job, self.lease_seconds)
+            for index, vector in zip(batch.indices, batch.vectors, strict=True):
+                known[index] = replace(known[index], vector=vector)
+        return known
 
     def _chunk(self, pages: Sequence[models.Page], checkpoint: Checkpoint) -> ChunkedBatch:
         sizes = passages.ChunkSettings(
@@ -259,6 +299,7 @@ class Worker:
             raise errors.ModelRejectedError
         text = self._measure_text(job)
         facts = report.describe_result(checkpoint, page_count, generation, self.server, text)
+        facts["translated_langs"] = self.translates
         self.store.finish_ingest_job(job, facts)
         health: dict[str, Any] = facts["health"]
         return health

@@ -104,7 +104,7 @@ def _weigh_in_documents(versions: Sequence[models.Version], hits: Sequence[model
 
 
 def _list_words(hit: models.SearchHit) -> frozenset[str]:
-    return words.keys(" ".join(filter(None, (hit.text, hit.section_title, hit.title, hit.file_name))))
+    return words.keys(" ".join(filter(None, (hit.text, hit.translation, hit.section_title, hit.title, hit.file_name))))
 
 
 def find_threshold(

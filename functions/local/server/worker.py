@@ -20,10 +20,14 @@ from functions import retention, sweeper, vector_indexes
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors
 from functions.core.extraction import scratch
+from functions.core.ingestion import translation
+from functions.runtime import translating
 from functions.runtime.services import Services
 
 IDLE_SECONDS = 0.3
 SWEEP_SECONDS = 60.0
+TRANSLATION_SECONDS = translation.RESERVE_SECONDS + 10.0
+"""A translation lets an upload have its turn after some ten seconds."""
 DAY_SECONDS = 24 * 3600.0
 MODEL_THREADS = min(8, os.cpu_count() or 1)
 NICENESS = 5  # questions are answered before files are read
@@ -53,7 +57,7 @@ def work(services: Services, *, parent: int | None = None) -> None:
             sweep()
             purge()
             build_indexes()
-            if services.make_worker().ingest_next() is None:
+            if not _work_once(services):
                 stopping.wait(IDLE_SECONDS)
         except errors.IbidError as exc:
             _log.warning("the worker tries again in 2 s: %s", exc.message)
@@ -62,6 +66,13 @@ def work(services: Services, *, parent: int | None = None) -> None:
         except Exception:
             _log.exception("the worker failed and tries again in 2 s")
             stopping.wait(2.0)
+
+
+def _work_once(services: Services) -> bool:
+    """Takes a due job, or else a due translation; False if there is neither."""
+    if services.make_worker().ingest_next() is not None:
+        return True
+    return translating.translate_next(services, None, TRANSLATION_SECONDS) is not None
 
 
 def release_lost_jobs(services: Services) -> int:

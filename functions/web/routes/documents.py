@@ -143,6 +143,25 @@ def request_ingestion(document_id: str, user: CurrentUser, services: ServicesDep
     return _request_ingestion(services, user, document_id)
 
 
+@router.post("/{document_id}/translate")
+def request_translation(document_id: str, user: CurrentUser, services: ServicesDep) -> requests.Document:
+    """Tries a translation again that failed; passages that are translated stay so. The document is ready meanwhile."""
+    settings = services.policy().settings
+    with services.database.as_user(user) as connection:
+        row = documents.find(connection, read_id(document_id, "document"))
+        if settings.translate_documents == "off" or services.translator is None:
+            raise errors.ConflictError(
+                "Documents are not translated here. An administrator can set TRANSLATION_MODEL and translate_documents."
+            )
+        users.take_indexing(connection, settings)
+        generation = documents.request_translation(connection, str(row["id"]))
+        if generation is None:
+            raise errors.ConflictError("The document has no translation yet. It begins a minute after the indexing.")
+        row["health"] = documents.read_health(connection, row)
+    services.nudge_translator(generation)
+    return requests.Document.of(row)
+
+
 @router.delete("/{document_id}", response_model=operations.DocumentReceipt)
 def delete_document(document_id: str, user: CurrentUser, services: ServicesDep) -> dict[str, Any]:
     """Deletes the rows before the stored files, so that after a crash only files remain, which the sweeper removes."""
@@ -241,4 +260,6 @@ def _request_ingestion(
 
 def _find(services: Services, user: models.User, document_id: str) -> dict[str, Any]:
     with services.database.as_user(user) as connection:
-        return documents.find(connection, read_id(document_id, "document"))
+        row = documents.find(connection, read_id(document_id, "document"))
+        row["health"] = documents.read_health(connection, row)
+    return row

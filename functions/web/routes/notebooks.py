@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 
 from functions.adapters.postgres import notebooks, users
+from functions.core import errors
 from functions.core.text.storable import clean_text
 from functions.web.deps import CurrentUser, ServicesDep, read_id
 from functions.web.schemas import library as schemas
@@ -46,13 +48,25 @@ def get_notebook(notebook_id: str, user: CurrentUser, services: ServicesDep) -> 
         return schemas.Notebook.model_validate(notebooks.find(connection, read_id(notebook_id, "notebook")))
 
 
-@router.patch("/{notebook_id}")
-def rename_notebook(
-    notebook_id: str, body: schemas.NotebookTitle, user: CurrentUser, services: ServicesDep
+@router.patch("/{notebook_id}", operation_id="notebooks_rename_notebook")
+def change_notebook(
+    notebook_id: str, body: schemas.NotebookChanges, user: CurrentUser, services: ServicesDep
 ) -> schemas.Notebook:
+    """Changes the title, how answers are written, and by which of the allowed models (null: the usual one)."""
+    changes = body.model_dump(exclude_unset=True)
+    _check_model(changes.get("chat_model"), services.policy().settings.allowed_models)
     with services.database.as_user(user) as connection:
-        row = notebooks.rename(connection, read_id(notebook_id, "notebook"), body.title)
+        row = notebooks.update(connection, read_id(notebook_id, "notebook"), changes)
     return schemas.Notebook.model_validate(row)
+
+
+def _check_model(name: str | None, allowed: Sequence[str]) -> None:
+    """Raises InvalidInputError for a model that administrators have not allowed."""
+    if name is not None and name not in allowed:
+        choice = (
+            f"Choose one of {', '.join(allowed)}." if allowed else "Administrators have not allowed any other model."
+        )
+        raise errors.InvalidInputError(f"A notebook cannot have this language model. {choice}")
 
 
 @router.delete("/{notebook_id}", response_model=NotebookReceipt)

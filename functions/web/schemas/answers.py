@@ -59,7 +59,10 @@ class Section(BaseModel):
 
 
 class Citation(BaseModel):
-    """A source: `quote` is page text [start_offset:end_offset]; `document_id` is the older name of `source_id`."""
+    """A source: `quote` is page text [start_offset:end_offset]; `document_id` is the older name of `source_id`.
+
+    `translation` is that of the whole passage into the question's language, if it was made with the indexing.
+    """
 
     number: int
     source: Literal["document", "note"]
@@ -78,6 +81,7 @@ class Citation(BaseModel):
     score: float
     check: CheckResult
     support: SupportResult
+    translation: str | None = None
 
 
 class Usage(BaseModel):
@@ -141,6 +145,7 @@ class Hit(BaseModel):
     markdown: str | None
     lang: str
     score: float
+    translation: str | None
     is_foreign: bool
     arms: Arms | None = None
     evidence: float | None = None

@@ -31,11 +31,20 @@ def _check_length(value: str) -> str:
 
 Title = Annotated[str, BeforeValidator(_join_lines), StringConstraints(max_length=255)]
 NotebookName = Annotated[Title, StringConstraints(min_length=1)]
+Instructions = Annotated[str, BeforeValidator(_join_lines), StringConstraints(max_length=500)]
 Content = Annotated[str, AfterValidator(_check_length)]
 
 
 class NotebookTitle(Request):
     title: NotebookName
+
+
+class NotebookChanges(Request):
+    """Fields that are left out stay unchanged; a `chat_model` of null means the usual model."""
+
+    title: NotebookName = ""
+    instructions: Instructions = ""
+    chat_model: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
 
 
 class NewNote(Request):
@@ -57,10 +66,12 @@ class NoteChanges(Request):
 
 
 class Notebook(BaseModel):
-    """A notebook; the counts leave out the trash."""
+    """A notebook; the counts leave out the trash. `instructions` and `chat_model` are for answers about it alone."""
 
     id: UUID
     title: str
+    instructions: str
+    chat_model: str | None
     note_count: int
     document_count: int
     created_at: datetime

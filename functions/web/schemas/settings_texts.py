@@ -44,6 +44,7 @@ GROUPS: Final = (
             "rephrase_questions",
             "tool_rounds",
             "prompt_profile",
+            "notebook_models",
         ),
     ),
     Group(
@@ -69,7 +70,15 @@ GROUPS: Final = (
         "ingestion",
         "Documents",
         "Documents",
-        ("max_file_megabytes", "max_pages", "chunk_tokens", "chunk_overlap", "chunking_strategy", "max_attempts"),
+        (
+            "max_file_megabytes",
+            "max_pages",
+            "chunk_tokens",
+            "chunk_overlap",
+            "chunking_strategy",
+            "translate_documents",
+            "max_attempts",
+        ),
     ),
     Group(
         "limits",
@@ -85,7 +94,17 @@ GROUPS: Final = (
             "retention_days",
         ),
     ),
-    Group("costs", "Costs", "Coûts", ("price_input_per_million", "price_output_per_million")),
+    Group(
+        "costs",
+        "Costs",
+        "Coûts",
+        (
+            "price_input_per_million",
+            "price_output_per_million",
+            "price_translation_input_per_million",
+            "price_translation_output_per_million",
+        ),
+    ),
 )
 
 TEXTS: Final[Mapping[str, Text]] = {
@@ -134,6 +153,12 @@ TEXTS: Final[Mapping[str, Text]] = {
         "Si le modèle de langage écrit la question avec les mots d’une page, pour une seconde recherche, quand la"
         " première a trouvé assez de preuves mais n’en est pas sûre.",
     ),
+    "translate_documents": Text(
+        "Translate documents",
+        "Traduire les documents",
+        "Si les passages sont traduits à l’indexation d’un document, pour qu’une question dans l’autre langue les"
+        " trouve. Il faut un traducteur (TRANSLATION_MODEL) ; les citations restent dans sa langue.",
+    ),
     "tool_rounds": Text(
         "Rounds of further searches",
         "Recherches supplémentaires",
@@ -145,6 +170,12 @@ TEXTS: Final[Mapping[str, Text]] = {
         "Comment le modèle de langage est interrogé : en entier ; de façon compacte, avec quatre passages numérotés,"
         " quelques règles et aucun outil, comme il convient aux modèles jusqu’à 8 milliards de paramètres ; ou selon sa"
         " taille (automatique), si son nom ou son serveur l’indique.",
+    ),
+    "notebook_models": Text(
+        "Models for notebooks",
+        "Modèles pour les carnets",
+        "Modèles de langage que le propriétaire d’un carnet peut choisir pour ses réponses, séparés par des virgules,"
+        " tels que le serveur du modèle de langage les nomme. Si le champ est vide : le modèle habituel seul.",
     ),
     "match_count": Text(
         "Hits of a search",
@@ -265,6 +296,16 @@ TEXTS: Final[Mapping[str, Text]] = {
         "Prix d’écriture ($ US par million de jetons)",
         "Dollars américains par million de jetons que le modèle de langage écrit ; 0 si le prix est inconnu.",
     ),
+    "price_translation_input_per_million": Text(
+        "Price of reading for translation (US $ per million tokens)",
+        "Prix de lecture pour la traduction ($ US par million de jetons)",
+        "Dollars américains par million de jetons que le traducteur des documents lit ; 0 si le prix est inconnu.",
+    ),
+    "price_translation_output_per_million": Text(
+        "Price of writing for translation (US $ per million tokens)",
+        "Prix d’écriture pour la traduction ($ US par million de jetons)",
+        "Dollars américains par million de jetons que le traducteur des documents écrit ; 0 si le prix est inconnu.",
+    ),
 }
 
 # The labels of the choices, by setting and value.
@@ -273,6 +314,12 @@ CHOICES: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "auto": ("Automatic", "Automatique"),
         "full": ("Full", "Entière"),
         "compact": ("Compact", "Compacte"),
+    },
+    "translate_documents": {
+        "off": ("Off", "Non"),
+        "en_to_fr": ("English into French", "De l’anglais vers le français"),
+        "fr_to_en": ("French into English", "Du français vers l’anglais"),
+        "both": ("In both directions", "Dans les deux sens"),
     },
     "chunking_strategy": {
         "fixed": ("Each by itself (fixed)", "Chacun pour lui-même (fixe)"),

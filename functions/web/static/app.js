@@ -27,6 +27,7 @@ const CONVERSATION_LINK = /^#c=([\w-]+)$/;
 const SETTINGS_DIALOG = { kind: "settings" };
 
 const ATTACH_DIALOG = new URL("./library/attach_dialog.js", import.meta.url);
+const API_KEYS = new URL("./session/api_keys.js", import.meta.url);
 const SETTINGS = new URL("./session/settings.js", import.meta.url);
 const SAMPLE = new URL("./sample/sample_document.js", import.meta.url);
 const SIGN_IN_FORM = new URL("./session/sign_in_form.js", import.meta.url);
@@ -114,6 +115,7 @@ function build(api) {
   };
   byId("attach-open").addEventListener("click", () => openPart(ATTACH_DIALOG, (part) => part.openAttachDialog({ api, scope })));
   byId("settings-open").addEventListener("click", openSettings);
+  byId("keys-open").addEventListener("click", () => openPart(API_KEYS, (part) => part.openKeys({ api })));
   byId("sign-out").addEventListener("click", async () => {
     await api.signOut();
     location.assign(location.pathname); // so that nothing of the signed-out user stays on the page

@@ -12,6 +12,7 @@ TABLES = (
     "generations",
     "pages",
     "chunks",
+    "chunk_translations",
     "chunk_vectors",
     "chunk_terms",
     "generation_terms",

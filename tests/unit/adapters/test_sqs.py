@@ -46,6 +46,12 @@ def test_a_nudge_sends_the_id_of_its_job(queue: Queue) -> None:
     ]
 
 
+def test_a_nudge_sends_the_generation_of_its_translation(queue: Queue) -> None:
+    """LANG-2"""
+    sqs.send_translation(QUEUE, 7)
+    assert [json.loads(request["body"]["MessageBody"]) for request in queue.requests] == [{"translation": 7}]
+
+
 @pytest.mark.parametrize(
     "fault",
     [Fault(403, body={"__type": "AccessDeniedException"}), Fault(500), Fault(delay=4)],

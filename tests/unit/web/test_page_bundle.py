@@ -97,7 +97,14 @@ def test_a_statement_that_cannot_be_joined_is_named(tmp_path: Path, statement: s
 def test_dialogs_french_texts_and_the_sample_are_parts_of_the_page() -> None:
     """WEB-1"""
     names = {name.rpartition("/")[2] for name in page_bundle.bundle(STATIC)}
-    dialogs = {"attach_dialog.js", "document_dialog.js", "save_note_dialog.js", "settings.js", "shortcut_sheet.js"}
-    forms = {"sign_in_form.js", "token_form.js"}
+    dialogs = {
+        "api_keys.js",
+        "attach_dialog.js",
+        "document_dialog.js",
+        "save_note_dialog.js",
+        "settings.js",
+        "shortcut_sheet.js",
+    }
+    forms = {"notebook_form.js", "sign_in_form.js", "token_form.js"}
     texts = {"words_fr.js", "sample_document.js"}
     assert names == {"index.html", "page.css", "app.js"} | dialogs | forms | texts

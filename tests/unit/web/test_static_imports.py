@@ -16,7 +16,8 @@ EXPORT = re.compile(r"^export (?:async )?(?:function\*?|class|const|let) (\w+)",
 # Which folders each folder imports; `page` is app.js. Nothing below imports anything above it.
 ARROWS: dict[str, set[str]] = {
     "page": {"chat", "language", "library", "loading", "sample", "session", "shared", "source"},
-    "library": {"chat", "language", "notes", "shared"},
+    "library": {"chat", "language", "notebooks", "notes", "shared"},
+    "notebooks": {"language", "shared"},
     "notes": {"chat", "language", "shared"},
     "source": {"chat", "language", "shared"},
     "chat": {"language", "shared"},

@@ -4,9 +4,11 @@ import { byId, el, focusIfLost, setAttribute, setText } from "../shared/dom.js";
 import { cleanName, formatNumber, onLanguage, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { editTitle } from "../shared/inline_title.js";
-import { report } from "../shared/notices.js";
+import { openPart, report } from "../shared/notices.js";
 import { EVERYTHING, TRASH } from "./notebooks.js";
 import { RowList } from "./row_list.js";
+
+const NOTEBOOK_FORM = new URL("../notebooks/notebook_form.js", import.meta.url);
 
 export class NotebookList {
   constructor({ notebooks }) {
@@ -64,8 +66,9 @@ class NotebookRow {
     this.open = el("button", { type: "button", class: "place-open", "data-testid": "notebook-open", on: { click: () => notebooks.chooseNotebook(this.item) } },
       icon("notebook"), this.name, this.count);
     this.edit = this.#button("edit", "notebook-rename", () => this.#rename());
+    this.answers = this.#button("settings", "notebook-answers", () => this.#openForm());
     this.remove = this.#button("delete", "notebook-delete", () => notebooks.remove(this.item));
-    this.parts = [this.open, el("div", { class: "place-actions" }, this.edit, this.remove)];
+    this.parts = [this.open, el("div", { class: "place-actions" }, this.answers, this.edit, this.remove)];
     this.node = el("li", { class: "place", "data-testid": "notebook-row", "data-notebook-id": item.id }, this.parts);
     this.update(item);
   }
@@ -79,7 +82,7 @@ class NotebookRow {
     setAttribute(this.name, "title", title);
     setText(this.count, formatNumber(notes + documents));
     setAttribute(this.open, "aria-label", t("notebook.named", { title, notes: t("count.notes", { n: notes }), documents: t("count.documents", { n: documents }) }));
-    for (const [button, key] of [[this.edit, "notebook.rename"], [this.remove, "notebook.delete"]]) {
+    for (const [button, key] of [[this.answers, "notebook.answers"], [this.edit, "notebook.rename"], [this.remove, "notebook.delete"]]) {
       setAttribute(button, "aria-label", t(key, { title }));
       setAttribute(button, "title", t(key, { title }));
     }
@@ -87,6 +90,11 @@ class NotebookRow {
 
   #button(name, testid, click) {
     return el("button", { type: "button", class: "button quiet icon-only small", "data-testid": testid, on: { click } }, icon(name));
+  }
+
+  #openForm() {
+    const { api } = this.notebooks;
+    return openPart(NOTEBOOK_FORM, (part) => part.openNotebookForm({ api, notebook: this.item, onSave: (saved) => this.notebooks.changed(saved) }));
   }
 
   async #rename() {

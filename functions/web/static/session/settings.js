@@ -1,5 +1,6 @@
 // The settings form for administrators, built from the schema that the server publishes.
 
+import { serversButton } from "./embedding_servers.js";
 import { openDialog } from "../shared/dialogs.js";
 import { el, setAttribute, setText } from "../shared/dom.js";
 import { language, t } from "../language/i18n.js";
@@ -25,7 +26,7 @@ class SettingsForm {
     this.fields = new Map(schema.settings.map((setting) => [setting.key, new Field(setting, values[setting.key] ?? setting.default)]));
     this.message = el("p", { class: "form-message", role: "status" });
     this.save = el("button", { type: "submit", class: "button primary", "data-testid": "settings-save" }, t("save"));
-    this.form = el("form", { class: "settings", id: "settings-form", novalidate: true }, schema.groups.map((group) => this.#group(group)));
+    this.form = el("form", { class: "settings", id: "settings-form", novalidate: true }, serversButton(api), schema.groups.map((group) => this.#group(group)));
     this.save.setAttribute("form", "settings-form");
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();

@@ -42,7 +42,7 @@ export class SourcePanel {
     this.#view?.close();
     this.#view = citation.state === "deleted" ? null : new PageView({ api: this.api, citation });
     this.dialog.replaceChildren(...[
-      this.#head(citation), this.#quote(citation), this.#newerVersionHint(citation), this.#view ? this.#view.node : deletedNote(citation),
+      this.#head(citation), this.#quote(citation), translation(citation), this.#newerVersionHint(citation), this.#view ? this.#view.node : deletedNote(citation),
     ].filter(Boolean));
     if (!this.dialog.open) this.#showDialog();
     byId("source-file").focus({ preventScroll: true });
@@ -153,6 +153,13 @@ export class SourcePanel {
     if (this.#opener?.isConnected) this.#opener.focus({ preventScroll: true });
     else byId("question").focus({ preventScroll: true });
   }
+}
+
+/** The translation of the passage, folded: what was quoted is the original. */
+function translation({ translation: text }) {
+  if (!text) return null;
+  return el("details", { class: "source-translation", "data-testid": "source-translation" },
+    el("summary", {}, t("source.translation")), el("p", {}, text));
 }
 
 function deletedNote({ source, number }) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -25,6 +26,8 @@ def copy_batch(connection: Connection, job: jobs.Job, batch: jobs.Batch) -> None
         _copy_chunks(connection, job, batch.chunks, chunk_ids)
         _copy_vectors(connection, job, batch, chunk_ids)
     connection.execute("select rag.index_chunks(%s)", (chunk_ids,))
+    if batch.translations:
+        _add_translations(connection, batch, chunk_ids)
 
 
 def _copy_pages(connection: Connection, job: jobs.Job, pages: Sequence[models.Page]) -> None:
@@ -97,6 +100,13 @@ def _copy_vectors(connection: Connection, job: jobs.Job, batch: jobs.Batch, chun
         ) as copy,
     ):
         copy.set_types(["int8", "int8", "uuid", "uuid", "halfvec"])
-        for chunk_id, vector in zip(chunk_ids, batch.vectors, strict=True):
+        own = zip(chunk_ids, batch.vectors, strict=True)
+        translated = ((-chunk_ids[one.place], one.vector) for one in batch.translations)
+        for chunk_id, vector in itertools.chain(own, translated):
             if vector is not None:
                 copy.write_row((chunk_id, job.generation, owner_id, server_id, HalfVector(vector)))
+
+
+def _add_translations(connection: Connection, batch: jobs.Batch, chunk_ids: Sequence[int]) -> None:
+    columns = zip(*((chunk_ids[t.place], t.lang, t.text_hash, t.text) for t in batch.translations), strict=True)
+    connection.execute("select rag.add_translations(%s, %s, %s, %s)", [list(column) for column in columns])
