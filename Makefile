@@ -54,6 +54,14 @@ sql-stamp: installed-run ## Copy the changed files of sql/ into a new migration:
 	@test -n "$$m" || { echo 'ibid: sql-stamp needs a message that says what changed: make sql-stamp m="tie-break by id"' >&2; exit 2; }
 	$(PYTHON) -m functions.local stamp -m "$$m"
 
+.PHONY: lock
+lock: ## After changing a pinned version: fetch the hashes of all wheels into functions/local/packaging/wheels.sha256
+	@$(find_python); exec "$$python" -m functions.local.packaging.wheels
+
+.PHONY: audit
+audit: installed-run ## Compare the pinned packages of Python and Node.js with the databases of known vulnerabilities (needs a network)
+	@$(PYTHON) -m functions.local.packaging.audit
+
 .PHONY: artifacts
 artifacts: installed-run ## Build the Lambda artifacts (Python 3.12, arm64) in .build/lambda
 	@$(PYTHON) -m functions.local.packaging.artifacts

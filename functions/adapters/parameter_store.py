@@ -38,6 +38,7 @@ def read_parameters(path: str, names: Iterable[str]) -> dict[str, str]:
     Raises UnavailableError when the store refuses the function's role or does not answer.
     """
     body = json.dumps({"Names": [f"{path}/{name}" for name in names], "WithDecryption": True}).encode()
+    status, code = 0, ""
     for pause in (*_PAUSES, None):
         try:
             status, answer = _send(body)
