@@ -11,7 +11,6 @@ import json
 import subprocess
 import sys
 import venv
-from pathlib import Path
 from typing import Final
 
 from functions.local.packaging import wheels
@@ -30,11 +29,11 @@ def ask_pip_audit() -> str:
     python = FOLDER / "bin" / "python"
     if not (FOLDER / "bin" / "pip-audit").exists():
         venv.create(FOLDER, with_pip=True, clear=True)
-        _run([python, "-I", "-m", "pip", "install", "--quiet", PIP_AUDIT])
+        _run([str(python), "-I", "-m", "pip", "install", "--quiet", PIP_AUDIT])
     locked = FOLDER / "locked.txt"
     locked.write_text(wheels.lock(wheels.read_requirements(REPOSITORY / wheels.FILE)), encoding="utf-8")
-    options = ["--require-hashes", "--disable-pip", "--format", "json", "--progress-spinner", "off", "-r", locked]
-    return _run([python, "-I", "-m", "pip_audit", *options])
+    options = ["--require-hashes", "--disable-pip", "--format", "json", "--progress-spinner", "off", "-r", str(locked)]
+    return _run([str(python), "-I", "-m", "pip_audit", *options])
 
 
 def ask_npm() -> str:
@@ -42,7 +41,7 @@ def ask_npm() -> str:
     return _run(["npm", "audit", "--package-lock-only", "--json"])
 
 
-def _run(command: list[str | Path]) -> str:
+def _run(command: list[str]) -> str:
     """The output of a program, which also fails when it finds something; raises NotAuditedError without any."""
     try:
         done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)

@@ -2,7 +2,7 @@
 
 `python -m functions.local.packaging.deployment parameters|deploy STAGE [--region REGION]` reads `.env.STAGE`. The
 parameter store holds each secret as `/ibid/STAGE/NAME`, and all other variables as `/ibid/STAGE/env`, for the next
-person who deploys. Secrets are passed to the AWS CLI through a pipe, because everybody sees the arguments of a program.
+person who deploys. The AWS CLI gets secrets in a file of their owner, because everybody sees the arguments of programs.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import re
 import secrets
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -101,17 +102,14 @@ class Installation:
         self._call("put-parameter", parameter)
 
     def _call(self, operation: str, request: Mapping[str, Any]) -> dict[str, Any]:
-        command = ["aws", "ssm", operation, "--region", self.region, "--output", "json"]
-        try:
-            done = subprocess.run(
-                [*command, "--cli-input-json", "file:///dev/stdin"],
-                input=json.dumps(request),
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-        except FileNotFoundError:
-            raise DeploymentError("the AWS CLI is not installed; functions/DEPLOY.md says where it is") from None
+        command = ["aws", "ssm", operation, "--region", self.region, "--output", "json", "--cli-input-json"]
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".json") as file:
+            json.dump(request, file)
+            file.flush()
+            try:
+                done = subprocess.run([*command, f"file://{file.name}"], capture_output=True, text=True, check=False)
+            except FileNotFoundError:
+                raise DeploymentError("the AWS CLI is not installed; functions/DEPLOY.md says where it is") from None
         if done.returncode != 0:
             raise DeploymentError(f"aws ssm {operation} failed: {done.stderr.strip()}")
         answer: dict[str, Any] = json.loads(done.stdout)
