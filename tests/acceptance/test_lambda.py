@@ -305,7 +305,8 @@ def test_the_page_is_served_and_readiness_is_ok(cloud: Cloud) -> None:
     script = cloud["page"].send("GET", page_files.script_of(html))
     assert (script.status, script.headers["content-encoding"]) == (200, "gzip")
     assert b"async function main()" in gzip.decompress(script.content)
-    assert cloud["page"].send("GET", "/ready").json["status"] == "ok"
+    ready = cloud["page"].send("GET", "/ready", headers=OPERATOR).json
+    assert ready["status"] == "ok", ready["checks"]
 
 
 def test_without_an_embedding_server_full_text_is_searched_and_readiness_names_the_variable(
