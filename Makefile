@@ -54,6 +54,14 @@ sql-stamp: installed-run ## Copy the changed files of sql/ into a new migration:
 	@test -n "$$m" || { echo 'ibid: sql-stamp needs a message that says what changed: make sql-stamp m="tie-break by id"' >&2; exit 2; }
 	$(PYTHON) -m functions.local stamp -m "$$m"
 
+.PHONY: lock
+lock: ## After changing a pinned version: fetch the hashes of all wheels into functions/local/packaging/wheels.sha256
+	@$(find_python); exec "$$python" -m functions.local.packaging.wheels
+
+.PHONY: audit
+audit: installed-run ## Compare the pinned packages of Python and Node.js with the databases of known vulnerabilities (needs a network)
+	@$(PYTHON) -m functions.local.packaging.audit
+
 .PHONY: artifacts
 artifacts: installed-run ## Build the Lambda artifacts (Python 3.12, arm64) in .build/lambda
 	@$(PYTHON) -m functions.local.packaging.artifacts
@@ -67,7 +75,7 @@ package: installed-test node_modules/.installed ## Build the artifacts, write th
 	@if $(PYTHON) -m functions.local.packaging.artifacts; then artifacts=.build/lambda; \
 	else echo 'ibid: the Lambda artifacts could not be built; building artifacts from this machine'\''s packages to check the template. Lambda cannot run them.' >&2; \
 	$(PYTHON) -m functions.local.packaging.artifacts --target host && artifacts=.build/host; fi && \
-	IBID_ARTIFACTS=$$artifacts $(OSLS) package
+	umask 077 && IBID_ARTIFACTS=$$artifacts $(OSLS) package
 	.venv/bin/cfn-lint -i W3005 -- $(TEMPLATE)
 
 .PHONY: supabase-cli
@@ -75,15 +83,13 @@ supabase-cli: ## Install the Supabase CLI in .build (142 MB), which some tests n
 	@mkdir -p .build/supabase-cli && SUPABASE_TELEMETRY_DISABLED=1 DO_NOT_TRACK=1 npm install --prefix .build/supabase-cli \
 		--no-save --no-audit --no-fund --ignore-scripts --loglevel=error supabase@3.1.0
 
-.PHONY: deploy
-deploy: deploy-settings artifacts node_modules/.installed ## Deploy to AWS with the settings of .env.STAGE: make deploy STAGE=prod REGION=eu-west-3 (needs AWS credentials)
-	set -a; if [ -f .env.$(or $(STAGE),dev) ]; then . ./.env.$(or $(STAGE),dev); fi; \
-	$(OSLS) deploy --stage $(or $(STAGE),dev) $(if $(REGION),--region $(REGION))
+.PHONY: parameters
+parameters: installed-run ## Store the secrets of .env.STAGE in the AWS parameter store: make parameters STAGE=prod (needs the AWS CLI)
+	@$(PYTHON) -m functions.local.packaging.deployment parameters $(or $(STAGE),dev) $(if $(REGION),--region $(REGION))
 
-.PHONY: deploy-settings
-deploy-settings: ## Check that the settings file of STAGE exists (deploy does this itself)
-	@test -f .env.$(or $(STAGE),dev) || test "$(or $(STAGE),dev)" = dev || { \
-		echo 'ibid: .env.$(STAGE) is missing, so this would deploy without a chat model and without sign-in: see functions/DEPLOY.md, step 4' >&2; exit 1; }
+.PHONY: deploy
+deploy: artifacts node_modules/.installed ## Deploy to AWS with the settings of .env.STAGE: make deploy STAGE=prod (needs the AWS CLI)
+	@$(PYTHON) -m functions.local.packaging.deployment deploy $(or $(STAGE),dev) $(if $(REGION),--region $(REGION))
 
 .PHONY: eval
 eval: installed-test ## Measure search and answer quality on the question sets in IBID_EVAL_DATA

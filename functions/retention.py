@@ -16,15 +16,15 @@ from functions.runtime.services import Services, shared_services
 
 @with_request_id
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    services = shared_services()
-    if events.is_http(event):
+    if not events.is_http(event):
+        return purge(shared_services())
+    try:
+        services = shared_services()
         if not events.has_bearer(event, services.config.cron_secret):
             return events.refuse(event)
-        try:
-            return events.respond(200, purge(services))
-        except errors.IbidError as exc:
-            return events.reject(event, exc)
-    return purge(services)
+        return events.respond(200, purge(services))
+    except errors.IbidError as exc:
+        return events.reject(event, exc)
 
 
 def purge(services: Services) -> dict[str, int]:

@@ -13,10 +13,10 @@ from functions.runtime.services import shared_services
 
 @with_request_id
 def handler(event: dict[str, Any], context: Any) -> dict[str, Any]:
-    services = shared_services()
-    if not events.has_secret(event, "x-webhook-secret", services.config.webhook_secret):
-        return events.refuse(event)
     try:
+        services = shared_services()
+        if not events.has_secret(event, "x-webhook-secret", services.config.webhook_secret):
+            return events.refuse(event)
         stored = events.read_stored_object(event)
         if stored is None:
             return events.respond(202, {"job_id": None})

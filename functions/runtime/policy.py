@@ -147,7 +147,8 @@ def configured_server(config: Config) -> models.EmbeddingServer:
         max_input_tokens=config.embedding_max_input_tokens,
         languages=tuple(filter(None, config.embedding_languages.replace(" ", "").split(","))),
         base_url=config.embedding_base_url or config.openai_base_url,
-        api_key_env="OPENAI_API_KEY" if config.embedding_api_key is None else "EMBEDDING_API_KEY",
+        api_key_env=config.embedding_api_key_name
+        or ("OPENAI_API_KEY" if config.embedding_api_key is None else "EMBEDDING_API_KEY"),
         token_level=config.embedding_token_url is not None,
         query_prefix=known.query if query == AUTO else query,
         passage_prefix=known.passage if passage == AUTO else passage,

@@ -18,7 +18,7 @@ from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
 from functions.core.retrieval.circuit_breaker import TIME_LIMIT_SECONDS, CircuitBreaker
 from functions.runtime import logging
-from functions.runtime.config import Config, find_function_name
+from functions.runtime.config import Config, find_function_name, read_config
 from functions.runtime.policy import Policy, PolicyReader
 
 if TYPE_CHECKING:
@@ -53,13 +53,13 @@ class Services:
     def is_local(self) -> bool:
         """Whether the laptop's storage and sign-in are used: without SUPABASE_URL, but never on Lambda."""
         if self.config.supabase_url is None and find_function_name() is not None:
-            raise errors.UnavailableError("SUPABASE_URL is not set. An administrator has to set it.")
+            raise errors.UnavailableError(self.config.describe_unset("SUPABASE_URL"))
         return self.config.supabase_url is None
 
     @cached_property
     def database(self) -> Database:
         if self.config.database_url is None:
-            raise errors.DatabaseUnavailableError("DATABASE_URL is not set. An administrator has to set it.")
+            raise errors.DatabaseUnavailableError(self.config.describe_unset("DATABASE_URL"))
         return Database(self.config.database_url.get_secret_value())
 
     def close(self) -> None:
@@ -343,12 +343,12 @@ class Services:
         return None if key is None else key.get_secret_value()
 
     def key_of(self, server: models.EmbeddingServer) -> str | None:
-        """The API key of an embedding server, from the environment variable that its row names."""
-        return os.environ.get(server.api_key_env or "") or None
+        """The API key of an embedding server, from the variable or the parameter that its row names."""
+        return self.config.find_api_key(server.api_key_env)
 
     def _supabase_key(self) -> str:
         if self.config.supabase_secret_key is None:
-            raise errors.StorageUnavailableError("SUPABASE_SECRET_KEY is not set. An administrator has to set it.")
+            raise errors.StorageUnavailableError(self.config.describe_unset("SUPABASE_SECRET_KEY"))
         return self.config.supabase_secret_key.get_secret_value()
 
 
@@ -378,5 +378,5 @@ def read_or_create_secret(path: Path) -> bytes:
 
 @lru_cache(maxsize=1)
 def shared_services() -> Services:
-    """The services of this process, configured by the environment."""
-    return Services(Config())
+    """The services of this process, configured when it first needs them; a failure is not kept."""
+    return Services(read_config())

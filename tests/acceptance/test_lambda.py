@@ -32,12 +32,13 @@ from tests.support import database as database_servers
 from tests.support import documents, page_files, service
 from tests.support.fakes import runtime_api, storage_refusals, storage_server
 from tests.support.fakes.model_server import FakeModelServer, Reply, answer_json, pieces
-from tests.support.lambda_platform import Function, Platform, set_of
+from tests.support.lambda_platform import PARAMETERS, Function, Platform, set_of
 from tests.support.requirements import missing, need_tesseract
 
 JWT_SECRET = "a secret that a project still signs its tokens with"
 CRON_SECRET, WEBHOOK_SECRET = "cron-secret-of-the-tests", "webhook-secret-of-the-tests"
 METRICS_TOKEN = "metrics-token-of-the-tests"
+OPERATOR = {"authorization": f"Bearer {METRICS_TOKEN}"}
 MAX_RECEIVES = 3
 POISON = "nobody can read this"
 QUESTION = "What does the boiler of the lighthouse burn?"
@@ -172,11 +173,11 @@ def cloud(
             "AWS_ENDPOINT_URL_SQS": endpoint,
         }
         layer = ocr_layer.build(packages.HOST, "eng+fra")
-        platform = Platform(tmp_path_factory.mktemp("lambda"), variables, layer)
-        cloud = Cloud(platform, dsn, storage.url, client, queue_url, dead_letters_url)
         model.respond = answer_slowly
-        yield cloud
-        cloud.close()
+        with Platform(tmp_path_factory.mktemp("lambda"), variables, layer) as platform:
+            cloud = Cloud(platform, dsn, storage.url, client, queue_url, dead_letters_url)
+            yield cloud
+            cloud.close()
     cluster.drop(dsn)
 
 
@@ -239,7 +240,7 @@ def test_a_webhook_without_the_secret_starts_no_worker(cloud: Cloud) -> None:
 
 def test_the_database_figures_are_shown_at_metrics(cloud: Cloud, document: Json) -> None:
     """OPS-3"""
-    answer = cloud["page"].send("GET", "/metrics", headers={"authorization": f"Bearer {METRICS_TOKEN}"})
+    answer = cloud["page"].send("GET", "/metrics", headers=OPERATOR)
     assert "\nai_index_jobs_due 0.0\n" in answer.content.decode()
 
 
@@ -304,7 +305,8 @@ def test_the_page_is_served_and_readiness_is_ok(cloud: Cloud) -> None:
     script = cloud["page"].send("GET", page_files.script_of(html))
     assert (script.status, script.headers["content-encoding"]) == (200, "gzip")
     assert b"async function main()" in gzip.decompress(script.content)
-    assert cloud["page"].send("GET", "/ready").json["status"] == "ok"
+    ready = cloud["page"].send("GET", "/ready", headers=OPERATOR).json
+    assert ready["status"] == "ok", ready["checks"]
 
 
 def test_without_an_embedding_server_full_text_is_searched_and_readiness_names_the_variable(
@@ -314,16 +316,38 @@ def test_without_an_embedding_server_full_text_is_searched_and_readiness_names_t
     cluster = clusters.get(postgres_major)
     dsn = cluster.clone()
     unset = {name: value for name, value in cloud.platform.variables.items() if not name.startswith("EMBEDDING_")}
-    platform = Platform(tmp_path / "lambda", unset | {"DATABASE_URL": dsn})
-    with platform.start("search") as search, platform.start("page") as page:
+    with (
+        Platform(tmp_path / "lambda", unset | {"DATABASE_URL": dsn}) as platform,
+        platform.start("search") as search,
+        platform.start("page") as page,
+    ):
         found = search.send("GET", "/api/rag/search", headers=cloud.headers, query="q=boiler")
-        models = page.send("GET", "/ready").json["checks"]["models"]
+        models = page.send("GET", "/ready", headers=OPERATOR).json["checks"]["models"]
     cluster.drop(dsn)
     assert (found.status, found.json["degraded"]) == (200, ["multilingual-e5-small (local)"])
     assert (models["ok"], models["detail"].partition(": ")[2]) == (
         False,
         "functions do not contain the local model. Set EMBEDDING_MODEL.",
     )
+
+
+# Secrets
+
+
+def test_each_function_reads_its_secrets_once_and_as_its_own_role(cloud: Cloud, document: Json) -> None:
+    """SEC-8: the store refuses what the role of a function may not read."""
+    asked = [request["body"]["Names"] for request in cloud.platform.store.requests]
+    expected = [[f"{PARAMETERS}/{secret}" for secret in service.secrets(name)] for name in ("documents", "ingest")]
+    assert [asked.count(names) >= 1 for names in expected] == [True, True]
+    before = len(asked)
+    cloud.send("documents", "GET", f"/api/rag/documents/{document['id']}")
+    assert len(cloud.platform.store.requests) == before
+
+
+def test_the_environment_of_a_function_has_no_secret(cloud: Cloud) -> None:
+    """SEC-8"""
+    environments = [cloud.platform.environment(name).values() for name in service.functions()]
+    assert not {CRON_SECRET, WEBHOOK_SECRET, METRICS_TOKEN, JWT_SECRET, cloud.dsn} & set().union(*environments)
 
 
 # Schedules

@@ -1,10 +1,11 @@
 """Measures cold starts and artifact sizes of the functions: `python -m tests.bench.bench_coldstart [--long]`.
 
 Each measurement runs in a new process with the files and variables that the function has on Lambda: the unzipped
-artifact with its bytecode, and the environment of serverless.yml. It times the import and the first request, without
-the start of the interpreter. The baseline is a bare function of the same libraries with one route and one query, or
-with one question to a model for functions that ask models. The functions take turns and the fastest run of each counts,
-because other load can only slow a run down. Lambda gives a function of 1,024 MB little more than half a processor.
+artifact with its bytecode, and the environment of serverless.yml. It times the import and the first request, with that
+for secrets to a store on this machine, and without the start of the interpreter. The baseline is a bare function of the
+same libraries with one route and one query, or with one question to a model for functions that ask models; its
+environment has the secrets. The functions take turns and the fastest run of each counts, because other load can only
+slow a run down. Lambda gives a function of 1,024 MB little more than half a processor.
 Prints a table and, as the last line, a JSON object.
 """
 
@@ -98,6 +99,8 @@ class Bench:
 
     def measure(self, start: Start) -> Times:
         environment = self._platform.environment(start.function)
+        if start.module:
+            environment |= self._platform.variables  # the baseline reads its secrets from there
         module = start.module or environment["_HANDLER"].removesuffix(".handler").replace("/", ".")
         query = "q=question" if start.function == "search" else ""
         event = events.http(start.method, start.path, start.body, headers=self._headers, query=query)
@@ -139,11 +142,12 @@ def run(folder: Path, starts: Mapping[str, Start], rounds: int) -> dict[str, Tim
             "EMBEDDING_MODEL": "fake",
             "EMBEDDING_DIMENSIONS": str(model.dimensions),
         }
-        bench = Bench(Platform(folder / "lambda", variables), folder)
         found: dict[str, list[Times]] = {name: [] for name in starts}
-        for _ in range(1 + rounds):  # one round more, which fills the file cache
-            for name, start in starts.items():
-                found[name].append(bench.measure(start))
+        with Platform(folder / "lambda", variables) as platform:
+            bench = Bench(platform, folder)
+            for _ in range(1 + rounds):  # one round more, which fills the file cache
+                for name, start in starts.items():
+                    found[name].append(bench.measure(start))
     return {name: tuple(map(min, zip(*rows, strict=True))) for name, rows in found.items()}
 
 

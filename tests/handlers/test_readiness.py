@@ -58,6 +58,18 @@ def test_readiness_counts_the_jobs_that_were_given_up(fresh_services: Services) 
     )
 
 
+@pytest.mark.parametrize("fresh_services", [{"METRICS_TOKEN": "metrics-token"}], indirect=True, ids=["token"])
+def test_in_the_cloud_only_operators_see_the_checks(fresh_services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    """SEC-5"""
+    monkeypatch.setenv("AWS_LAMBDA_FUNCTION_NAME", "ibid-test-page")
+    monkeypatch.setattr(Services, "is_local", True)  # local storage, which no deployed function uses
+    bearers = ["guess", Caller(fresh_services).token, "metrics-token", Caller(fresh_services, admin=True).token]
+    headers = [{}, *({"authorization": f"Bearer {bearer}"} for bearer in bearers)]
+    answers = [events.send("page", events.http("GET", "/ready", headers=each)).json for each in headers]
+    assert [bool(answer["checks"]) for answer in answers] == [False, False, False, True, True]
+    assert len({answer["status"] for answer in answers}) == 1
+
+
 @pytest.mark.parametrize(
     ("status", "ok", "detail"),
     [

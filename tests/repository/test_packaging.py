@@ -18,6 +18,7 @@ from packaging.utils import canonicalize_name
 
 from functions.local.packaging import artifacts, ocr_layer, packages
 from functions.local.packaging.packages import HOST, LAMBDA, PackagingError
+from functions.runtime import metrics
 from functions.runtime.config import Config
 from tests.bench.bench_coldstart import MAX_MB
 from tests.support import service
@@ -58,12 +59,6 @@ def of_type(template: dict[str, Resource], kind: str) -> dict[str, Resource]:
     return {name: r["Properties"] for name, r in template.items() if r["Type"] == f"AWS::{kind}"}
 
 
-def statements(template: dict[str, Resource]) -> Iterator[Resource]:
-    for role in of_type(template, "IAM::Role").values():
-        for policy in role["Policies"]:
-            yield from policy["PolicyDocument"]["Statement"]
-
-
 def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
@@ -100,8 +95,9 @@ def test_the_functions_get_every_variable_they_read() -> None:
     """FIX-7"""
     declared = set(service.read()["provider"]["environment"])
     declared |= {name for function in service.functions().values() for name in function.get("environment", {})}
+    declared |= {secret for name in service.functions() for secret in service.secrets(name)}
     read = {name.upper() for name in Config.model_fields}
-    assert {name for name in declared if not name.startswith("AWS_")} == read - LAPTOP_ONLY
+    assert {name for name in declared if not name.startswith("AWS_")} - {"SECRETS_VERSION"} == read - LAPTOP_ONLY
 
 
 def test_every_function_is_deployed_with_an_artifact_that_is_built() -> None:
@@ -203,13 +199,115 @@ def test_the_visibility_timeout_is_six_times_the_function_timeout(template: dict
     assert source["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
 
 
-def test_no_permission_has_a_bare_wildcard(template: dict[str, Resource]) -> None:
-    named = [(as_list(s["Action"]), resource) for s in statements(template) for resource in as_list(s["Resource"])]
-    assert named
-    assert not [grant for grant in named if "*" in grant[0] or any(action.endswith(":*") for action in grant[0])]
-    # the only wildcard stands for the streams of our own log groups
-    wild = [resource for _, resource in named if "*" in json.dumps(resource)]
-    assert all(":log-group:/aws/lambda/ibid-dev" in json.dumps(resource) for resource in wild)
+def describe_resource(resource: Any) -> str:
+    """A resource of a policy as this test writes it: the logical id of a resource, or the path of a parameter."""
+    if "Fn::GetAtt" in resource:
+        return str(resource["Fn::GetAtt"][0])
+    return str(resource["Fn::Sub"]).removeprefix("arn:${AWS::Partition}:ssm:${AWS::Region}:${AWS::AccountId}:parameter")
+
+
+def list_grants(template: dict[str, Resource], function: str) -> dict[str, list[str]]:
+    """What the role of a function may do: action → resources."""
+    (role,) = of_type(template, "Lambda::Function")[f"{function}LambdaFunction"]["Role"]["Fn::GetAtt"][:1]
+    (policy,) = of_type(template, "IAM::Role")[role]["Policies"]
+    grants: dict[str, list[str]] = {}
+    for statement in policy["PolicyDocument"]["Statement"]:
+        for action in as_list(statement["Action"]):
+            grants.setdefault(action, []).extend(map(describe_resource, as_list(statement["Resource"])))
+    return grants
+
+
+USERS = ["DATABASE_URL", "SUPABASE_JWT_SECRET"]
+MODELS = ["OPENAI_API_KEY", "EMBEDDING_API_KEY"]
+SENDS, RECEIVES = ["SendMessage"], ["ReceiveMessage", "DeleteMessage", "GetQueueAttributes", "SendMessage"]
+MAY: dict[str, tuple[list[str], list[str]]] = {
+    "Chat": ([*USERS, *MODELS, "RERANK_API_KEY"], []),
+    "ChatStream": ([*USERS, *MODELS, "RERANK_API_KEY"], []),
+    "Conversations": (USERS, SENDS),
+    "Documents": ([*USERS, "SUPABASE_SECRET_KEY"], SENDS),
+    "Notebooks": ([*USERS, "SUPABASE_SECRET_KEY"], SENDS),
+    "Search": ([*USERS, *MODELS, "RERANK_API_KEY"], []),
+    "Mcp": ([*USERS, *MODELS, "RERANK_API_KEY"], []),
+    "Settings": ([*USERS, *MODELS], []),
+    "Page": ([*USERS, "SUPABASE_SECRET_KEY", *MODELS, "METRICS_TOKEN"], []),
+    "StorageEvent": (["DATABASE_URL", "WEBHOOK_SECRET"], SENDS),
+    "Ingest": (["DATABASE_URL", "SUPABASE_SECRET_KEY", *MODELS, "TRANSLATION_API_KEY"], RECEIVES),
+    "Sweeper": (["DATABASE_URL", "SUPABASE_SECRET_KEY"], SENDS),
+    "Retention": (["DATABASE_URL", "CRON_SECRET"], []),
+    "VectorIndexes": (["DATABASE_URL"], []),
+}
+
+
+@pytest.mark.parametrize("function", MAY)
+def test_a_function_may_do_what_it_does_and_nothing_else(template: dict[str, Resource], function: str) -> None:
+    """SEC-8: it writes its own log, reads its own secrets, and uses the queue if it has to."""
+    secrets, actions = MAY[function]
+    assert list_grants(template, function) == {
+        "logs:CreateLogStream": [f"{function}LogGroup"],
+        "logs:PutLogEvents": [f"{function}LogGroup"],
+        "ssm:GetParameters": [f"/ibid/dev/{secret}" for secret in secrets],
+        **{f"sqs:{action}": ["IngestQueue"] for action in actions},
+    }
+
+
+def test_every_function_has_a_role_of_its_own(template: dict[str, Resource]) -> None:
+    """SEC-8: the framework would let all functions without a role receive from the queue."""
+    roles = of_type(template, "IAM::Role")
+    assert {f"{function}Role" for function in MAY} == roles.keys()
+    assert len(of_type(template, "Lambda::Function")) == len(MAY)
+    assert {role["AssumeRolePolicyDocument"]["Statement"][0]["Principal"]["Service"] for role in roles.values()} == {
+        "lambda.amazonaws.com"
+    }
+
+
+@pytest.mark.parametrize("name", sorted(service.functions()))
+def test_a_function_reads_what_its_role_may_read_in_one_call(name: str) -> None:
+    """SEC-8: the parameter store answers for ten parameters at a time."""
+    assert set(service.secrets(name)) == service.readable_secrets(name)
+    assert len(service.secrets(name)) <= 10
+
+
+def test_no_file_of_a_deployment_has_a_secret(tmp_path: Path) -> None:
+    """SEC-8: whoever packages may have the secrets in the environment."""
+    secrets = {secret for name in service.functions() for secret in service.secrets(name)}
+    write_template(tmp_path, **{name: f"canary-{name}" for name in secrets | {"MISTRAL_API_KEY"}})
+    files = [path for path in (*tmp_path.rglob("*"), *artifacts.build(HOST).glob("*.zip")) if path.is_file()]
+    assert len(files) > len(artifacts.SETS)
+    found = [(path.name, content) for path in files for content in read_files(path) if b"canary-" in content]
+    assert found == []
+
+
+def read_files(path: Path) -> Iterator[bytes]:
+    """The contents of a file, or of every file in an archive."""
+    if path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            yield from (archive.read(name) for name in archive.namelist())
+    else:
+        yield path.read_bytes()
+
+
+def test_the_gateway_limits_requests_and_the_limits_can_be_changed(
+    tmp_path: Path, template: dict[str, Resource]
+) -> None:
+    """FIX-4: 200 at once are eighteen page loads of eleven requests."""
+    (stage,) = of_type(template, "ApiGatewayV2::Stage").values()
+    (other,) = of_type(
+        write_template(tmp_path, THROTTLING_RATE="7", THROTTLING_BURST="9"), "ApiGatewayV2::Stage"
+    ).values()
+    limits = [
+        (s["DefaultRouteSettings"]["ThrottlingRateLimit"], s["DefaultRouteSettings"]["ThrottlingBurstLimit"])
+        for s in (stage, other)
+    ]
+    assert limits == [("50", "200"), ("7", "9")]
+
+
+def test_every_alarm_tells_the_topic_and_watches_a_metric_that_exists(template: dict[str, Resource]) -> None:
+    """OPS-6"""
+    alarms = of_type(template, "CloudWatch::Alarm")
+    ours = {(m["MetricName"], m["Dimensions"][0]["Value"]) for m in alarms.values() if m.get("Namespace") == "Ibid"}
+    assert {json.dumps(alarm["AlarmActions"]) for alarm in alarms.values()} == {'[{"Ref": "AlarmTopic"}]'}
+    assert ours == {(metric.name, "ibid-dev-sweeper") for metric in (metrics.DUE_SECONDS, metrics.GIVEN_UP)}
+    assert len(alarms) == 10
 
 
 def test_the_cors_methods_of_the_streaming_url_are_those_it_serves() -> None:

@@ -49,3 +49,12 @@ def test_every_metric_that_the_runbook_names_exists() -> None:
 )
 def test_the_limits_of_the_runbook_are_the_default_settings(name: str) -> None:
     assert re.search(rf"`{name}` \({getattr(Settings(), name):,}\b", TEXT)
+
+
+def test_the_runbook_says_what_each_alarm_means_and_what_to_do() -> None:
+    """OPS-6"""
+    resources = service.read()["resources"]["Resources"].values()
+    names = {r["Properties"]["AlarmName"] for r in resources if r["Type"] == "AWS::CloudWatch::Alarm"}
+    table = TEXT[TEXT.index("### Alarms") : TEXT.index("## Limits of each user")]
+    listed = re.findall(r"^\| `([a-z-]+)` \|[^|]{10,}\|[^|]{10,}\|$", table, re.MULTILINE)
+    assert {f"${{self:service}}-${{sls:stage}}-{name}" for name in listed} == names

@@ -2,7 +2,7 @@
 
 A function has the same environment as on Lambda: `LAMBDA_TASK_ROOT` with its artifact, `LAMBDA_RUNTIME_DIR` with the
 runtime client and boto3, and the variables of serverless.yml and of the platform. It has neither HOME nor the packages
-of this machine.
+of this machine. Secrets are in a parameter store, where each function may read what its role in serverless.yml may.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from functions.local.packaging import artifacts, packages
 from tests.handlers import events
 from tests.support import service
-from tests.support.fakes import runtime_api
+from tests.support.fakes import parameter_store, runtime_api
+from tests.support.fakes.parameter_store import ParameterStore
 from tests.support.fakes.runtime_api import RuntimeApi
 
 START_SECONDS = 30.0
+PARAMETERS = "/ibid/dev"
 _PLATFORM = {
-    "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE",
-    "AWS_SECRET_ACCESS_KEY": "none",
+    "AWS_SECRET_ACCESS_KEY": parameter_store.SECRET_KEY,
     "AWS_SESSION_TOKEN": "none",
     "AWS_REGION": runtime_api.REGION,
     "AWS_DEFAULT_REGION": runtime_api.REGION,
@@ -71,10 +72,17 @@ class Function:
 
 
 class Platform:
-    """The functions of serverless.yml with one configuration, given as environment variables."""
+    """The functions of serverless.yml with one configuration, given as variables; used inside a `with` block."""
 
     def __init__(self, folder: Path, variables: Mapping[str, str], layer: Path | None = None) -> None:
         """`layer` is a zip file that is unpacked for every function."""
+        secrets = {secret for name in service.functions() for secret in service.secrets(name)}
+        self.store = ParameterStore(
+            {f"{PARAMETERS}/{name}": value for name, value in variables.items() if name in secrets and value},
+            readable={
+                name: {f"{PARAMETERS}/{s}" for s in service.readable_secrets(name)} for name in service.functions()
+            },
+        )
         self.temporary = folder / "tmp"
         self._folder = folder
         self.variables = variables
@@ -92,6 +100,13 @@ class Platform:
             program.chmod(0o755)
         if layer is not None:
             unzip(layer, self._layer)
+
+    def __enter__(self) -> Self:
+        self.store.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.store.__exit__(*error)
 
     def artifact(self, set_name: str) -> Path:
         return self._artifacts / f"{set_name}.zip"
@@ -113,6 +128,9 @@ class Platform:
             **_PLATFORM,
             **endpoints,
             **configured,
+            "AWS_ACCESS_KEY_ID": f"AKIA-{name}",
+            "AWS_ENDPOINT_URL_SSM": self.store.base_url,
+            "PARAMETER_PATH": PARAMETERS,
             "AWS_LAMBDA_FUNCTION_NAME": f"ibid-dev-{name}",
             "AWS_LAMBDA_LOG_GROUP_NAME": f"/aws/lambda/ibid-dev-{name}",
             "LAMBDA_TASK_ROOT": str(self.task_root(set_of(name))),

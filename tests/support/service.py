@@ -38,6 +38,18 @@ def reserved_concurrency() -> dict[str, int]:
     return read()["custom"]["reservedConcurrency"]["full"]
 
 
+def secrets(name: str) -> list[str]:
+    """The parameters that a function reads when it starts."""
+    return functions()[name]["environment"]["SECRETS"].split(",")
+
+
+def readable_secrets(name: str) -> set[str]:
+    """The parameters that the role of a function may read."""
+    (policy,) = read()["resources"]["Resources"][functions()[name]["role"]]["Properties"]["Policies"]
+    (granted,) = [s["Resource"] for s in policy["PolicyDocument"]["Statement"] if s["Action"] == "ssm:GetParameters"]
+    return {resource.removeprefix("${self:custom.mayRead.").removesuffix("}") for resource in granted}
+
+
 def python_handlers() -> dict[str, str]:
     """Function name → the dotted name of the module whose `handler` it runs."""
     handlers = {name: function["handler"] for name, function in functions().items()}

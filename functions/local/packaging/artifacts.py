@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from functions.local.packaging import packages
+from functions.local.packaging import packages, wheels
 from functions.local.packaging.packages import HOST, LAMBDA, PINS, REPOSITORY, PackagingError, Target
 
 _DATABASE = ("psycopg[binary]", "pydantic-settings")
@@ -72,7 +72,7 @@ def _provide_packages(target: Target) -> Path:
                 packages.copy_installed([root for roots in SETS.values() for root in roots], unpacked)
                 packages.check_pins(unpacked)
             else:
-                packages.fetch(target, unpacked, ["-r", str(PINS)])
+                packages.fetch(target, unpacked, wheels.read_requirements(PINS))
             packages.compile_folder(target, unpacked, beside_sources=True)
             list(pool.map(lambda set_name: _zip_packages(target, unpacked, folder / f"{set_name}.zip"), SETS))
         (folder / "stamp").write_text(wanted)

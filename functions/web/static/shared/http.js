@@ -18,8 +18,8 @@ export async function request(url, options = {}) {
   }
 }
 
-/** A 503 of the gateway; our own are problem documents, and say what is wrong. */
-const isThrottled = ({ status, headers }) => status === 503 && !headers.get("Content-Type")?.startsWith("application/problem+json");
+/** A 429 or 503 of the gateway; our own are problem documents, and say what is wrong. */
+const isThrottled = ({ status, headers }) => (status === 429 || status === 503) && !headers.get("Content-Type")?.startsWith("application/problem+json");
 
 async function send(url, options) {
   try {
