@@ -25,7 +25,7 @@ LISTS: dict[str, Callable[..., Page]] = {
         db, status=None, notebook_id=None, note_id=None, title=None, all_versions=True, **page
     ),
 }
-REQUIRED = {
+REQUIRED: dict[str, dict[str, Any]] = {
     "conversations": {"title": "t"},
     "notebooks": {"title": "t"},
     "notes": {"title": "t"},
