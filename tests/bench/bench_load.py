@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import multiprocessing
 import os
 import statistics
@@ -40,7 +41,7 @@ from tests.support.server_process import describe_environment, serve
 STREAMS, INGESTIONS = 50, 10
 SHORT_MINUTES, LONG_MINUTES = 3.0, 30.0
 IDLE_SECONDS, PROBE_SECONDS, SAMPLE_SECONDS = 20.0, 0.5, 2.0
-LIBRARY_FILES, FILE_PAGES = 10, 6
+LIBRARY_FILES, FILE_PAGES = 5, 6
 MAX_SLOWDOWN = 3.0
 MAX_GROWTH = 0.01
 """Of the memory, in a minute."""
@@ -94,8 +95,8 @@ class Client:
         if not last.get("done") or last["mode"] not in ("model", "guard"):
             raise ValueError(f"stream: {last.get('error', last)}"[:200])
 
-    def add_file(self, path: Path) -> None:
-        """Uploads a file and waits until it is indexed; raises ValueError if it is not."""
+    def add_file(self, path: Path, ends_at: float = math.inf) -> bool:
+        """Uploads a file and waits until it is indexed or `ends_at`; whether it is. ValueError if it failed."""
         content = path.read_bytes()
         body = {"file_name": path.name, "size": len(content), "mime_type": "application/pdf"}
         ticket = self.http.post("/api/rag/documents", json=body).raise_for_status().json()
@@ -103,37 +104,39 @@ class Client:
         self.http.put(upload["url"], content=content, headers=upload["headers"]).raise_for_status()
         address = f"/api/rag/documents/{ticket['document']['id']}"
         document = self.http.post(f"{address}/finalize").raise_for_status().json()
-        while document["status"] not in ("indexed", "failed"):
+        while document["status"] not in ("indexed", "failed") and time.monotonic() < ends_at:
             document = self.http.get(address, params={"wait": 10}).raise_for_status().json()
             time.sleep(0.2)
         if document["status"] == "failed":
             raise ValueError(f"document: {document['error_code']}")
+        return bool(document["status"] == "indexed")
 
 
 def load(base_url: str, token: str, seconds: float, folder: Path, results: Connection) -> None:
-    """The load, in a process of its own: sends its Tally when all requests that began in time have ended."""
+    """The load, in a process of its own: sends its Tally when the last answers have been read."""
     tally, lock, ends_at = Tally(), threading.Lock(), time.monotonic() + seconds
 
-    def repeat(number: int, act: Callable[[Client, int], None], name: str) -> None:
+    def repeat(number: int, act: Callable[[Client, int], bool], name: str) -> None:
         client, turn = Client(base_url, token), 0
         while time.monotonic() < ends_at:
             turn += 1
             try:
-                act(client, number * 10_000 + turn)
+                done = act(client, number * 10_000 + turn)
             except (httpx.HTTPError, ValueError) as exc:
                 with lock:
                     tally.faults[f"{name}: {type(exc).__name__}: {str(exc)[:120]}"] += 1
-            with lock:
-                setattr(tally, name, getattr(tally, name) + 1)
+            else:
+                with lock:
+                    setattr(tally, name, getattr(tally, name) + done)
 
-    def stream(client: Client, turn: int) -> None:
+    def stream(client: Client, turn: int) -> bool:
         client.read_stream(QUESTIONS[turn % len(QUESTIONS)])
+        return True
 
-    def ingest(client: Client, turn: int) -> None:
+    def ingest(client: Client, turn: int) -> bool:
         path = folder / f"book {turn}.pdf"
         prose.make_book(path, FILE_PAGES)
-        client.add_file(path)
-        path.unlink()
+        return client.add_file(path, ends_at)
 
     threads = [threading.Thread(target=repeat, args=(n, stream, "streams")) for n in range(STREAMS)]
     threads += [threading.Thread(target=repeat, args=(STREAMS + n, ingest, "documents")) for n in range(INGESTIONS)]

@@ -120,7 +120,11 @@ class Plant:
 def _connect_to(dsn: str) -> socket.socket:
     target = psycopg.conninfo.conninfo_to_dict(dsn)
     inside = socket.socket(socket.AF_UNIX)
-    inside.connect(f"{target['host']}/.s.PGSQL.{target['port']}")
+    try:
+        inside.connect(f"{target['host']}/.s.PGSQL.{target['port']}")
+    except OSError:
+        inside.close()
+        raise
     return inside
 
 

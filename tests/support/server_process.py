@@ -16,7 +16,7 @@ import httpx
 
 from tests.support.requirements import REPOSITORY
 
-START_SECONDS = 180.0  # on a machine that does much else
+START_SECONDS, STOP_SECONDS = 180.0, 120.0  # on a machine that does much else
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def serve(environment: Mapping[str, str]) -> Iterator[ServerProcess]:
         yield ServerProcess(base_url, process.pid)
     finally:
         process.terminate()
-        process.wait(20)
+        process.wait(STOP_SECONDS)
 
 
 def describe_environment(dsn: str, home: Path, model_url: str) -> dict[str, str]:
