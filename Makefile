@@ -106,12 +106,20 @@ bench: $(patsubst tests/bench/bench_%.py,bench-%,$(wildcard tests/bench/bench_*.
 fuzz: installed-test ## Read 20,000 mutated PDF and DOCX files (ARGS="--runs 1000"), with those in IBID_CORPUS_DATA among the seeds
 	@$(PYTHON) -m tests.fuzz $(ARGS)
 
+.PHONY: faults
+faults: installed-test ## Run every flow while the database, the storage, the model or events fail (ARGS="--fault storage"), and print the table
+	@$(PYTHON) -m tests.faults $(ARGS)
+
+.PHONY: fuzz-api
+fuzz-api: installed-test ## Send 40,000 generated requests to all operations as every kind of caller (ARGS="--examples 5" sends fewer)
+	@$(PYTHON) -m tests.fuzz.api $(ARGS)
+
 bench-%: installed-test
 	@$(PYTHON) -m tests.bench.bench_$* $(ARGS)
 
 .PHONY: clean
 clean: ## Remove everything that the targets above created, but not your data in .ibid
-	rm -rf .venv .build .serverless node_modules .pytest_cache .mypy_cache .ruff_cache
+	rm -rf .venv .build .serverless node_modules .hypothesis .pytest_cache .mypy_cache .ruff_cache
 	find functions tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .PHONY: installed-run installed-test

@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
+import hypothesis
 import psycopg
 import pytest
 
 from tests.support import database as database_servers
+
+# The same examples in every run, on a slow machine too, and no file of earlier failures.
+hypothesis.settings.register_profile("ibid", derandomize=True, database=None, deadline=None)
+hypothesis.settings.load_profile("ibid")
 
 OUTSIDE = ("OPENAI_", "SUPABASE_", "CHAT_", "EMBEDDING_", "RERANK_", "IBID_", "PG", "AWS_")
 OUTSIDE_NAMES = (

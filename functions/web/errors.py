@@ -30,7 +30,7 @@ STATUS: Final[dict[type[errors.IbidError], int]] = {
     errors.ModelRateLimitedError: 429,
     errors.ModelRejectedError: 502,
 }
-_TITLES: Final = {
+TITLES: Final = {
     400: "Not valid",
     401: "Not signed in",
     403: "Not allowed",
@@ -72,7 +72,7 @@ def describe_problem(error: errors.IbidError) -> dict[str, Any]:
 def _problem(status: int, code: str, detail: str) -> dict[str, Any]:
     return {
         "type": f"urn:ibid:error:{code}",
-        "title": _TITLES.get(status, "Error"),
+        "title": TITLES.get(status, "Error"),
         "status": status,
         "detail": detail,
         "code": code,

@@ -9,7 +9,7 @@ from typing import Any, Final
 from fastapi import FastAPI
 from pydantic.json_schema import models_json_schema
 
-from functions.web.errors import OPENAI_PREFIX
+from functions.web.errors import OPENAI_PREFIX, TITLES
 from functions.web.schemas.answers import OpenAIError, Problem
 
 Json = dict[str, Any]
@@ -17,6 +17,16 @@ Json = dict[str, Any]
 _REF: Final = "#/components/schemas/{model}"
 _TITLE: Final = "Ibid"
 _DESCRIPTION: Final = "Ask your own documents a question. API.md explains uploads, citations, limits and errors."
+_HEADERS: Final = {
+    401: {"WWW-Authenticate": {"required": True, "schema": {"type": "string"}}},
+    429: {
+        "Retry-After": {
+            "required": True,
+            "schema": {"type": "integer"},
+            "description": "Seconds until the next attempt",
+        }
+    },
+}
 _UNUSED: Final = ("HTTPValidationError", "ValidationError")  # of FastAPI's own response to an invalid request
 
 
@@ -51,11 +61,35 @@ def _describe_operation(path: str, operation: Json) -> None:
         parameter["name"] = _snake(parameter["name"])
     is_openai = path.startswith(OPENAI_PREFIX)
     name, kind = ("OpenAIError", "application/json") if is_openai else ("Problem", "application/problem+json")
-    operation["responses"].pop("422", None)
-    operation["responses"]["default"] = {
-        "description": "An error",
-        "content": {kind: {"schema": {"$ref": _REF.format(model=name)}}},
-    }
+    content = {kind: {"schema": {"$ref": _REF.format(model=name)}}}
+    responses = operation["responses"]
+    if _UNUSED[0] in str(responses.get("422")):  # FastAPI's own; we answer 400
+        del responses["422"]
+    for status in _list_refusals(path, operation):
+        declared = responses.setdefault(str(status), {})
+        declared |= {"description": TITLES[status], "content": content | declared.get("content", {})}
+        if status in _HEADERS:
+            declared["headers"] = _HEADERS[status]
+    operation["responses"] = dict(sorted(responses.items()))
+    operation["responses"]["default"] = {"description": "Another error", "content": content}
+
+
+def _list_refusals(path: str, operation: Json) -> set[int]:
+    """The statuses of errors that a request can meet, by what the operation takes; its route declares others.
+
+    `default` covers what is no fault of the request: a service that does not answer, a body that arrives too slowly.
+    """
+    refusals = {int(status) for status in operation["responses"] if status.startswith("4")}
+    refusals |= {401, 403, 429} if "security" in operation else set()
+    refusals |= {404} if "{" in path else set()
+    refusals |= {413} if "requestBody" in operation else set()
+    is_checked = "requestBody" in operation or any(map(_is_checked, operation.get("parameters", [])))
+    return refusals | ({400} if is_checked else set())
+
+
+def _is_checked(parameter: Json) -> bool:
+    """Whether some values are not valid; an id in a path is only known or unknown."""
+    return parameter["in"] == "query" or parameter["schema"].get("type") != "string" or "enum" in parameter["schema"]
 
 
 def _snake(name: str) -> str:

@@ -173,9 +173,10 @@ def test_every_operation_describes_its_success_and_its_errors(client: GeneratedC
     for operations in client.document["paths"].values():
         for operation in operations.values():
             assert re.fullmatch(r"[a-z_]+", operation["operationId"])
-            assert "422" not in operation["responses"]
+            assert "HTTPValidationError" not in str(operation["responses"])  # of FastAPI; we answer 400
             success = {status: r for status, r in operation["responses"].items() if status.startswith("2")}
-            assert success.pop("204", None) or all(r["content"] for r in success.values())
+            assert success
+            assert all(r["content"] for status, r in success.items() if status not in ("202", "204"))
 
 
 def test_every_reference_leads_to_a_schema(document: Json) -> None:

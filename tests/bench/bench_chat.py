@@ -12,14 +12,12 @@ from __future__ import annotations
 import json
 import os
 import random
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +33,7 @@ from functions.runtime.services import read_or_create_secret
 from tests.bench.libraries import COMMON_WORDS, Libraries
 from tests.bench.report import at_most, figure, print_figures
 from tests.support.fakes.model_server import Body, FakeModelServer, Reply, answer_json
-from tests.support.requirements import REPOSITORY
+from tests.support.server_process import describe_environment, serve
 
 CHUNKS = 5000
 SHORT, LONG = 100, 400
@@ -43,7 +41,6 @@ WARM_UP = 15
 THINKING_SECONDS = 0.05  # before the role, and again before the first word
 MAX_ADDED_MS = 25.0
 QUESTION_WORDS = 4
-START_SECONDS = 60.0
 
 Event = dict[str, Any]
 
@@ -131,41 +128,6 @@ class Bench:
                     yield at, json.loads(line.removeprefix("data: "))
 
 
-@contextmanager
-def serve(dsn: str, home: Path, model: Model) -> Iterator[str]:
-    """Runs a server and its worker as on a laptop; yields the server's address."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = listener.getsockname()[1]
-    settings = {
-        "DATABASE_URL": dsn,
-        "IBID_HOME": str(home),
-        "PORT": str(port),
-        "CHAT_MODEL": "fake",
-        "OPENAI_BASE_URL": model.server.base_url,
-        "LOG_LEVEL": "ERROR",
-    }
-    command = [sys.executable, "-m", "functions.local", "serve"]
-    process = subprocess.Popen(command, cwd=REPOSITORY, env=os.environ | settings, stdout=subprocess.DEVNULL)
-    try:
-        base_url = f"http://127.0.0.1:{port}"
-        deadline = time.monotonic() + START_SECONDS
-        while not _is_ready(base_url):
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit("the server did not start")
-            time.sleep(0.1)
-        yield base_url
-    finally:
-        process.terminate()
-        process.wait(20)
-
-
-def _is_ready(base_url: str) -> bool:
-    try:
-        return httpx.get(f"{base_url}/ready", trust_env=False).is_success
-    except httpx.TransportError:
-        return False
-
-
 def draw_questions(database: Database, user: models.User, count: int) -> list[str]:
     """Draws questions made of consecutive words of a passage, so that the guard does not refuse them."""
     chance, common = random.Random(3), set(COMMON_WORDS.split())
@@ -203,7 +165,10 @@ def run(folder: Path, rounds: int) -> list[Turn]:
         user = libraries.by_name["asked"].user
         questions = draw_questions(database, user, WARM_UP + rounds)
         token = auth.issue_local_token(read_or_create_secret(home / "secret"), user.id, "reader")
-        with serve(server.dsn, home, model) as base_url, closing(Bench(model, base_url, token)) as bench:
+        with (
+            serve(describe_environment(server.dsn, home, model.server.base_url)) as running,
+            closing(Bench(model, running.base_url, token)) as bench,
+        ):
             return [bench.measure(question) for question in questions][WARM_UP:]
 
 

@@ -22,7 +22,7 @@ class GeneratedClient:
         self.document = document
         self.http = http
         self.called: set[str] = set()
-        self._strict = _forbid_other_fields(document)
+        self._strict = forbid_other_fields(document)
         self._operations = {
             operation["operationId"]: (method, path, operation)
             for path, operations in document["paths"].items()
@@ -84,7 +84,7 @@ class GeneratedClient:
         assert not faults, faults
 
 
-def _forbid_other_fields(document: Json) -> Json:
+def forbid_other_fields(document: Json) -> Json:
     strict = copy.deepcopy(document)
     for schema in strict["components"]["schemas"].values():
         if "properties" in schema:

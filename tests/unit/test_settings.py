@@ -4,9 +4,11 @@ from dataclasses import asdict
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies
 
 from functions.core import errors
 from functions.core.settings import Settings, describe_settings, load_settings, validate_changes
+from functions.core.text.storable import clean_text
 
 
 def faults_of(changes: dict[str, Any]) -> dict[str, str]:
@@ -81,3 +83,40 @@ def test_the_length_of_a_text_is_bounded() -> None:
 
 def test_a_stored_value_that_is_no_longer_valid_is_replaced_by_its_default() -> None:
     assert load_settings({"rrf_k": 20, "match_count": 9999, "gone": 1}) == Settings(rrf_k=20)
+
+
+ANY_VALUE = strategies.one_of(
+    strategies.none(), strategies.booleans(), strategies.integers(), strategies.floats(), strategies.text(max_size=1100)
+)
+
+
+@given(strategies.sampled_from(describe_settings()), strategies.data())
+def test_a_setting_takes_exactly_the_values_that_its_description_allows(
+    row: dict[str, Any], data: strategies.DataObject
+) -> None:
+    """SET-3, SET-5"""
+    near: list[Any] = [row["default"], *row.get("choices", [])]
+    near += [row[bound] + step for bound in ("minimum", "maximum") if bound in row for step in (-1, 0, 1, 0.5)]
+    value = data.draw(strategies.one_of(strategies.sampled_from(near), ANY_VALUE))
+    settings = load_settings({row["key"]: value})
+    if is_allowed(row, value):
+        validate_changes({row["key"]: value})
+        assert getattr(settings, row["key"]) == value
+    else:
+        assert list(faults_of({row["key"]: value})) == [row["key"]]
+        assert settings == Settings()
+
+
+def is_allowed(row: dict[str, Any], value: Any) -> bool:
+    types: dict[str, tuple[type, ...]] = {
+        "integer": (int,),
+        "number": (int, float),
+        "string": (str,),
+        "boolean": (bool,),
+    }
+    if not isinstance(value, types[row["type"]]) or (isinstance(value, bool) and row["type"] != "boolean"):
+        return False
+    if isinstance(value, str):
+        is_short = len(value) <= row.get("max_length", len(value))
+        return is_short and value in row.get("choices", [value]) and clean_text(value) == value
+    return isinstance(value, bool) or row["minimum"] <= value <= row["maximum"]

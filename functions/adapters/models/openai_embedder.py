@@ -77,18 +77,24 @@ class OpenAIEmbedder:
         def request() -> Any:
             # client.embeddings.create() would send encoding_format even to a server that refuses the field.
             body = {"model": self.model, "input": batch, **self._optional}
-            return self._server.client.post("/embeddings", body=body, cast_to=CreateEmbeddingResponse)
+            reply = self._server.client.post("/embeddings", body=body, cast_to=CreateEmbeddingResponse)
+            if not isinstance(reply, CreateEmbeddingResponse):  # the client returns the page of a proxy as text
+                raise ValueError("the response is not a JSON object")
+            return reply
 
         try:
             reply = self._server.send(request, self._drop_field)
         except OverflowError as exc:  # the client converts integers of any size to float
             raise errors.ModelRejectedError(_NO_VECTORS) from exc
-        data = sorted(reply.data or (), key=lambda item: item.index or 0)
-        if len(data) != len(batch):
+        try:
+            vectors = [item.embedding for item in sorted(reply.data or (), key=lambda item: item.index or 0)]
+        except (AttributeError, TypeError) as exc:
+            raise errors.ModelRejectedError(_NO_VECTORS) from exc
+        if len(vectors) != len(batch):
             raise errors.ModelRejectedError(
-                "The embedding server did not return one vector for each text.", asked=len(batch), returned=len(data)
+                "The embedding server did not return one vector for each text.", asked=len(batch), returned=len(vectors)
             )
-        return [self._read_vector(item.embedding) for item in data]
+        return [self._read_vector(vector) for vector in vectors]
 
     def _read_vector(self, embedding: str | Sequence[float]) -> array[float]:
         try:

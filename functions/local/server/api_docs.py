@@ -71,12 +71,15 @@ def _write_operation(name: str, operation: Json) -> Iterator[str]:
         yield f"<tr><td><code>{escape(parameter['name'])}</code> ({parameter['in']})<td>{facts}"
     for kind, schema in _list_contents(operation.get("requestBody", {})):
         yield f"<tr><td>body<td>{_describe_type(schema)} <code>{escape(kind)}</code>"
-    for status, response in operation["responses"].items():
-        contents = [
-            f"{_describe_type(schema)} <code>{escape(kind)}</code>" for kind, schema in _list_contents(response)
-        ]
-        yield f"<tr><td>{escape(status)}<td>{'<br>'.join(contents) or 'nothing'}"
+    described = {status: _describe_contents(response) for status, response in operation["responses"].items()}
+    for contents, statuses in groupby(described, key=described.__getitem__):
+        yield f"<tr><td>{escape(', '.join(statuses))}<td>{contents}"
     yield "</table>"
+
+
+def _describe_contents(response: Json) -> str:
+    contents = [f"{_describe_type(schema)} <code>{escape(kind)}</code>" for kind, schema in _list_contents(response)]
+    return "<br>".join(contents) or "nothing"
 
 
 def _list_contents(part: Json) -> list[tuple[str, Json]]:

@@ -24,7 +24,7 @@ router = APIRouter(prefix="/api/rag/chat")
 _log = logging.getLogger(__name__)
 
 
-@router.post("", response_model=Answer, responses=sse.RESPONSES)
+@router.post("", response_model=Answer, responses=sse.RESPONSES | {404: {}, 409: {}})
 def ask(body: requests.Question, user: Asker, services: ServicesDep, deadline: Deadline) -> Response:
     """Answers a question with citations, or with `stream` as server-sent events while the answer is written."""
     question = asking.Question(

@@ -61,7 +61,7 @@ def get_model(model: str, _: Caller) -> Response:
 @router.post(
     "/chat/completions",
     response_model=answers.ChatCompletion,
-    responses=sse.RESPONSES,
+    responses=sse.RESPONSES | {404: {}, 409: {}},
 )
 def complete(body: completions.Completion, user: Asker, services: ServicesDep, deadline: Deadline) -> Response:
     if body.model != MODEL:

@@ -117,7 +117,7 @@ def export_conversation(
     return MarkdownFile(text, headers={"Content-Disposition": disposition})
 
 
-@router.post("/{conversation_id}/messages/{message_id}/note", status_code=201)
+@router.post("/{conversation_id}/messages/{message_id}/note", status_code=201, responses={409: {}})
 def save_answer_as_note(
     conversation_id: str, message_id: str, body: requests.AnswerNote, user: CurrentUser, services: ServicesDep
 ) -> library.Note:

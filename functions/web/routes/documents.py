@@ -34,7 +34,7 @@ class PageImage(Response):
     media_type = "image/png"
 
 
-@router.post("", status_code=201, responses={200: {"model": requests.UploadTicket}})
+@router.post("", status_code=201, responses={200: {"model": requests.UploadTicket}, 404: {}, 409: {}, 415: {}, 422: {}})
 def create_document(
     body: requests.NewDocument, user: CurrentUser, services: ServicesDep, request: Request, response: Response
 ) -> requests.UploadTicket:
@@ -117,7 +117,7 @@ def get_document(
     return requests.Document.of(row)
 
 
-@router.patch("/{document_id}")
+@router.patch("/{document_id}", responses={409: {}})
 def update_document(
     document_id: str, body: requests.DocumentChanges, user: CurrentUser, services: ServicesDep
 ) -> requests.Document:
@@ -130,14 +130,14 @@ def update_document(
     return requests.Document.of(row)
 
 
-@router.post("/{document_id}/finalize")
+@router.post("/{document_id}/finalize", responses={409: {}})
 def finalize_document(document_id: str, user: CurrentUser, services: ServicesDep) -> requests.Document:
     """Starts the ingestion if no storage trigger has; repeating it changes nothing."""
     return _request_ingestion(services, user, document_id, only_if="awaiting_upload")
 
 
-@router.post("/{document_id}/retry", operation_id="documents_retry")
-@router.post("/{document_id}/reindex")
+@router.post("/{document_id}/retry", operation_id="documents_retry", responses={409: {}})
+@router.post("/{document_id}/reindex", responses={409: {}})
 def request_ingestion(document_id: str, user: CurrentUser, services: ServicesDep) -> requests.Document:
     """Ingests the stored file again; the old passages remain searchable until the new ones replace them."""
     return _request_ingestion(services, user, document_id)
@@ -189,7 +189,7 @@ def get_text(
     return {"document_id": str(row["id"]), "page_count": row["page_count"], "pages": items}
 
 
-@router.get("/{document_id}/pages/{number}.png", response_class=PageImage)
+@router.get("/{document_id}/pages/{number}.png", response_class=PageImage, responses={409: {}, 422: {}})
 def get_page_image(
     document_id: str,
     number: int,
@@ -215,7 +215,7 @@ def get_page_image(
     return PageImage(image, headers={"Cache-Control": "private, max-age=300"})
 
 
-@router.get("/{document_id}/download", response_model=operations.Download)
+@router.get("/{document_id}/download", response_model=operations.Download, responses={409: {}})
 def get_download(document_id: str, user: CurrentUser, services: ServicesDep, request: Request) -> dict[str, Any]:
     row = _find(services, user, document_id)
     if row["status"] == "awaiting_upload":

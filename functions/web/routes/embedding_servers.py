@@ -44,7 +44,7 @@ def get_servers(_: Admin, services: ServicesDep) -> dict[str, Any]:
     return _describe(services, reindexing.describe(services))
 
 
-@router.post(_PATH, status_code=201, response_model=results.Server)
+@router.post(_PATH, status_code=201, response_model=results.Server, responses={409: {}})
 def add_server(body: bodies.NewServer, user: Admin, services: ServicesDep) -> dict[str, Any]:
     """Registers a server that embeds a few sentences; what is wrong with it is the error otherwise."""
     known = find_prefixes(body.model)
@@ -69,7 +69,7 @@ def add_server(body: bodies.NewServer, user: Admin, services: ServicesDep) -> di
     return _find(services, server_id)
 
 
-@router.post(f"{_PATH}/adopt", response_model=results.Servers)
+@router.post(f"{_PATH}/adopt", response_model=results.Servers, responses={409: {}})
 def adopt_server(user: Admin, services: ServicesDep) -> dict[str, Any]:
     """Makes the model that the environment configures the default, and re-indexes the library of every user with it."""
     return _describe(services, reindexing.adopt(services, user))
@@ -81,7 +81,7 @@ def retry_sources(_: Admin, services: ServicesDep) -> dict[str, Any]:
     return _describe(services, reindexing.retry(services))
 
 
-@router.post(f"{_PATH}/reindexing/{{action}}", response_model=results.Servers)
+@router.post(f"{_PATH}/reindexing/{{action}}", response_model=results.Servers, responses={409: {}})
 def steer_move(action: Literal["pause", "resume", "cancel"], user: Admin, services: ServicesDep) -> dict[str, Any]:
     """Steers the move of the library; what a worker is moving at this moment still moves."""
     if action == "cancel":
@@ -100,13 +100,13 @@ def estimate_move(server_id: str, _: Admin, services: ServicesDep) -> dict[str, 
     }
 
 
-@router.post(f"{_PATH}/{{server_id}}/reindex", response_model=results.Servers)
+@router.post(f"{_PATH}/{{server_id}}/reindex", response_model=results.Servers, responses={409: {}})
 def begin_move(server_id: str, user: Admin, services: ServicesDep) -> dict[str, Any]:
     """Makes this server the default, and re-indexes the library of every user with it in the background."""
     return _describe(services, reindexing.move(services, read_id(server_id, _WHAT), user))
 
 
-@router.patch(f"{_PATH}/{{server_id}}", response_model=results.Server)
+@router.patch(f"{_PATH}/{{server_id}}", response_model=results.Server, responses={409: {}})
 def change_server(server_id: str, body: bodies.ServerChanges, user: Admin, services: ServicesDep) -> dict[str, Any]:
     changed_id = embedding_servers.change(
         services,
@@ -120,7 +120,7 @@ def change_server(server_id: str, body: bodies.ServerChanges, user: Admin, servi
     return _find(services, changed_id)
 
 
-@router.delete(f"{_PATH}/{{server_id}}", status_code=204)
+@router.delete(f"{_PATH}/{{server_id}}", status_code=204, responses={409: {}})
 def remove_server(server_id: str, user: Admin, services: ServicesDep) -> Response:
     embedding_servers.remove(services, read_id(server_id, _WHAT), user)
     return Response(status_code=204)
@@ -145,7 +145,7 @@ def try_server(server_id: str, _: Admin, services: ServicesDep) -> dict[str, Any
     }
 
 
-@router.post("/embed", response_model=results.Embeddings)
+@router.post("/embed", response_model=results.Embeddings, responses={404: {}, 409: {}})
 def embed_texts(body: bodies.TextsToEmbed, _: Admin, services: ServicesDep) -> dict[str, Any]:
     """The vectors of texts, to look at."""
     server_id = None if body.server_id is None else str(body.server_id)

@@ -21,8 +21,20 @@ from functions.web.schemas.requests import ProtectedResource
 
 router = APIRouter()
 
-_RPC_REQUEST: Final = {
-    "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}},
+_RPC_SCHEMA: Final = {
+    "type": "object",
+    "required": ["jsonrpc", "method"],
+    "properties": {
+        "jsonrpc": {"const": "2.0"},
+        "id": {"type": ["string", "integer"]},
+        "method": {"type": "string"},
+        "params": {"type": "object"},
+    },
+}
+_RPC_REQUEST: Final = {"requestBody": {"required": True, "content": {"application/json": {"schema": _RPC_SCHEMA}}}}
+_RPC_RESPONSES: Final[dict[int | str, dict[str, Any]]] = {
+    202: {"description": "A notification, which has no reply"},
+    400: {"model": RpcReply},
 }
 METADATA: Final = "/.well-known/oauth-protected-resource"
 
@@ -42,19 +54,19 @@ def get_reader(
 Reader = Annotated[models.User, Depends(get_reader)]
 
 
-@router.get(METADATA)
+@router.get(METADATA, responses={404: {}})
 def describe_origin(request: Request, services: ServicesDep) -> ProtectedResource:
     """The same for clients that do not look below the path of the resource."""
     return _describe_resource(services, _find_origin(request))
 
 
-@router.get(f"{METADATA}/mcp")
+@router.get(f"{METADATA}/mcp", responses={404: {}})
 def describe_resource(request: Request, services: ServicesDep) -> ProtectedResource:
     """How an OAuth client gets a token for `/mcp` (RFC 9728): from Supabase Auth; there is none on a laptop."""
     return _describe_resource(services, f"{_find_origin(request)}/mcp")
 
 
-@router.post("/mcp", response_model=RpcReply, openapi_extra=_RPC_REQUEST)
+@router.post("/mcp", response_model=RpcReply, responses=_RPC_RESPONSES, openapi_extra=_RPC_REQUEST)
 def exchange(user: Reader, services: ServicesDep) -> Response:
     """Answers one request with JSON. There are no sessions, so GET and DELETE do not exist."""
     from functions.web.mcp_server import Exchange  # loads the SDK

@@ -23,7 +23,7 @@ MAX_WAIT_SECONDS = 25  # an API gateway gives up after 30
 TEXT_PARTS = 20
 
 
-@router.post("", status_code=201)
+@router.post("", status_code=201, responses={404: {}})
 def create_note(body: schemas.NewNote, user: CurrentUser, services: ServicesDep) -> schemas.Note:
     settings = services.policy().settings
     with services.database.as_user(user) as connection:
@@ -75,7 +75,7 @@ def get_note(
         time.sleep(POLL_SECONDS)
 
 
-@router.patch("/{note_id}")
+@router.patch("/{note_id}", responses={409: {}})
 def update_note(note_id: str, body: schemas.NoteChanges, user: CurrentUser, services: ServicesDep) -> schemas.Note:
     """Changes a note. A new title or content is indexed; the old text remains searchable until then."""
     checked_id = read_id(note_id, "note")
@@ -105,7 +105,7 @@ def restore_note(note_id: str, user: CurrentUser, services: ServicesDep) -> sche
         return schemas.Note.model_validate(notes.set_trashed(connection, read_id(note_id, "note"), False))
 
 
-@router.post("/{note_id}/reindex")
+@router.post("/{note_id}/reindex", responses={409: {}})
 def reindex_note(note_id: str, user: CurrentUser, services: ServicesDep) -> schemas.Note:
     """Indexes a note again, for instance after a failure; the old passages remain searchable until then."""
     checked_id = read_id(note_id, "note")

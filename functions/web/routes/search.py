@@ -20,7 +20,7 @@ from functions.web.schemas.answers import SearchResults
 router = APIRouter(prefix="/api/rag/search")
 
 
-@router.get("", response_model=SearchResults, response_model_exclude_unset=True)
+@router.get("", response_model=SearchResults, response_model_exclude_unset=True, responses={404: {}, 409: {}})
 def search(user: CurrentUser, services: ServicesDep, parameters: Annotated[requests.Search, Query()]) -> dict[str, Any]:
     """The fused ranking, reranked where a reranker is set up; with `debug`, ranks, scores, evidence and timings."""
     scope = _read_scope(parameters)

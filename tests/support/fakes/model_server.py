@@ -156,6 +156,10 @@ class FakeModelServer:
         """Adds replies; a string is a chat answer of one piece."""
         self._replies.extend(Reply([reply]) if isinstance(reply, str) else reply for reply in replies)
 
+    def forget_script(self) -> None:
+        """Drops the replies that were not used."""
+        self._replies.clear()
+
     def next_reply(self, body: Body, default: Callable[[Body], Reply]) -> Reply:
         if refused := self._find_refused_field(body):
             fault = {"message": f"Unsupported parameter: '{refused}'", "type": "invalid_request_error"}
@@ -292,7 +296,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(reply.status)
         for name, value in reply.headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Type", "text/html" if reply.raw is not None else "application/json")
+        is_json = body[:1] in (b"{", b"[")
+        self.send_header("Content-Type", "application/json" if is_json else "text/html")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -281,6 +281,22 @@ def test_vectors_that_cannot_be_used_are_rejected(server: FakeModelServer, vecto
         embedder(server).embed(["a"])
 
 
+@pytest.mark.parametrize("page", [b"<html>Bad gateway</html>", b"[]", b"{"], ids=["html", "list", "cut"])
+def test_a_reply_that_is_no_json_object_is_asked_for_again(server: FakeModelServer, page: bytes) -> None:
+    """ING-8: the page of a proxy costs a retry, not the document."""
+    server.script(Reply(raw=page))
+    assert len(embedder(server).embed(["a"])) == 1
+    assert len(server.embeddings) == 2
+
+
+@pytest.mark.parametrize("body", [b'{"data": 5}', b'{"data": ["x"]}', b'{"data": [{"index": 0}]}', b"{}"])
+def test_an_object_without_vectors_is_rejected(server: FakeModelServer, body: bytes) -> None:
+    """ING-8"""
+    server.script(Reply(raw=body))
+    with pytest.raises(errors.ModelRejectedError):
+        embedder(server).embed(["a"])
+
+
 def test_a_non_finite_number_in_a_vector_is_rejected() -> None:
     """ING-8"""
     with FakeModelServer(dimensions=8, refuses=["encoding_format"]) as server:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import random
 import re
@@ -10,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from hypothesis import given, strategies
 
 from functions.core import models
 from functions.core.ingestion.chunking import chunker
@@ -497,3 +499,20 @@ def test_no_word_of_a_table_is_lost() -> None:
         wanted = {word for cells in rows for cell in cells for word in re.findall(r"\w+", cell)}
         assert wanted <= said
         assert wanted <= read
+
+
+NAMES = strategies.from_regex(r"[A-Z][a-z]{1,5}", fullmatch=True)
+
+
+@given(strategies.lists(NAMES, min_size=2, max_size=4), strategies.integers(1, 60), strategies.integers(25, 80))
+def test_a_table_is_cut_between_rows_and_each_piece_begins_with_its_header(
+    header: list[str], row_count: int, maximum: int
+) -> None:
+    """ING-6: no row is lost, doubled or cut."""
+    rows = [tuple(f"{row}x{column}" for column in range(len(header))) for row in range(row_count)]
+    found = chunks_of(table(header, *rows), target=maximum, maximum=maximum)
+    pieces = [part.search_text.split("\n") for part in found]
+    names = [name for name, _ in itertools.groupby(header)]  # a name that spans columns is indexed once
+    assert {piece[0] for piece in pieces} == {" ".join(names)}
+    assert [line for piece in pieces for line in piece[1:]] == [" ".join(row) for row in rows]
+    assert all(part.token_count <= maximum for part in found)
