@@ -218,17 +218,13 @@ def _write_vector(row: Sequence[Any]) -> bytes:
 
 
 def _write_field(field: Any) -> bytes:
-    match field:
-        case bytes():
-            return field
-        case uuid.UUID():
-            return field.bytes
-        case str():
-            return field.encode()
-        case np.int16():
-            return struct.pack("!h", field)
-        case _:
-            return struct.pack("!q", field)
+    if isinstance(field, bytes):
+        return field
+    if isinstance(field, uuid.UUID):
+        return field.bytes
+    if isinstance(field, str):
+        return field.encode()
+    return struct.pack("!h" if isinstance(field, np.int16) else "!q", field)
 
 
 def _copy_rows(
