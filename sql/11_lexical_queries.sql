@@ -14,6 +14,7 @@ as $$
 declare
     langs text[];
     terms_of_langs int[];
+    distinct_terms int[];
     frequencies jsonb;
 begin
     select array_agg(l.lang), array_agg(t.term) into langs, terms_of_langs
@@ -25,7 +26,12 @@ begin
         group by l.lang
     ) l
     cross join lateral rag.lexemes(l.lang, l.words) t;
-    frequencies := rag.chunk_frequencies(array(select distinct unnest(terms_of_langs)), generations);
+    distinct_terms := array(select distinct unnest(terms_of_langs));
+    if rag.prefers_posting_lists(chunk_count) then
+        frequencies := rag.posting_frequencies(distinct_terms, generations);
+    else
+        frequencies := rag.chunk_frequencies(distinct_terms, generations);
+    end if;
     return query
     with weighted as (
         select t.lang, t.term, coalesce(f.df, 0) as df,

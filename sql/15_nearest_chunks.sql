@@ -9,7 +9,7 @@ set search_path = pg_catalog, extensions, pg_temp
 as $$
 #variable_conflict use_column
 declare
-    row_count constant int := least(1000, greatest(800, 8 * match_count));
+    row_count constant int := 1000; -- the most that a search of the index can find; recall grows with it
     total_count bigint;
 begin
     if rag.prefers_vector_index(chunk_count, 0) then

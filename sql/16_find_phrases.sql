@@ -26,7 +26,7 @@ begin
         select q.query from rag.lexical_queries(array[array_to_string(phrases, '')], array[query_lang], generations, chunk_count) q);
     return query
     select m.chunk_id
-    from rag.lexical_matches(queries, generations, 1000) m
+    from rag.matching_chunks(queries, generations, chunk_count, 1000) m
     join rag.chunks c on c.id = m.chunk_id
     cross join lateral (
         select ' ' || regexp_replace(

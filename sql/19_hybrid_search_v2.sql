@@ -55,7 +55,7 @@ begin
     ), found as (
         select m.chunk_id, m.rank as fts_rank, - m.distance as fts_score, null::bigint as vector_rank, null::real as weight,
             null::float8 as cosine
-        from rag.lexical_matches(array(select q.query from questions q), scope.generations, arm_count)
+        from rag.matching_chunks(array(select q.query from questions q), scope.generations, scope.chunk_count, arm_count)
             with ordinality as m (chunk_id, distance, rank)
         union all
         select n.chunk_id, null, null, n.rank, s.weight, - n.distance

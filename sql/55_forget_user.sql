@@ -48,6 +48,7 @@ begin
         get diagnostics removed = row_count;
         receipt := receipt || jsonb_build_object('notebooks', removed);
         delete from rag.generations where owner_id = user_id;
+        delete from rag.segments where owner_id = user_id;
         delete from rag.ingest_jobs where owner_id = user_id;
         delete from rag.usage_counters where owner_id = user_id;
         delete from rag.query_translations where owner_id = user_id;

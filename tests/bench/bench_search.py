@@ -91,9 +91,9 @@ class Bench:
             backends = dict.fromkeys(spent, session.info.backend_pid) | {"hybrid": search_pid}
             for question in list(self._prepare(session, name, self.rounds + WARM_UP)):
                 for arm, ask in self._arms(session, name, question).items():
-                    start = _read_processor_time(backends[arm])
+                    start = read_processor_time(backends[arm])
                     ask()
-                    spent[arm].append(_read_processor_time(backends[arm]) - start)
+                    spent[arm].append(read_processor_time(backends[arm]) - start)
         return {arm: statistics.median(found[WARM_UP:]) * 1000 for arm, found in spent.items()}
 
     def measure_recall(self, name: str, *, off_topic: bool) -> tuple[float, float]:
@@ -144,7 +144,7 @@ class Bench:
             yield session
 
 
-def _read_processor_time(pid: int) -> float:
+def read_processor_time(pid: int) -> float:
     """The processor seconds of this thread and of a server process, to the nanosecond."""
     return time.thread_time() + int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 

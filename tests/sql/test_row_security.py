@@ -13,7 +13,16 @@ from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.search import save_translation
 from functions.core import errors, models
 from tests.support import database as database_servers
-from tests.support.library import ADA, BOB, add_key, add_note, add_notebook, index_document, translate_everything
+from tests.support.library import (
+    ADA,
+    BOB,
+    add_key,
+    add_note,
+    add_notebook,
+    index_document,
+    translate_everything,
+    write_posting_lists,
+)
 
 # Tables that every signed-in user may read.
 SHARED = {"embedding_servers", "settings"}
@@ -62,6 +71,7 @@ def row_counts(db: Database, database: str, server: models.EmbeddingServer) -> d
         connection.execute("select rag.take_quota('question', 10)")
     add_key(db)
     save_translation(db, ADA, "0" * 64, "fr", "Que brûle la chaudière ?")
+    write_posting_lists(database)
     with psycopg.connect(database) as own, database_servers.as_user(own, ADA.id, admin=True):
         own.execute("insert into rag.settings (key, value) values ('rrf_k', '20')")
     return count_rows(database)

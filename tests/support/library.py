@@ -197,6 +197,21 @@ def translate_everything(database: Database, text: str = "Une traduction") -> No
         made = [translation.Translation(passage, "fr", text) for passage in store.list_untranslated(job, 1000)]
         store.save_translations(job, made, 60, models.Usage(), 0.0)
         store.end_translation(job)
+def write_posting_lists(dsn: str, large_from: int = 1, segment_chunks: int = 60) -> list[int]:
+    """Writes the posting lists of libraries of more than `large_from` passages, which are large from then on.
+
+    Returns the passages of each segment.
+    """
+    sizes = []
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            "create or replace function rag.prefers_posting_lists(scope_count bigint) returns boolean"
+            f" language sql immutable parallel safe return scope_count > {large_from:d}"
+        )
+        while (row := connection.execute("select rag.renew_segments(1, %s)", (segment_chunks,)).fetchone()) != (None,):
+            assert row is not None
+            sizes.append(row[0])
+    return sizes
 
 
 def make_query(

@@ -1,11 +1,12 @@
 """Runs a whole search in one statement, and so in one round trip to the database.
 
-Also keeps the translations of queries, for a day.
+Also writes the posting lists of large libraries, and keeps the translations of queries for a day.
 """
 
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import fields
 from typing import Any
 
@@ -92,6 +93,21 @@ def _read_hit(row: tuple[Any, ...], langs: set[str]) -> models.SearchHit:
     is_foreign = not is_translated and not {lang, "simple"} & langs and lang != "simple"
     values = (*row[: len(_HIT_COLUMNS)], is_foreign)
     return models.SearchHit(*values)
+
+
+def renew_segments(database: Database, seconds: float | None = None) -> list[int]:
+    """Writes the posting lists of large libraries, see sql/72_renew_segments.sql; returns the passages of each segment.
+
+    Each segment is a transaction of its own. None is begun after `seconds`; the next run continues.
+    """
+    started, sizes = time.monotonic(), []
+    while seconds is None or time.monotonic() - started < seconds:
+        with database.as_worker() as connection:
+            row = connection.execute("select rag.renew_segments() as size").fetchone()
+        if row is None or row["size"] is None:
+            break
+        sizes.append(int(row["size"]))
+    return sizes
 
 
 def find_translation(database: Database, user: models.User, text_hash: str, lang: str) -> str | None:

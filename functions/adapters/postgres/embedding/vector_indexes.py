@@ -29,10 +29,12 @@ where to_regclass('rag.chunk_vectors_hnsw_' || replace(s.id::text, '-', '')) is 
 order by 1
 """
 # By inner product, because all vectors are unit vectors. The statement in sql/14_nearest_chunks_hnsw.sql repeats the
-# expression and the predicate.
+# expression and the predicate. With the default of 64 for `ef_construction`, recall differs from build to build by as
+# much as the index misses: levels are drawn at random, and a sparse graph has dead ends.
 _CREATE = """
 create index if not exists {name} on rag.chunk_vectors
-    using hnsw ((embedding::extensions.halfvec({dimensions})) extensions.halfvec_ip_ops) where server_id = {server_id}
+    using hnsw ((embedding::extensions.halfvec({dimensions})) extensions.halfvec_ip_ops)
+    with (ef_construction = 200) where server_id = {server_id}
 """
 
 _log = logging.getLogger(__name__)

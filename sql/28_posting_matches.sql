@@ -1,0 +1,118 @@
+-- What rag.lexical_matches returns, for a large scope, from posting lists: exactly the best chunks, without reading the others.
+-- The terms of the question are read rarest first. A chunk that is not among the best `candidate_count` for the terms read so far
+-- has at most the score of the last of them, plus `rest`, the most that the other terms can add (Turtle and Flood 1995,
+-- "MaxScore"). When that is less than the score of the last match, no other chunk can be a match. Where it cannot be shown,
+-- because hundreds of chunks have the same score, every chunk is read.
+create or replace function rag.posting_matches(
+    queries extensions.sparsevec[], generations bigint[], match_count int
+) returns table (chunk_id bigint, distance float8)
+language plpgsql stable
+set search_path = pg_catalog, extensions, pg_temp
+set plan_cache_mode = force_generic_plan
+set work_mem = '64MB' -- for the sums of half a million chunks
+as $$
+#variable_conflict use_column
+declare
+    candidate_count constant int := 500 + 4 * match_count;
+    scope record;
+    asked record;
+    term_count int := 0; -- how many terms are read
+    rest float8;
+    best record;
+    least_score float8; -- of the last match, at least
+begin
+    select * into scope from rag.segment_scope(generations);
+    if scope.segment_ids = '{}' then
+        return query select * from rag.lexical_matches(queries, generations, match_count);
+        return;
+    end if;
+    -- `rests` are the most that a term and all after it can add to a chunk, which has one language.
+    select coalesce(array_agg(r.lang order by r.place), '{}') as langs, coalesce(array_agg(r.term order by r.place), '{}') as terms,
+        array_agg(r.idf order by r.place) as idfs, array_agg(r.read order by r.place) as reads,
+        array_agg(r.rest order by r.place) as rests
+    into asked
+    from (
+        select l.*, row_number() over rarest_first as place, sum(l.frequency) over rarest_first as read,
+            greatest(
+                sum(l.bound) filter (where l.lang = 1) over commonest_first,
+                sum(l.bound) filter (where l.lang = 2) over commonest_first,
+                sum(l.bound) filter (where l.lang = 3) over commonest_first) as rest
+        from (
+            select q.lang, q.term, q.idf, sum(p.chunk_frequency) as frequency, q.idf * max(p.max_weight) as bound
+            from (
+                select v.lang::smallint, split_part(e.element, ':', 1)::int as term, split_part(e.element, ':', 2)::float8 as idf
+                from unnest(queries) with ordinality as v (query, lang)
+                cross join string_to_table(split_part(ltrim(v.query::text, '{'), '}', 1), ',') as e (element)
+                where e.element <> ''
+            ) q
+            cross join lateral (
+                select p.chunk_frequency, p.max_weight from rag.posting_lists p
+                where p.segment_id = any (scope.segment_ids) and p.term = q.term and p.lang = q.lang
+                offset 0 -- leaves one plan: look each term up in each segment
+            ) p
+            group by q.lang, q.term, q.idf
+        ) l
+        window rarest_first as (order by l.frequency, l.term, l.lang),
+            commonest_first as (order by l.frequency desc, l.term desc, l.lang desc)
+    ) r;
+    if asked.terms = '{}' then
+        return query select * from rag.lexical_matches(queries, scope.unlisted, match_count);
+        return;
+    end if;
+    while term_count < cardinality(asked.terms) loop
+        -- First the terms that few chunks have, to learn what score the last match has at least. Then all but the commonest
+        -- terms, which together weigh little beside that score; then all.
+        term_count := case
+            when least_score is null then (
+                select min(p.place) from unnest(asked.reads) with ordinality as p (read, place)
+                where p.read >= candidate_count or p.place = cardinality(asked.terms))
+            else coalesce((
+                select min(p.place) - 1 from unnest(asked.rests) with ordinality as p (rest, place)
+                where p.rest < least_score / 4 and p.place > term_count + 1), cardinality(asked.terms)) end;
+        rest := coalesce(asked.rests[term_count + 1], 0);
+        with summed as (
+            select l.posting >> 15 as chunk_id, sum((l.posting & 32767) * l.unit) as score
+            from (
+                select unnest(p.postings) as posting, q.idf / 10000 as unit
+                from unnest(asked.langs[:term_count], asked.terms[:term_count], asked.idfs[:term_count]) as q (lang, term, idf)
+                cross join lateral (
+                    select p.postings from rag.posting_lists p
+                    where p.segment_id = any (scope.segment_ids) and p.term = q.term and p.lang = q.lang
+                    offset 0
+                ) p
+            ) l
+            where not l.posting >> 15 in (select unnest(scope.left_out))
+            group by 1
+            order by 2 desc
+            limit candidate_count
+        ), candidates as (
+            select s.chunk_id, s.score as partial_score, - rag.lexical_distance(queries, t.lang, t.terms) as score
+            from summed s join rag.chunk_terms t on t.chunk_id = s.chunk_id
+            offset 0
+        ), ranked as (
+            select c.* from candidates c order by c.score desc, c.chunk_id limit match_count
+        )
+        select array_agg(b.chunk_id) as chunk_ids, array_agg(b.score) as scores,
+            case when count(*) = match_count then min(b.score) else 0 end as score,
+            (select case when count(*) = candidate_count then min(c.partial_score) else 0 end from candidates c) as others
+        into best
+        from ranked b;
+        least_score := best.score;
+        if best.others + rest = 0 or best.others + rest + 0.001 < least_score then
+            return query
+            select m.chunk_id, m.distance
+            from (
+                select f.chunk_id, - f.score as distance from unnest(best.chunk_ids, best.scores) as f (chunk_id, score)
+                union all
+                select u.chunk_id, u.distance from rag.lexical_matches(queries, scope.unlisted, match_count) u
+            ) m
+            order by 2, 1
+            limit match_count;
+            return;
+        end if;
+    end loop;
+    return query select * from rag.lexical_matches(queries, generations, match_count);
+end
+$$;
+revoke all on function rag.posting_matches(extensions.sparsevec[], bigint[], int) from public;
+grant execute on function rag.posting_matches(extensions.sparsevec[], bigint[], int) to authenticated, rag_worker;
