@@ -45,6 +45,8 @@ FOREIGN: dict[str, Json | None] = {
     "POST /api/rag/documents/{document_id}/finalize": None,
     "POST /api/rag/documents/{document_id}/retry": None,
     "POST /api/rag/documents/{document_id}/reindex": None,
+    "POST /api/rag/documents/{document_id}/trash": None,
+    "POST /api/rag/documents/{document_id}/restore": None,
     "GET /api/rag/documents/{document_id}/text": None,
     "GET /api/rag/documents/{document_id}/pages/{number}.png": None,
     "GET /api/rag/documents/{document_id}/download": None,

@@ -68,6 +68,8 @@ def walk_documents(client: GeneratedClient, ada: Person, file: Path, notebook: s
         client.call(again, **own)
         ada.follow(own["document_id"])
     extra = ada.add_bytes("extra.txt", b"The stove burns peat.")["id"]
+    client.call("documents_trash_document", document_id=extra)
+    client.call("documents_restore_document", document_id=extra)
     client.call("documents_delete_document", document_id=extra)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
+from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urljoin
@@ -71,26 +72,39 @@ def create_document(
 def list_documents(
     user: CurrentUser,
     services: ServicesDep,
-    status: models.DocumentStatus | None = None,
+    status: Annotated[list[models.DocumentStatus], Query()] = [],  # noqa: B006 - a default that FastAPI copies
+    file_type: Annotated[str | None, Query(max_length=20)] = None,
+    lang: Annotated[str | None, Query(max_length=10)] = None,
+    author: Annotated[str | None, Query(max_length=300)] = None,
+    added_from: date | None = None,
+    added_to: date | None = None,
     notebook_id: UUID | None = None,
     note_id: UUID | None = None,
     title: Annotated[str | None, Query(max_length=255)] = None,
+    trashed: bool = False,
     versions: Literal["current", "all"] = "current",
     limit: Limit = 50,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> requests.DocumentPage:
-    """Newest first, without older versions by default; attachments of a trashed note only with its `note_id`."""
+    """Newest first, without older versions by default; with `trashed` those in the trash instead of the others.
+
+    Attachments of a trashed note are listed only with its `note_id`. `status` may be repeated.
+    """
+    listing = documents.Listing(
+        statuses=status,
+        file_type=file_type,
+        lang=lang,
+        author=clean_text(author) if author else None,
+        added_from=added_from,
+        added_to=added_to,
+        notebook_id=notebook_id,
+        note_id=note_id,
+        title=clean_text(title) if title else None,
+        trashed=trashed,
+        all_versions=versions == "all",
+    )
     with services.database.as_user(user) as connection:
-        rows, next_cursor = documents.list_page(
-            connection,
-            status=status,
-            notebook_id=str(notebook_id) if notebook_id else None,
-            note_id=str(note_id) if note_id else None,
-            title=clean_text(title) if title else None,
-            limit=limit,
-            cursor=cursor,
-            all_versions=versions == "all",
-        )
+        rows, next_cursor = documents.list_page(connection, listing, limit=limit, cursor=cursor)
     return requests.DocumentPage(items=[requests.Document.of(row) for row in rows], next_cursor=next_cursor)
 
 
@@ -141,6 +155,20 @@ def finalize_document(document_id: str, user: CurrentUser, services: ServicesDep
 def request_ingestion(document_id: str, user: CurrentUser, services: ServicesDep) -> requests.Document:
     """Ingests the stored file again; the old passages remain searchable until the new ones replace them."""
     return _request_ingestion(services, user, document_id)
+
+
+@router.post("/{document_id}/trash")
+def trash_document(document_id: str, user: CurrentUser, services: ServicesDep) -> requests.Document:
+    """Moves a document to the trash, which hides it from lists and searches; repeating this changes nothing."""
+    with services.database.as_user(user) as connection:
+        return requests.Document.of(documents.set_trashed(connection, read_id(document_id, "document"), True))
+
+
+@router.post("/{document_id}/restore")
+def restore_document(document_id: str, user: CurrentUser, services: ServicesDep) -> requests.Document:
+    """Takes a document out of the trash, still indexed; repeating this changes nothing."""
+    with services.database.as_user(user) as connection:
+        return requests.Document.of(documents.set_trashed(connection, read_id(document_id, "document"), False))
 
 
 @router.delete("/{document_id}", response_model=operations.DocumentReceipt)
