@@ -48,6 +48,8 @@ FOREIGN: dict[str, Json | None] = {
     "POST /api/rag/documents/{document_id}/trash": None,
     "POST /api/rag/documents/{document_id}/restore": None,
     "GET /api/rag/documents/{document_id}/text": None,
+    "GET /api/rag/documents/{document_id}/outline": None,
+    "GET /api/rag/documents/{document_id}/find": None,
     "GET /api/rag/documents/{document_id}/pages/{number}.png": None,
     "GET /api/rag/documents/{document_id}/download": None,
     "GET /api/rag/notebooks/{notebook_id}": None,

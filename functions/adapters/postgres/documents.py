@@ -242,6 +242,38 @@ def read_pages(connection: Connection, document: Row, first: int, last: int) -> 
     ).fetchall()
 
 
+def find_pages(connection: Connection, document: Row, words: str, limit: int) -> list[Row]:
+    """The first `limit` pages with the letters and digits of `words` in a row, whatever their case and accents."""
+    return connection.execute(
+        "select p.page_number, p.text from rag.pages p,"
+        " lateral (select regexp_replace(lower(rag.fold(%(words)s)), '[^[:alnum:]]+', '', 'g') as letters) wanted"
+        " where p.generation = %(generation)s and wanted.letters <> ''"
+        " and strpos(regexp_replace(lower(rag.fold(p.text)), '[^[:alnum:]]+', '', 'g'), wanted.letters) > 0"
+        " order by p.page_number limit %(limit)s",
+        {"words": words, "generation": document["generation"], "limit": limit},
+    ).fetchall()
+
+
+def read_outline(connection: Connection, document: Row, limit: int) -> list[Row]:
+    """The first `limit` sections: `title`, `page`, and `start` and `end` of the title where the page has it there."""
+    return connection.execute(
+        """
+        select s.section_title as title, s.page_start as page, s.start_offset as start,
+            case when substr(p.text, s.start_offset + 1, length(s.section_title)) = s.section_title
+                then s.start_offset + length(s.section_title) end as end
+        from (
+            select c.section_title, c.page_start, c.start_offset, c.chunk_index,
+                lag(c.section_title) over (order by c.chunk_index) is distinct from c.section_title as is_first
+            from rag.chunks c where c.generation = %(generation)s
+        ) s
+        join rag.pages p on p.generation = %(generation)s and p.page_number = s.page_start
+        where s.is_first and s.section_title <> ''
+        order by s.chunk_index limit %(limit)s
+        """,
+        {"generation": document["generation"], "limit": limit},
+    ).fetchall()
+
+
 def read_words(connection: Connection, document: Row, page_number: int) -> tuple[models.RecognizedWord, ...] | None:
     """The words of a page that OCR has read, with their boxes; None for other pages."""
     row = connection.execute(

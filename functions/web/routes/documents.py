@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 from datetime import date
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urljoin
@@ -14,6 +15,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from functions.adapters.postgres import documents, users
 from functions.core import errors, models, ports
+from functions.core.citations import occurrences
 from functions.core.extraction import file_types, scratch
 from functions.core.text.storable import clean_text
 from functions.runtime.services import Services
@@ -25,6 +27,8 @@ router = APIRouter(prefix="/api/rag/documents")
 POLL_SECONDS = 0.4
 MAX_WAIT_SECONDS = 25  # an API gateway gives up after 30
 TEXT_PAGES = 20
+MAX_MATCHES = 200
+MAX_SECTIONS = 500
 _FINAL = ("indexed", "failed")
 DOWNLOAD_SECONDS = 300
 
@@ -196,6 +200,34 @@ def get_text(
         for p in pages
     ]
     return {"document_id": str(row["id"]), "page_count": row["page_count"], "pages": items}
+
+
+@router.get("/{document_id}/outline")
+def get_outline(document_id: str, user: CurrentUser, services: ServicesDep) -> operations.DocumentOutline:
+    """The sections in which the passages of the document are, in their order."""
+    with services.database.as_user(user) as connection:
+        row = documents.find(connection, read_id(document_id, "document"))
+        sections = documents.read_outline(connection, row, MAX_SECTIONS)
+    return operations.DocumentOutline.model_validate({"document_id": str(row["id"]), "sections": sections})
+
+
+@router.get("/{document_id}/find")
+def find_in_document(
+    document_id: str, user: CurrentUser, services: ServicesDep, q: Annotated[str, Query(max_length=300)] = ""
+) -> operations.DocumentMatches:
+    """The places where the stored text has these words, whatever their case, accents and line breaks."""
+    with services.database.as_user(user) as connection:
+        row = documents.find(connection, read_id(document_id, "document"))
+        pages = documents.find_pages(connection, row, clean_text(q), MAX_MATCHES)
+    found = (
+        {"page": page["page_number"], "start": start, "end": end}
+        for page in pages
+        for start, end in occurrences.find_occurrences(q, page["text"])
+    )
+    matches = list(islice(found, MAX_MATCHES + 1))
+    return operations.DocumentMatches.model_validate(
+        {"document_id": str(row["id"]), "matches": matches[:MAX_MATCHES], "has_more": len(matches) > MAX_MATCHES}
+    )
 
 
 @router.get("/{document_id}/pages/{number}.png", response_class=PageImage)
