@@ -24,7 +24,7 @@ class DocumentDialog {
   constructor({ api, documents, notebooks, document, openNote, openVersion, onClose }) {
     Object.assign(this, { api, documents, notebooks, document, openNote, openVersion });
     this.body = el("div", { class: "document-details" });
-    this.location = el("div", { class: "document-place" }, document.superseded_by ? null : this.#chooseNotebook(), this.#noteLine(document));
+    this.location = el("div", { class: "document-place" }, document.superseded_by || document.trashed_at ? null : this.#chooseNotebook(), this.#noteLine(document));
     this.versions = el("div", {});
     this.draw(document);
     this.dialog = openDialog({

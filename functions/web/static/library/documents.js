@@ -41,8 +41,8 @@ export class Documents extends Feed {
 
   /** Hide documents from lists and searches until they are restored, with a way back at once. */
   async trash(items) {
-    for (const { id } of items) this.scope.forgetDocument(id);
     const done = await this.#each(items, "trash", (it) => this.api.post(`/documents/${it.id}/trash`));
+    for (const { id } of done) this.scope.forgetDocument(id);
     if (done.length) toast(namesOf("document.trashed", "document.trashed.several", done), { action: { words: t("undo"), click: () => this.restore(done) }, testid: "trash-receipt" });
   }
 

@@ -66,10 +66,10 @@ export class Selection {
     if (hadFocus) this.start.focus({ preventScroll: true });
   }
 
-  #move(item, by, extends_) {
+  #move(item, by, isExtending) {
     const next = this.rows.neighbourOf(item.id, by);
     if (!next) return;
-    if (extends_) {
+    if (isExtending) {
       for (const { id } of [item, next.item]) this.#set(id, true);
       this.#changed();
     }

@@ -44,7 +44,7 @@ export class Tray {
 
   #draw() {
     const files = [...this.#files.values()];
-    const ready = files.filter(({ state }) => state === "ready").length;
+    const ready = files.filter(({ state }) => ["ready", "duplicate"].includes(state)).length;
     const notAdded = files.filter(({ state }) => state === "failed").length;
     const first = IN_WORK.map((state) => files.find((file) => file.state === state)).find(Boolean);
     this.node.hidden = !files.length;
@@ -54,7 +54,7 @@ export class Tray {
     const parts = [t("tray.ready", { ready, n: files.length }), notAdded ? t("tray.notAdded", { n: notAdded }) : "", first ? doing(first) : ""];
     setText(this.text, parts.filter(Boolean).join(t("tray.and")));
     clearTimeout(this.#timer);
-    if (files.length && ready === files.length) this.#timer = setTimeout(() => (this.#files.clear(), this.#draw()), SHOWN_WHEN_READY);
+    if (files.length && files.every(({ state }) => state === "ready")) this.#timer = setTimeout(() => (this.#files.clear(), this.#draw()), SHOWN_WHEN_READY);
   }
 }
 

@@ -118,7 +118,7 @@ export class Uploads {
       this.#uploading.delete(documentId);
       if (duplicate) {
         this.tray.set(upload, "duplicate");
-        this.#showDuplicate(row, document, destination);
+        this.#showDuplicate(upload, row, document, destination);
       } else {
         row.node.remove();
         this.tray.drop(upload);
@@ -153,10 +153,12 @@ export class Uploads {
   }
 
   /** The library already has this file; offer to move it if it is stored elsewhere. */
-  #showDuplicate(row, document, destination) {
+  #showDuplicate(key, row, document, destination) {
     const elsewhere = Object.entries(destination).some(([key, id]) => id && document[key] !== id);
     const move = async () => {
-      if (await this.documents.move(document, destination)) row.node.remove();
+      if (!(await this.documents.move(document, destination))) return;
+      row.node.remove();
+      this.tray.drop(key);
       this.onChange();
     };
     row.show("duplicate", {
@@ -167,10 +169,11 @@ export class Uploads {
 
   /** The worker found the duplicate after the upload, when it read the bytes. */
   #showLateDuplicate(document, existing) {
-    const row = new UploadRow({ name: document.file_name, size: document.size_bytes }, { onDismiss: () => (row.node.remove(), this.onChange()) });
+    const row = new UploadRow({ name: document.file_name, size: document.size_bytes }, { onDismiss: () => (row.node.remove(), this.tray.drop(row), this.onChange()) });
+    this.tray.set(row, "duplicate", { name: document.file_name });
     this.list.append(row.node);
     const { notebook_id, note_id } = document;
-    this.#showDuplicate(row, existing, { notebook_id, note_id });
+    this.#showDuplicate(row, row, existing, { notebook_id, note_id });
     this.onChange();
   }
 }
