@@ -1,4 +1,4 @@
--- The documents that a library shows: the newest version of each, no duplicates, nothing in the trash.
+-- The documents that a library shows: the newest version of each, no duplicates, and nothing that is in the trash.
 create or replace view rag.live_documents with (security_invoker = true) as
 select d.*
 from rag.untrashed_documents d

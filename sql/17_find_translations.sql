@@ -28,7 +28,7 @@ begin
                 -- The documents of rag.live_documents, which would first read all notes in the trash.
                 select d.lang from rag.documents d
                 where d.owner_id = (select auth.uid()) and d.lang >= candidate and d.generation is not null
-                    and d.superseded_by is null and d.duplicate_of is null
+                    and d.superseded_by is null and d.duplicate_of is null and d.trashed_at is null
                     and (d.note_id is null or exists (
                         select from rag.notes n where n.id = d.note_id and n.trashed_at is null))
                 order by d.lang limit 1)

@@ -221,3 +221,39 @@ def test_a_forged_cursor_is_refused(ada: Person, cursor: str) -> None:
     for path in ("documents", "conversations", f"conversations/{conversation}/messages"):
         answer = ada.http.get(f"/api/rag/{path}", params={"cursor": cursor})
         assert problem_of(answer) == (400, "invalid_input")
+
+
+# Finding one's way
+
+
+@pytest.fixture
+def handbook(ada: Person, tmp_path: Path) -> str:
+    path = tmp_path / "handbook.md"
+    path.write_text(
+        "# Boiler\n\nLa chaudière brûle du bois.\n\n# Chimney\n\nIt is swept by an inter-\nnational team.\n", "utf-8"
+    )
+    return str(ada.add(path)["id"])
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("CHAUDIERE BRULE", ["chaudière brûle"]),
+        ("international team", ["inter-\nnational team"]),
+        ("is swept", ["is swept"]),
+        ("peat", []),
+        ("...", []),
+    ],
+    ids=["accents", "line-end", "plain", "none", "no-letters"],
+)
+def test_words_are_found_in_a_document(ada: Person, handbook: str, words: str, found: list[str]) -> None:
+    """LIB-9"""
+    text = ada.get(f"/documents/{handbook}/text")["pages"][0]["text"]
+    matches = ada.get(f"/documents/{handbook}/find", q=words)["matches"]
+    assert [text[match["start"] : match["end"]] for match in matches] == found
+
+
+def test_the_outline_lists_the_sections_of_a_document(ada: Person, handbook: str) -> None:
+    """LIB-9"""
+    sections = ada.get(f"/documents/{handbook}/outline")["sections"]
+    assert [(section["title"], section["page"]) for section in sections] == [("Boiler", 1), ("Chimney", 1)]

@@ -73,10 +73,14 @@ def walk_documents(client: GeneratedClient, ada: Person, file: Path, notebook: s
     assert client.call("documents_get_text", **own, page=1)["pages"][0]["text"].strip() == FACT
     assert client.call("documents_get_page_image", **own, number=1, start=0, end=5).startswith(b"\x89PNG")
     client.call("documents_get_download", **own)
+    assert client.call("documents_get_outline", **own)["sections"] == []
+    assert client.call("documents_find_in_document", **own, q="boiler")["matches"][0]["page"] == 1
     for again in ("documents_request_ingestion", "documents_retry"):
         client.call(again, **own)
         ada.follow(own["document_id"])
     extra = ada.add_bytes("extra.txt", b"The stove burns peat.")["id"]
+    client.call("documents_trash_document", document_id=extra)
+    client.call("documents_restore_document", document_id=extra)
     client.call("documents_delete_document", document_id=extra)
 
 

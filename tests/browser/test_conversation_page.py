@@ -123,6 +123,7 @@ def test_a_conversation_is_downloaded_as_markdown_in_the_language_of_the_page(pa
     expect(page.get_by_test_id("conversation-export")).to_be_hidden()
     ada.http.patch(f"/api/rag/conversations/{ada.ask(QUESTION)['conversation_id']}", json={"title": "Été: wood"})
     page.reload()
+    see(page, "source-tab", tab="conversations").click()
     page.get_by_test_id("conversation-open").click()
     page.get_by_test_id("language-switch").click()
     export = page.get_by_role("button", name="Exporter cette conversation en Markdown")

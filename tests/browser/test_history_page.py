@@ -59,6 +59,7 @@ def test_a_closed_source_leaves_no_step_without_effect(page: Page, ada: Person, 
     ask(page, QUESTION)
     conversation = page.url
     page.get_by_test_id("new-conversation").click()
+    see(page, "source-tab", tab="conversations").click()
     see(page, "conversation-open").click()
     page.get_by_test_id("citation").click()
     page.get_by_test_id("source-close").click()
@@ -127,6 +128,7 @@ def test_an_answer_that_is_left_is_finished_in_the_background(page: Page, ada: P
     page.get_by_test_id("question").fill(NEXT)
     page.get_by_test_id("send").click()
     expect(page.get_by_test_id("stop")).to_be_visible()
+    see(page, "source-tab", tab="conversations").click()
     see(page, "conversation-row", **{"conversation-id": first["conversation_id"]}).click()
     expect(page.get_by_test_id("question-text")).to_have_text(QUESTION)
     expect(page.get_by_test_id("send")).to_be_visible()
@@ -147,6 +149,7 @@ def test_a_conversation_that_is_opened_again_shows_its_running_answer(page: Page
     page.get_by_test_id("question").fill(NEXT)
     page.get_by_test_id("send").click()
     page.get_by_test_id("new-conversation").click()
+    see(page, "source-tab", tab="conversations").click()
     see(page, "conversation-row", **{"conversation-id": asked["conversation_id"]}).click()
     expect(page.get_by_test_id("answer").last).to_have_attribute("data-state", "waiting")
     held[0].continue_()

@@ -30,8 +30,8 @@ ERROR_RESPONSE = "Failed to load resource"  # Chromium logs every response of 40
 class Tab:
     """A page that is opened anew for each test, keeps its cache, and records its console."""
 
-    def __init__(self, browser: Browser, **context: Any) -> None:
-        self.page = browser.new_context(locale="en-US", reduced_motion="reduce", **context).new_page()
+    def __init__(self, browser: Browser, locale: str = "en-US", **context: Any) -> None:
+        self.page = browser.new_context(locale=locale, reduced_motion="reduce", **context).new_page()
         self.page.set_default_timeout(PATIENCE)
         self.errors: list[str] = []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
@@ -377,7 +377,9 @@ def test_long_lists_are_loaded_in_pages(page: Page, ada: Person) -> None:
     expect(notes).to_have_count(53)
     page.get_by_test_id("notes-more").click()
     expect(notes).to_have_count(57)
-    assert titles(page) == [f"Note {number}" for number in reversed(range(57))]
+    for place, title in ((notes.first, "Note 56"), (notes.last, "Note 0")):
+        place.scroll_into_view_if_needed()
+        expect(place).to_contain_text(title)
 
 
 # Documents
@@ -547,7 +549,7 @@ TOO_WIDE = "() => document.documentElement.scrollWidth - innerWidth"
 
 def test_the_page_fits_a_phone_and_every_control_has_a_name(phone: Page, ada: Person, tmp_path: Path) -> None:
     """WEB-1"""
-    see(phone, "view-tab", view="library").tap()
+    see(phone, "view-tab", view="sources").tap()
     create_notebook(phone, "A notebook with a title that is longer than a phone is wide, by far")
     upload(phone, text_file(tmp_path, f"{'long' * 30}.txt", BOILER))
     write_note(phone, "Unbreakable" * 12, CHIMNEY * 5)

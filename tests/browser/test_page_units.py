@@ -230,8 +230,9 @@ def test_the_highlight_is_found_on_the_page_image(page: Page, bands: list[int], 
         await image.decode();
         return m.findHighlight(image);
     """
-    share = call(page, "source/highlight.js", body, bands)
-    assert share == (None if found is None else pytest.approx(found, abs=0.01))
+    box = call(page, "source/highlight.js", body, bands)
+    expected = {"top": found, "left": 100 / 700, "right": 400 / 700}
+    assert box == (None if found is None else pytest.approx(expected, abs=0.01))
 
 
 HEALTH: dict[str, Any] = {

@@ -101,6 +101,7 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
     "core/citations": {
         "figures": set(),
         "relocation": {"quotes"},
+        "occurrences": {"quotes"},
         "passage": {"figures", "quotes"},
         "support": {"figures"},
         "statements": {"numbering", "passage"},

@@ -117,9 +117,7 @@ def test_a_document_with_the_bytes_of_another_becomes_its_duplicate(db: Database
     assert store.adopt_duplicate(second, SHA) == first.source_id
     with db.as_user(ADA) as connection:
         assert str(documents.find(connection, second.source_id)["id"]) == first.source_id
-        listed, _ = documents.list_page(
-            connection, status=None, notebook_id=None, note_id=None, title=None, limit=10, cursor=None
-        )
+        listed, _ = documents.list_page(connection, documents.Listing(), limit=10, cursor=None)
     assert [str(row["id"]) for row in listed] == [first.source_id]
 
 

@@ -24,7 +24,7 @@ _MAX_WHOLE_DOCUMENT_SEARCHES = 100  # quotations of one read
 def describe(connection: Connection, messages: Sequence[Row]) -> list[Row]:
     """The messages, with `state`, `superseded_by` and `place` added to each source.
 
-    A deleted source has no `place`; a note in the trash and its attachments count as deleted until they are restored.
+    A deleted source has no `place`; what is in the trash counts as deleted until it is restored.
     A moved quotation has its present page, offsets and `quote`; a lost one keeps those that were saved.
     """
     facts = _find_facts(connection, messages)
@@ -61,7 +61,7 @@ def _find_facts(connection: Connection, messages: Sequence[Row]) -> dict[tuple[A
         select m.id as message_id, s.at, d.superseded_by, c.page_start as page,
             case when d.id is null then n.generation else d.generation end as generation,
             case
-                when coalesce(d.id, n.id) is null or n.trashed_at is not null then 'deleted'
+                when coalesce(d.id, n.id) is null or coalesce(d.trashed_at, n.trashed_at) is not null then 'deleted'
                 when d.superseded_by is not null then 'superseded'
                 else 'current'
             end as state,

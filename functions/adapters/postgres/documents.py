@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date
 from typing import Any
+from uuid import UUID
 
 from psycopg import sql
 
@@ -87,7 +90,12 @@ def lock(connection: Connection, document_id: str) -> None:
 
 
 def update(connection: Connection, document_id: str, changes: Row) -> Row:
-    """Sets `notebook_id` and `note_id`, if given; raises NotFoundError, also for another user's notebook or note."""
+    """Sets `notebook_id` and `note_id`, if given.
+
+    Raises NotFoundError, also for another user's notebook or note, and ConflictError for what is in the trash.
+    """
+    if find(connection, document_id)["trashed_at"] is not None:
+        raise errors.ConflictError("The document is in the trash. Restore it first.")
     check_place(connection, changes.get("notebook_id"), changes.get("note_id"))
     _check_not_trashed(connection, changes.get("note_id"))
     columns = [name for name in ("notebook_id", "note_id") if name in changes]
@@ -100,6 +108,19 @@ def update(connection: Connection, document_id: str, changes: Row) -> Row:
     if row is None:
         raise errors.NotFoundError("There is no such document.")
     return row
+
+
+def set_trashed(connection: Connection, document_id: str, trashed: bool) -> Row:
+    """Moves a document with its older versions into the trash or out of it; repeating this changes nothing.
+
+    Raises NotFoundError, also for another user's document.
+    """
+    connection.execute(
+        "update rag.documents set trashed_at = case when %(trashed)s then clock_timestamp() end"
+        " where %(id)s in (id, superseded_by) and (trashed_at is not null) <> %(trashed)s",
+        {"id": find(connection, document_id)["id"], "trashed": trashed},
+    )
+    return find(connection, document_id)
 
 
 def check_place(connection: Connection, notebook_id: str | None, note_id: str | None) -> None:
@@ -138,25 +159,45 @@ def find_duplicate(connection: Connection, sha256: str, size_bytes: int) -> Row 
     ).fetchone()
 
 
+@dataclass(frozen=True, kw_only=True)
+class Listing:
+    """What a list of documents shows; fields that are empty or None leave nothing out."""
+
+    statuses: Sequence[str] = ()
+    file_type: str | None = None
+    lang: str | None = None
+    author: str | None = None
+    added_from: date | None = None
+    added_to: date | None = None
+    notebook_id: UUID | None = None
+    note_id: UUID | None = None
+    title: str | None = None
+    trashed: bool = False
+    all_versions: bool = False
+
+
 def list_page(
-    connection: Connection,
-    *,
-    status: str | None,
-    notebook_id: str | None,
-    note_id: str | None,
-    title: str | None,
-    limit: int,
-    cursor: str | None,
-    all_versions: bool = False,
+    connection: Connection, listing: Listing, *, limit: int, cursor: str | None
 ) -> tuple[list[Row], str | None]:
-    """One page, newest first, and the cursor of the next; attachments of a trashed note only if `note_id` names it."""
+    """One page, newest first, and the cursor of the next.
+
+    Attachments of a trashed note are listed only if `note_id` names it; `trashed` lists what is in the trash by itself.
+    Authors match by the words they contain, whatever their case and accents.
+    """
     created_at, last_id = paging.read_time_cursor(cursor)
-    listed = "untrashed_documents" if note_id is None else "documents"
+    listed = "untrashed_documents" if listing.note_id is None and not listing.trashed else "documents"
     rows = connection.execute(
         f"""
         select * from rag.{listed} d
         where d.duplicate_of is null and (%(all_versions)s or d.superseded_by is null)
-            and (%(status)s::text is null or d.status = %(status)s)
+            and (d.trashed_at is not null) = %(trashed)s
+            and (%(statuses)s::text[] = '{{}}' or d.status = any (%(statuses)s::text[]))
+            and (%(file_type)s::text is null or d.file_type = %(file_type)s)
+            and (%(lang)s::text is null or d.lang = %(lang)s)
+            and (%(author)s::text is null or rag.fold(lower(d.ingestion_log ->> 'authors_extracted')) ~ all (array(
+                select '\\m' || m[1] from regexp_matches(rag.fold(lower(%(author)s)), '\\w+', 'g') m)))
+            and (%(added_from)s::date is null or d.created_at >= %(added_from)s::date)
+            and (%(added_to)s::date is null or d.created_at < %(added_to)s::date + 1)
             and (%(notebook_id)s::uuid is null or d.notebook_id = %(notebook_id)s::uuid
                 or exists (
                     select from rag.notes n where n.id = d.note_id and n.notebook_id = %(notebook_id)s::uuid))
@@ -169,11 +210,8 @@ def list_page(
         limit %(limit)s + 1
         """,
         {
-            "all_versions": all_versions,
-            "status": status,
-            "notebook_id": notebook_id,
-            "note_id": note_id,
-            "title": title,
+            **asdict(listing),
+            "statuses": list(listing.statuses),
             "limit": limit,
             "created_at": created_at,
             "last_id": last_id,
@@ -215,6 +253,38 @@ def read_pages(connection: Connection, document: Row, first: int, last: int) -> 
         " where generation = %s and page_number between %s and %s"
         " order by page_number",
         (document["generation"], first, last),
+    ).fetchall()
+
+
+def find_pages(connection: Connection, document: Row, words: str, limit: int) -> list[Row]:
+    """The first `limit` pages with the letters and digits of `words` in a row, whatever their case and accents."""
+    return connection.execute(
+        "select p.page_number, p.text from rag.pages p,"
+        " lateral (select regexp_replace(lower(rag.fold(%(words)s)), '[^[:alnum:]]+', '', 'g') as letters) wanted"
+        " where p.generation = %(generation)s and wanted.letters <> ''"
+        " and strpos(regexp_replace(lower(rag.fold(p.text)), '[^[:alnum:]]+', '', 'g'), wanted.letters) > 0"
+        " order by p.page_number limit %(limit)s",
+        {"words": words, "generation": document["generation"], "limit": limit},
+    ).fetchall()
+
+
+def read_outline(connection: Connection, document: Row, limit: int) -> list[Row]:
+    """The first `limit` sections: `title`, `page`, and `start` and `end` of the title where the page has it there."""
+    return connection.execute(
+        """
+        select s.section_title as title, s.page_start as page, s.start_offset as start,
+            case when substr(p.text, s.start_offset + 1, length(s.section_title)) = s.section_title
+                then s.start_offset + length(s.section_title) end as end
+        from (
+            select c.section_title, c.page_start, c.start_offset, c.chunk_index,
+                lag(c.section_title) over (order by c.chunk_index) is distinct from c.section_title as is_first
+            from rag.chunks c where c.generation = %(generation)s
+        ) s
+        join rag.pages p on p.generation = %(generation)s and p.page_number = s.page_start
+        where s.is_first and s.section_title <> ''
+        order by s.chunk_index limit %(limit)s
+        """,
+        {"generation": document["generation"], "limit": limit},
     ).fetchall()
 
 

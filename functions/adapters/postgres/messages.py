@@ -26,7 +26,7 @@ _REFUSALS: Final[dict[str, tuple[type[errors.IbidError], str]]] = {
     "note": (errors.ConflictError, "The note is in the trash. Restore it before you ask about it."),
     "documents": (
         errors.ConflictError,
-        "The documents are attached to a note in the trash. Restore the note before you ask about them.",
+        "The documents are in the trash, or attached to a note in the trash. Restore them before you ask about them.",
     ),
 }
 

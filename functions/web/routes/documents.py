@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from dataclasses import asdict
+from datetime import date
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urljoin
@@ -13,6 +15,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from functions.adapters.postgres import documents, users
 from functions.core import errors, models, ports
+from functions.core.citations import occurrences
 from functions.core.extraction import file_types, scratch
 from functions.core.text.storable import clean_text
 from functions.runtime.services import Services
@@ -24,6 +27,8 @@ router = APIRouter(prefix="/api/rag/documents")
 POLL_SECONDS = 0.4
 MAX_WAIT_SECONDS = 25  # an API gateway gives up after 30
 TEXT_PAGES = 20
+MAX_MATCHES = 200
+MAX_SECTIONS = 500
 _FINAL = ("indexed", "failed")
 DOWNLOAD_SECONDS = 300
 
@@ -71,26 +76,39 @@ def create_document(
 def list_documents(
     user: CurrentUser,
     services: ServicesDep,
-    status: models.DocumentStatus | None = None,
+    status: Annotated[list[models.DocumentStatus], Query()] = [],  # noqa: B006 - a default that FastAPI copies
+    file_type: Annotated[str | None, Query(max_length=20)] = None,
+    lang: Annotated[str | None, Query(max_length=10)] = None,
+    author: Annotated[str | None, Query(max_length=300)] = None,
+    added_from: date | None = None,
+    added_to: date | None = None,
     notebook_id: UUID | None = None,
     note_id: UUID | None = None,
     title: Annotated[str | None, Query(max_length=255)] = None,
+    trashed: bool = False,
     versions: Literal["current", "all"] = "current",
     limit: Limit = 50,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> requests.DocumentPage:
-    """Newest first, without older versions by default; attachments of a trashed note only with its `note_id`."""
+    """Newest first, without older versions by default; with `trashed` those in the trash instead of the others.
+
+    Attachments of a trashed note are listed only with its `note_id`. `status` may be repeated.
+    """
+    listing = documents.Listing(
+        statuses=status,
+        file_type=file_type,
+        lang=lang,
+        author=clean_text(author) if author else None,
+        added_from=added_from,
+        added_to=added_to,
+        notebook_id=notebook_id,
+        note_id=note_id,
+        title=clean_text(title) if title else None,
+        trashed=trashed,
+        all_versions=versions == "all",
+    )
     with services.database.as_user(user) as connection:
-        rows, next_cursor = documents.list_page(
-            connection,
-            status=status,
-            notebook_id=str(notebook_id) if notebook_id else None,
-            note_id=str(note_id) if note_id else None,
-            title=clean_text(title) if title else None,
-            limit=limit,
-            cursor=cursor,
-            all_versions=versions == "all",
-        )
+        rows, next_cursor = documents.list_page(connection, listing, limit=limit, cursor=cursor)
     return requests.DocumentPage(items=[requests.Document.of(row) for row in rows], next_cursor=next_cursor)
 
 
@@ -162,6 +180,20 @@ def request_translation(document_id: str, user: CurrentUser, services: ServicesD
     return requests.Document.of(row)
 
 
+@router.post("/{document_id}/trash")
+def trash_document(document_id: str, user: CurrentUser, services: ServicesDep) -> requests.Document:
+    """Moves a document to the trash, which hides it from lists and searches; repeating this changes nothing."""
+    with services.database.as_user(user) as connection:
+        return requests.Document.of(documents.set_trashed(connection, read_id(document_id, "document"), True))
+
+
+@router.post("/{document_id}/restore")
+def restore_document(document_id: str, user: CurrentUser, services: ServicesDep) -> requests.Document:
+    """Takes a document out of the trash, still indexed; repeating this changes nothing."""
+    with services.database.as_user(user) as connection:
+        return requests.Document.of(documents.set_trashed(connection, read_id(document_id, "document"), False))
+
+
 @router.delete("/{document_id}", response_model=operations.DocumentReceipt)
 def delete_document(document_id: str, user: CurrentUser, services: ServicesDep) -> dict[str, Any]:
     """Deletes the rows before the stored files, so that after a crash only files remain, which the sweeper removes."""
@@ -187,6 +219,34 @@ def get_text(
         for p in pages
     ]
     return {"document_id": str(row["id"]), "page_count": row["page_count"], "pages": items}
+
+
+@router.get("/{document_id}/outline")
+def get_outline(document_id: str, user: CurrentUser, services: ServicesDep) -> operations.DocumentOutline:
+    """The sections in which the passages of the document are, in their order."""
+    with services.database.as_user(user) as connection:
+        row = documents.find(connection, read_id(document_id, "document"))
+        sections = documents.read_outline(connection, row, MAX_SECTIONS)
+    return operations.DocumentOutline.model_validate({"document_id": str(row["id"]), "sections": sections})
+
+
+@router.get("/{document_id}/find")
+def find_in_document(
+    document_id: str, user: CurrentUser, services: ServicesDep, q: Annotated[str, Query(max_length=300)] = ""
+) -> operations.DocumentMatches:
+    """The places where the stored text has these words, whatever their case, accents and line breaks."""
+    with services.database.as_user(user) as connection:
+        row = documents.find(connection, read_id(document_id, "document"))
+        pages = documents.find_pages(connection, row, clean_text(q), MAX_MATCHES)
+    found = (
+        {"page": page["page_number"], "start": start, "end": end}
+        for page in pages
+        for start, end in occurrences.find_occurrences(q, page["text"])
+    )
+    matches = list(islice(found, MAX_MATCHES + 1))
+    return operations.DocumentMatches.model_validate(
+        {"document_id": str(row["id"]), "matches": matches[:MAX_MATCHES], "has_more": len(matches) > MAX_MATCHES}
+    )
 
 
 @router.get("/{document_id}/pages/{number}.png", response_class=PageImage, responses={409: {}, 422: {}})

@@ -22,6 +22,34 @@ class DocumentText(BaseModel):
     pages: list[Page]
 
 
+class Section(BaseModel):
+    """A section; `end` is that of its title, or null where the page does not have the title at `start`."""
+
+    title: str
+    page: int
+    start: int
+    end: int | None
+
+
+class DocumentOutline(BaseModel):
+    document_id: str
+    sections: list[Section]
+
+
+class Match(BaseModel):
+    page: int
+    start: int
+    end: int
+
+
+class DocumentMatches(BaseModel):
+    """The first matches; `has_more` says that there are others."""
+
+    document_id: str
+    matches: list[Match]
+    has_more: bool
+
+
 class NoteText(BaseModel):
     note_id: str
     page_count: int | None

@@ -164,6 +164,7 @@ class Document(BaseModel):
     note_id: UUID | None
     version: int
     superseded_by: UUID | None
+    trashed_at: datetime | None
     sha256: str | None
     embedding_server_id: UUID | None
     embedding_model: str | None

@@ -5,7 +5,7 @@ import { Conversations } from "./chat/conversations.js";
 import { exportConversation } from "./chat/export.js";
 import { Scope } from "./chat/scope.js";
 import { ScopeLine } from "./chat/scope_line.js";
-import { acceptDrops } from "./library/drop.js";
+import { acceptDrops } from "./library/uploads/drop.js";
 import { Library } from "./library/library.js";
 import { ModelNotice } from "./session/model_notice.js";
 import { listenToShortcuts, openShortcuts } from "./session/shortcuts.js";
@@ -18,6 +18,7 @@ import { loadPart } from "./loading/parts.js";
 import { closeDialogs } from "./shared/dialogs.js";
 import { drawIcons } from "./shared/icons.js";
 import { faultBox, openPart, report, toast } from "./shared/notices.js";
+import { listenToPanes, showLibrary, showPane } from "./shared/panes.js";
 import { Trail } from "./shared/trail.js";
 import { SourceCard } from "./source/card.js";
 import { documentAsSource, readLink, resolveLink } from "./source/page_link.js";
@@ -39,7 +40,7 @@ async function main() {
   await chooseLanguage();
   listenToLanguage();
   listenToTheme();
-  listenToTabs();
+  listenToPanes();
   const notice = takeSessionFromAddress();
   for (const kind of ["popstate", "hashchange"]) addEventListener(kind, signInAgain);
   const askForToken = async (...facts) => (await loadPart(TOKEN_FORM)).askForToken(...facts);
@@ -97,16 +98,16 @@ function build(api) {
     api, scope,
     onCounts: (counts) => chat.setCounts(counts),
     onAsk: () => {
-      showView("chat");
+      showPane("chat");
       byId("question").focus();
     },
     onRead: (document) => cite(documentAsSource(document), null),
+    onCite: cite,
     onOpened: (dialog) => trail.visit({ dialog }),
     onClosed: (dialog) => trail.leave("dialog", dialog),
   });
   acceptDrops((files) => {
-    source.close(); // it covers the library
-    showView("library");
+    showLibrary();
     library.add(files);
   });
   const openSettings = () => {
@@ -123,9 +124,9 @@ function build(api) {
   byId("export").addEventListener("click", () => exportConversation(api, chat.conversation));
   byId("shortcuts").addEventListener("click", openShortcuts);
   listenToShortcuts({
-    "/": () => (showView("chat"), byId("question").focus()),
+    "/": () => (showPane("chat"), byId("question").focus()),
     n: () => goTo(null),
-    f: () => (source.close(), showView("library"), byId("title-filter").focus()),
+    f: () => (showLibrary(), byId("title-filter").focus()),
     u: () => byId("upload-input").click(),
     j: () => chat.stepToMark(1),
     k: () => chat.stepToMark(-1),
@@ -138,6 +139,8 @@ function build(api) {
 
 async function start(api, parts) {
   const { chat, conversations, library, trail } = parts;
+  library.start();
+  conversations.load();
   try {
     const me = await api.get("/me");
     byId("settings-open").hidden = !me.is_admin;
@@ -153,8 +156,6 @@ async function start(api, parts) {
     return;
   }
   trail.start();
-  library.start();
-  conversations.load();
   if (matchMedia("(hover: hover)").matches) focusIfLost(byId("question"));
 }
 
@@ -163,7 +164,7 @@ async function show({ chat, library, openSettings, source, trail }, { conversati
   if (!(await library.closeNote())) return trail.visit({ conversation: chat.conversation });
   closeDialogs();
   if (again || conversation !== chat.conversation) {
-    showView("chat");
+    showPane("chat");
     if (conversation) chat.open(conversation);
     else chat.clear();
   }
@@ -216,17 +217,6 @@ function listenToLanguage() {
   });
   onLanguage(draw);
   draw();
-}
-
-/** On narrow screens one view is shown at a time. */
-function listenToTabs() {
-  for (const tab of document.querySelectorAll(".tab")) tab.addEventListener("click", () => showView(tab.dataset.view));
-  showView("chat");
-}
-
-function showView(view) {
-  byId("shell").dataset.view = view;
-  for (const tab of document.querySelectorAll(".tab")) setAttribute(tab, "aria-current", tab.dataset.view === view ? "page" : null);
 }
 
 main();

@@ -5,6 +5,7 @@ import { ApiError } from "../shared/http.js";
 import { cleanName, onLanguage, t } from "../language/i18n.js";
 import { clearAnnouncements, announce, faultBox, toast } from "../shared/notices.js";
 import { icon } from "../shared/icons.js";
+import { LongThread } from "../shared/lists/long_thread.js";
 import { readEvents } from "../shared/sse.js";
 import { Turn } from "./answer.js";
 import { Draft } from "./draft.js";
@@ -33,6 +34,7 @@ export class Chat {
     this.extractive = false;
     this.address = "/chat";
     this.draft = new Draft(this.questionBox);
+    this.long = new LongThread(this.messages);
     this.#listen();
     this.#fitQuestionBox();
   }
@@ -63,11 +65,13 @@ export class Chat {
 
   /** Move the focus to the next (1) or previous (-1) citation mark. */
   stepToMark(by) {
-    const marks = [...this.thread.querySelectorAll(".answer-text .citation")];
+    const marks = this.long.findMarks(".answer-text .citation");
     const at = marks.indexOf(document.activeElement);
     const next = at < 0 ? (by > 0 ? marks[0] : marks.at(-1)) : marks[at + by];
-    next?.focus();
-    next?.scrollIntoView({ block: "nearest" });
+    if (!next) return;
+    this.long.reveal(next);
+    next.focus();
+    next.scrollIntoView({ block: "nearest" });
   }
 
   /** Start a new conversation. */
@@ -204,6 +208,7 @@ export class Chat {
   #appendTurn(turn) {
     if (!this.#turns.length) this.thread.replaceChildren();
     this.#turns.push(turn);
+    this.long.show(this.#turns);
     turn.node.classList.add("asked");
     this.thread.append(turn.node);
     this.#watchLastAnswer();
@@ -220,6 +225,7 @@ export class Chat {
 
   /** An answer that is being written is finished in the background. */
   #discardTurns() {
+    this.long.show([]);
     if (this.#running) this.#left.set(this.#running.conversation, this.#running);
     this.#setRunning(null);
     this.#turns = [];
@@ -269,6 +275,7 @@ export class Chat {
     });
     if (run) this.#resume(run);
     if (!this.#turns.length) return this.#drawWelcome();
+    this.long.show(this.#turns);
     this.thread.replaceChildren(...this.#turns.map((turn) => turn.node));
     this.onDrawn();
     this.#watchLastAnswer();

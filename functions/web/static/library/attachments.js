@@ -5,8 +5,8 @@ import { t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { openPart, report } from "../shared/notices.js";
 import { DocumentRow } from "./document_row.js";
-import { RowList } from "./row_list.js";
-import { ACCEPTED } from "./upload.js";
+import { RowList } from "../shared/lists/row_list.js";
+import { ACCEPTED } from "./uploads/upload.js";
 
 const ATTACH_DIALOG = new URL("./attach_dialog.js", import.meta.url);
 
@@ -84,7 +84,7 @@ export class Attachments {
       attach: (it) => scope.toggle(it),
       retry: (it) => this.documents.reprocess(it, "retry"),
       uploadAgain: (it) => this.uploads.chooseAgain(it),
-      remove: (it) => {
+      detach: (it) => {
         this.hasChanged = true;
         this.documents.move(it, { note_id: null });
       },
@@ -93,7 +93,7 @@ export class Attachments {
     };
     const rows = new RowList({
       feed: this.documents, path: "/documents", list: this.list, more: this.more, order: "created_at", focusFallback: this.upload,
-      drawRow: (it) => new DocumentRow(it, actions, { removal: "detach" }), belongs: (it) => this.#noteId !== null && this.#holds(it),
+      makeRow: (it) => new DocumentRow(it, actions, { removal: "detach" }), belongs: (it) => this.#noteId !== null && this.#holds(it),
       onChange: () => {}, onError: (error) => report(error, t("failed.attachments")),
     });
     scope.addEventListener("change", () => rows.redraw(), { signal: rows.stop.signal });

@@ -24,7 +24,7 @@ class DocumentDialog {
   constructor({ api, documents, notebooks, document, openNote, openVersion, onClose }) {
     Object.assign(this, { api, documents, notebooks, document, openNote, openVersion });
     this.body = el("div", { class: "document-details" });
-    this.location = el("div", { class: "document-place" }, document.superseded_by ? null : this.#chooseNotebook(), this.#noteLine(document));
+    this.location = el("div", { class: "document-place" }, document.superseded_by || document.trashed_at ? null : this.#chooseNotebook(), this.#noteLine(document));
     this.versions = el("div", {});
     this.draw(document);
     this.dialog = openDialog({
@@ -67,10 +67,13 @@ class DocumentDialog {
     };
     const action = (name, testid, words, click, look = "button") =>
       el("button", { type: "button", class: look, "data-testid": testid, on: { click } }, icon(name), words);
-    const again = { indexed: "reindex", failed: "retry" }[document.status];
+    const again = document.trashed_at ? null : { indexed: "reindex", failed: "retry" }[document.status];
     const testid = { reindex: "document-reindex", retry: "document-dialog-retry" }[again];
     return [
-      action("delete", "document-dialog-delete", t("document.delete"), then((it) => this.documents.remove(it)), "button quiet danger-text"),
+      ...(document.trashed_at
+        ? [action("delete", "document-dialog-delete", t("document.deleteForGood"), then((it) => this.documents.removeAll([it])), "button quiet danger-text"),
+          action("restore", "document-dialog-restore", t("document.restore"), then((it) => this.documents.restore([it])))]
+        : [action("delete", "document-dialog-trash", t("document.trash"), then((it) => this.documents.trash([it])), "button quiet danger-text")]),
       el("span", { class: "spacer" }),
       again ? action("retry", testid, t(`document.${again}`), then((it) => this.documents.reprocess(it, again))) : null,
       document.status === "awaiting_upload" ? null : action("download", "document-download", t("document.download"), () => download(this.api, this.document)),

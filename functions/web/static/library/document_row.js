@@ -3,100 +3,146 @@
 import { el, setAttribute, setText } from "../shared/dom.js";
 import { formatSize, textOrNull, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
-import { drawBadge, failureText } from "../shared/status.js";
+import { failureText } from "../shared/status.js";
 import { isSearchable, titleOf } from "./documents.js";
 
 export class DocumentRow {
+  #bar = null;
+
   /**
-   * `actions`: open, info, attach, retry, uploadAgain, remove, each called with the document; `isAttached(id)`; `locationText(document)`.
-   * `removal`: `delete`, or `detach` where the row is an attachment.
+   * `actions`: open, info, attach, retry, uploadAgain, trash, restore, remove, detach, each called with the document; `isAttached(id)`;
+   * `locationText(document)`; and where rows can be selected `select(document, event)`, `isSelected(id)`, `step(document, event)`.
+   * `removal`: `trash`, or `detach` where the row is an attachment.
    */
-  constructor(document, actions, { removal = "delete" } = {}) {
+  constructor(item, actions, { removal = "trash" } = {}) {
     Object.assign(this, { actions, removal });
+    this.node = el("li", { class: "document", "data-testid": "document-row" });
+    this.update(item);
+  }
+
+  /** Fill the row. */
+  draw() {
     this.kind = el("span", { class: "kind", "aria-hidden": "true" });
     this.title = el("span", { class: "document-title" });
-    this.version = el("span", { class: "version", "data-testid": "document-version" });
+    this.line = el("div", { class: "document-line" });
     this.meta = el("span", { class: "document-meta" });
-    this.badge = el("span", { class: "badge", "data-testid": "document-badge" });
-    this.error = el("p", { class: "document-error", hidden: true });
-    this.bar = el("progress", { class: "bar", max: "1", "data-testid": "document-progress" });
-    this.progressText = el("span", { class: "progress-text", "data-testid": "document-progress-text" });
-    this.progress = el("div", { class: "document-progress", hidden: true }, this.bar, this.progressText);
-    this.attach = this.#button("attach", "attach", "document-attach");
-    this.retry = this.#button("retry", "retry", "document-retry", "button small");
-    this.again = this.#button("uploadAgain", "upload", "document-upload-again", "button small");
-    this.info = this.#button("info", "info", "document-info");
-    this.remove = this.#button("remove", removal === "detach" ? "detach" : "delete", `document-${removal}`);
+    this.more = el("div", {});
+    this.buttons = el("div", { class: "document-actions" });
     const open = el("button", {
-      type: "button", class: "document-open", "data-testid": "document-open", on: { click: () => actions.open(this.item) },
+      type: "button", class: "document-open", "data-testid": "document-open", on: { click: () => this.actions.open(this.item) },
     }, this.title);
-    this.node = el("li", { class: "document", "data-testid": "document-row" },
-      this.kind,
-      el("div", { class: "document-main" }, open, el("div", { class: "document-line" }, this.badge, this.version, this.meta), this.progress, this.error, this.retry, this.again),
-      el("div", { class: "document-actions" }, this.attach, this.info, this.remove));
-    this.update(document);
+    this.node.append(this.#pick(), el("div", { class: "document-main" }, open, this.line, this.more), this.buttons);
+    this.#write();
   }
 
-  update(document) {
-    this.item = document;
-    const { status } = document;
-    const named = { name: titleOf(document) };
-    this.node.dataset.status = status;
-    this.node.dataset.documentId = document.id;
-    this.kind.dataset.type = document.file_type;
-    setText(this.kind, document.file_type);
-    setText(this.title, named.name);
-    setAttribute(this.title, "title", document.file_name);
-    this.version.hidden = !(document.version > 1);
-    setText(this.version, t("document.version", { n: document.version }));
-    setText(this.meta, [metaOf(document), this.actions.locationText(document)].filter(Boolean).join(" · "));
-    drawBadge(this.badge, document);
-    this.#drawProgress(document);
-    const never = hasNotArrived(document);
-    // An indexed document has an error when its newer file was refused, or when indexing it again has failed.
-    const hasFailed = status === "failed" || (status === "indexed" && Boolean(document.error_code));
-    this.error.hidden = !hasFailed && !never;
-    this.error.classList.toggle("plain", !hasFailed);
-    setText(this.error, hasFailed ? failureText(document) : never ? t("upload.notArrived") : "");
-    this.retry.hidden = !canRetry(document);
-    this.retry.replaceChildren(icon("retry"), t("document.retry"));
-    this.again.hidden = !never || !this.actions.uploadAgain;
-    this.again.replaceChildren(icon("upload"), t("upload.again"));
-    setAttribute(this.again, "aria-label", t("upload.againNamed", named));
-    this.#drawAttach(document, named);
-    setAttribute(this.remove, "aria-label", t(`document.${this.removal}Named`, named));
-    setAttribute(this.remove, "title", t(`document.${this.removal}`));
-    setAttribute(this.info, "aria-label", t("document.detailsNamed", named));
-    setAttribute(this.info, "title", t("document.details"));
-    setAttribute(this.retry, "aria-label", t("document.retryNamed", named));
+  /** Leave an empty node. */
+  clear() {
+    this.node.replaceChildren();
+    this.#bar = null;
   }
 
-  #button(action, name, testid, look = "button quiet icon-only small") {
-    const click = () => this.actions[action](this.item);
-    return el("button", { type: "button", class: look, "data-testid": testid, on: { click } }, icon(name));
+  update(item) {
+    this.item = item;
+    this.node.dataset.status = item.status;
+    this.node.dataset.documentId = item.id;
+    this.node.classList.toggle("trashed", Boolean(item.trashed_at));
+    this.node.classList.toggle("selected", Boolean(this.actions.isSelected?.(item.id)));
+    if (this.node.hasChildNodes()) this.#write();
   }
 
-  #drawAttach(document, named) {
-    const attached = this.actions.isAttached(document.id);
-    this.attach.hidden = !isSearchable(document);
-    setAttribute(this.attach, "aria-pressed", attached);
-    setAttribute(this.attach, "aria-label", t("document.attachNamed", named));
-    setAttribute(this.attach, "title", t(attached ? "scope.included" : "document.attach"));
+  #write() {
+    const { item } = this;
+    const name = titleOf(item);
+    this.kind.dataset.type = item.file_type;
+    setText(this.kind, item.file_type);
+    setText(this.title, name);
+    setAttribute(this.title, "title", item.file_name);
+    setText(this.meta, [metaOf(item), this.actions.locationText(item)].filter(Boolean).join(" · "));
+    if (this.box) {
+      this.box.checked = this.actions.isSelected(item.id);
+      setAttribute(this.box, "aria-label", t("select.named", { name }));
+    }
+    this.#replace(this.line, [version(item), this.meta]);
+    this.#replace(this.more, [this.#progress(), failure(item, Boolean(this.more.querySelector("details[open]"))), this.#mend()]);
+    this.#replace(this.buttons, item.trashed_at
+      ? [this.#button("restore", "restore", name), this.#button("remove", "delete", name, "document-delete")]
+      : [isSearchable(item) ? this.#attach(name) : null, this.#button("info", "info", name), this.#button(this.removal, this.removal === "detach" ? "detach" : "delete", name)]);
   }
 
-  #drawProgress(document) {
-    const { status, progress } = document;
-    const moving = ["uploaded", "processing", "reindexing"].includes(status);
-    this.progress.hidden = !moving;
-    if (!moving) return;
-    const doing = stageOf(document);
+  /** Replace the children that have changed; a button with the focus hands it to its successor. */
+  #replace(node, children) {
+    const next = children.filter(Boolean);
+    const isSame = next.length === node.childNodes.length && next.every((child, at) => child.isEqualNode(node.childNodes[at]));
+    if (isSame) return;
+    const focused = node.contains(document.activeElement) ? document.activeElement.dataset.testid : null;
+    node.replaceChildren(...next);
+    if (focused) (node.querySelector(`[data-testid=${focused}]`) ?? this.node.querySelector(".document-open")).focus({ preventScroll: true });
+  }
+
+  #pick() {
+    if (!this.actions.select) return this.kind;
+    this.box = el("input", {
+      type: "checkbox", "data-testid": "document-select",
+      on: { click: (event) => this.actions.select(this.item, event), keydown: (event) => this.actions.step(this.item, event) },
+    });
+    return el("label", { class: "pick" }, this.box, this.kind);
+  }
+
+  #button(action, symbol, name, testid = `document-${action}`) {
+    const words = { info: "details", remove: "deleteForGood" }[action] ?? action;
+    return el("button", {
+      type: "button", class: "button quiet icon-only small", "data-testid": testid, "aria-label": t(`document.${words}Named`, { name }), title: t(`document.${words}`),
+      on: { click: () => this.actions[action](this.item) },
+    }, icon(symbol));
+  }
+
+  #attach(name) {
+    const attached = this.actions.isAttached(this.item.id);
+    const button = this.#button("attach", "attach", name);
+    setAttribute(button, "aria-pressed", attached);
+    setAttribute(button, "title", t(attached ? "scope.included" : "document.attach"));
+    return button;
+  }
+
+  /** What the user can do about a document that failed or never arrived. */
+  #mend() {
+    const again = hasNotArrived(this.item) && this.actions.uploadAgain;
+    const [action, symbol, words, label] = again ? ["uploadAgain", "upload", "upload.again", "upload.againNamed"] : ["retry", "retry", "document.retry", "document.retryNamed"];
+    if (this.item.trashed_at || (!again && !canRetry(this.item))) return null;
+    return el("button", {
+      type: "button", class: "button small", "data-testid": again ? "document-upload-again" : "document-retry", "aria-label": t(label, { name: titleOf(this.item) }),
+      on: { click: () => this.actions[action](this.item) },
+    }, icon(symbol), t(words));
+  }
+
+  #progress() {
+    const { status, progress, file_type: type } = this.item;
+    if (!IN_WORK.has(status)) return (this.#bar = null);
+    this.#bar ??= progressBar();
+    const [bar, text] = this.#bar.children;
     const counted = progress?.total > 0;
-    if (counted) this.bar.value = Math.min(1, progress.done / progress.total);
-    else this.bar.removeAttribute("value");
-    const of = counted ? t(document.file_type === "pdf" ? "progress.pages" : "progress.parts", { done: progress.done, total: progress.total }) : null;
-    setText(this.progressText, [doing, of].filter(Boolean).join(" · "));
-    setAttribute(this.bar, "aria-label", doing);
+    if (counted) bar.value = Math.min(1, progress.done / progress.total);
+    else bar.removeAttribute("value");
+    const of = counted ? t(type === "pdf" ? "progress.pages" : "progress.parts", { done: progress.done, total: progress.total }) : null;
+    setText(text, [stageOf(this.item), of].filter(Boolean).join(" · "));
+    setAttribute(bar, "aria-label", stageOf(this.item));
+    return this.#bar;
   }
+}
+
+const IN_WORK = new Set(["uploaded", "processing", "reindexing"]);
+
+const progressBar = () => el("div", { class: "document-progress" },
+  el("progress", { class: "bar", max: "1", "data-testid": "document-progress" }), el("span", { class: "progress-text", "data-testid": "document-progress-text" }));
+
+const version = ({ version: n }) => (n > 1 ? el("span", { class: "version", "data-testid": "document-version" }, t("document.version", { n })) : null);
+
+/** The failure in one line, which opens to the whole text. An indexed document has one when its newer file was refused, or when indexing it again has failed. */
+function failure(document, open) {
+  const { status, error_code: code } = document;
+  const hasFailed = status === "failed" || (status === "indexed" && Boolean(code));
+  const words = hasFailed ? failureText(document) : hasNotArrived(document) ? t("upload.notArrived") : null;
+  return words && el("details", { class: `document-error${hasFailed ? "" : " plain"}`, open }, el("summary", {}, words));
 }
 
 /** Failures that another attempt cannot mend: the file itself is the cause. */

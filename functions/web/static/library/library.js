@@ -7,12 +7,13 @@ import { byId, setText } from "../shared/dom.js";
 import { onLanguage, t } from "../language/i18n.js";
 import { faultBox, openPart, report } from "../shared/notices.js";
 import { Attachments } from "./attachments.js";
-import { DocumentRow } from "./document_row.js";
+import { DocumentList } from "./document_list.js";
 import { Documents, isSearchable } from "./documents.js";
 import { NotebookList } from "./notebook_list.js";
 import { EVERYTHING, Notebooks } from "./notebooks.js";
-import { RowList } from "./row_list.js";
-import { Uploads } from "./uploads.js";
+import { RowList } from "../shared/lists/row_list.js";
+import { SearchBar } from "./search/search_bar.js";
+import { Uploads } from "./uploads/uploads.js";
 
 const DOCUMENT_DIALOG = new URL("./document_dialog.js", import.meta.url);
 const SAVE_NOTE_DIALOG = new URL("../chat/save_note_dialog.js", import.meta.url);
@@ -20,30 +21,33 @@ const NOTES_AT_FIRST = 3;
 const NOTES_IN_TRASH = 50;
 const PAGE = 50;
 const STALE_AFTER = 30000;
-const FILTER_DELAY = 220;
-const VERSION_KEYS = ["file_name", "notebook_id", "note_id"];
 
 export class Library {
   #loads = 0;
   #loadedAt = 0;
   #counts = { all: 0, indexed: 0, complete: false };
-  #filterTimer = null;
   #note = null;
 
   /**
    * `onCounts(counts)` is called when the number of items changes, `onAsk()` when the user wants to ask about a note,
-   * `onRead(document)` when the user wants to read a document, `onOpened(dialog)` and `onClosed(dialog)` when a dialog `{kind, id}` is opened or closed.
+   * `onRead(document)` when the user wants to read a document, `onCite(source, opener)` a passage, `onOpened(dialog)` and `onClosed(dialog)` when a dialog `{kind, id}` is opened or closed.
    */
-  constructor({ api, scope, onCounts, onAsk, onRead, onOpened, onClosed }) {
-    Object.assign(this, { api, scope, onCounts, onAsk, onRead, onOpened, onClosed });
-    this.filter = byId("title-filter");
+  constructor({ api, scope, onCounts, onAsk, onRead, onCite, onOpened, onClosed }) {
+    Object.assign(this, { api, scope, onCounts, onAsk, onOpened, onClosed });
     this.documents = new Documents({ api, scope });
     this.notes = new Notes({ api, scope });
     this.notebooks = new Notebooks({ api });
     this.uploads = new Uploads({ documents: this.documents, list: byId("uploads"), onChange: () => this.#updateVisibility() });
     this.notebookList = new NotebookList({ notebooks: this.notebooks });
     this.noteList = this.#listNotes();
-    this.documentList = this.#listDocuments();
+    this.documentList = new DocumentList({
+      documents: this.documents, notebooks: this.notebooks, scope, uploads: this.uploads, locationText: (it) => this.#locationText(it),
+      onRead, onDetails: (it) => this.#openDocument(it), onChange: () => this.#updateVisibility(),
+    });
+    this.search = new SearchBar({
+      api, onOpen: onCite, notebook: () => this.notebooks.chosen, onTitle: () => this.load(),
+      onFilters: (filters) => (Object.assign(this.documentList, { filters }), this.load()),
+    });
     this.#listen();
     this.#drawPlace();
   }
@@ -58,20 +62,20 @@ export class Library {
   async load() {
     const load = ++this.#loads;
     const { kind, id } = this.notebooks.place;
-    const query = { title: this.filter.value.trim(), notebook_id: id };
+    const query = { title: this.search.title, notebook_id: id };
     const trash = kind === "trash";
     byId("shelves").setAttribute("aria-busy", "true");
     try {
       const [notes, documents] = await Promise.all([
-        this.noteList.fetch({ ...query, trashed: trash || null }, { limit: trash ? NOTES_IN_TRASH : NOTES_AT_FIRST }),
-        trash ? [] : this.documentList.fetch(query),
+        this.documentList.isFiltered ? [] : this.noteList.fetch({ ...query, trashed: trash || null }, { limit: trash ? NOTES_IN_TRASH : NOTES_AT_FIRST }),
+        this.documentList.fetch({ ...query, trashed: trash || null }),
       ]);
       if (load !== this.#loads) return;
       this.#loadedAt = Date.now();
       byId("library-fault").replaceChildren();
-      if (trash) this.documentList.clear();
-      if (notes) this.noteList.show(notes);
-      if (documents && !trash) this.documentList.show(documents);
+      if (this.documentList.isFiltered) this.noteList.clear();
+      else if (notes) this.noteList.show(notes);
+      if (documents) this.documentList.rows.show(documents);
       this.#drawPlace();
     } catch (error) {
       if (load === this.#loads) this.#showFault(error);
@@ -143,7 +147,7 @@ export class Library {
 
   /** Redraw what depends on the search scope or the language. */
   redraw() {
-    this.documentList.redraw();
+    this.documentList.rows.redraw();
     this.noteList.redraw();
   }
 
@@ -177,31 +181,6 @@ export class Library {
     return [notebook, noteId ? t("document.attachedToNote") : ""].filter(Boolean).join(" · ");
   }
 
-  #listDocuments() {
-    const actions = {
-      open: (it) => (isSearchable(it) ? this.onRead(it) : this.#openDocument(it)),
-      info: (it) => this.#openDocument(it),
-      attach: (it) => this.scope.toggle(it),
-      retry: (it) => this.documents.reprocess(it, "retry"),
-      uploadAgain: (it) => this.uploads.chooseAgain(it),
-      remove: (it) => this.documents.remove(it),
-      isAttached: (id) => this.scope.has(id),
-      locationText: (it) => this.#locationText(it),
-    };
-    return new RowList({
-      feed: this.documents, path: "/documents", list: byId("documents"), more: byId("library-more"), order: "created_at", loadsOnScroll: true,
-      focusFallback: byId("upload-button"), drawRow: (it) => new DocumentRow(it, actions),
-      belongs: (it) => this.#belongsHere(it),
-      onChange: () => this.#updateVisibility(), onError: (error) => report(error, t("failed.library")),
-    });
-  }
-
-  #belongsHere(document) {
-    if (this.uploads.isUploading(document.id) || document.superseded_by) return false;
-    const { kind, id } = this.notebooks.place;
-    return kind === "all" || document.notebook_id === id;
-  }
-
   #listNotes() {
     const actions = {
       open: (it) => this.openNote(it.id),
@@ -218,7 +197,7 @@ export class Library {
     };
     return new RowList({
       feed: this.notes, path: "/notes", list: byId("notes"), more: byId("notes-more"), order: "updated_at", reorders: true, focusFallback: byId("note-new"),
-      drawRow: (it) => new NoteRow(it, actions), belongs,
+      scroller: byId("shelves"), makeRow: (it) => new NoteRow(it, actions), belongs,
       onChange: () => this.#updateVisibility(), onError: (error) => report(error, t("failed.library")),
     });
   }
@@ -226,7 +205,7 @@ export class Library {
   /** Update the texts that depend on the open place: everything, a notebook, or the trash. */
   #drawPlace() {
     const { kind, name } = this.notebooks.place;
-    for (const id of ["dropzone", "uploads"]) byId(id).hidden = kind === "trash";
+    byId("dropzone").hidden = kind === "trash";
     setText(byId("library-empty"), t(`library.empty.${kind}`));
     setText(byId("drop-words"), kind === "notebook" ? t("library.dropInto", { name }) : t("library.dropHere"));
   }
@@ -234,14 +213,14 @@ export class Library {
   #updateVisibility() {
     const { kind } = this.notebooks.place;
     const [notes, documents] = [this.noteList?.items ?? [], this.documentList?.items ?? []];
-    const filtering = this.filter.value.trim() !== "";
+    const filtering = Boolean(this.search?.title) || this.documentList?.isFiltered;
     const arriving = kind === "trash" ? 0 : byId("uploads").childElementCount;
     const empty = !notes.length && !documents.length && !arriving;
     byId("library-empty").hidden = !empty || filtering || !this.#loadedAt;
     byId("library-none").hidden = !(empty && filtering);
-    byId("filter-field").hidden = empty && !filtering;
-    byId("notes-title").hidden = !notes.length || kind === "trash";
-    byId("documents-title").hidden = !notes.length || !documents.length;
+    byId("search-line").hidden = empty && !filtering;
+    byId("notes-title").hidden = !notes.length;
+    byId("documents-head").hidden = !documents.length;
     byId("dropzone").classList.toggle("roomy", empty && !filtering);
     this.#updateCounts(notes, documents, filtering);
   }
@@ -267,7 +246,7 @@ export class Library {
   #showPlace() {
     const { place } = this.notebooks;
     this.scope.setDefaultTarget(place.kind === "notebook" ? { ...place } : null);
-    this.filter.value = "";
+    this.search.clear();
     this.#drawPlace();
     this.load();
   }
@@ -280,10 +259,6 @@ export class Library {
       input.value = "";
     });
     byId("note-new").addEventListener("click", () => this.#createNote());
-    this.filter.addEventListener("input", () => {
-      clearTimeout(this.#filterTimer);
-      this.#filterTimer = setTimeout(() => this.load(), FILTER_DELAY);
-    });
     addEventListener("beforeunload", (event) => this.uploads.unfinished && event.preventDefault());
     onLanguage(() => (this.#drawPlace(), this.redraw()));
     document.addEventListener("visibilitychange", () => !document.hidden && this.#isStale() && this.load());
@@ -299,7 +274,6 @@ export class Library {
     notebooks.addEventListener("change", ({ detail: { id, title } }) => (scope.renameTarget(id, title), this.#renamed(id, title)));
     notes.addEventListener("change", ({ detail }) => scope.renameTarget(detail.id, titleOf(detail)));
     notes.addEventListener("attachments", () => this.load());
-    documents.addEventListener("change", ({ detail }) => this.#supersede(detail));
     scope.addEventListener("change", () => this.redraw());
   }
 
@@ -307,12 +281,5 @@ export class Library {
     if (this.notebooks.chosen === id) Object.assign(this.notebooks.place, { name });
     this.#drawPlace();
     this.redraw();
-  }
-
-  /** A new version replaces the older ones once it is indexed. */
-  #supersede(document) {
-    if (!isSearchable(document) || document.version < 2) return;
-    const isOlder = (it) => it.version < document.version && VERSION_KEYS.every((key) => it[key] === document[key]);
-    for (const older of this.documentList.items.filter(isOlder)) this.documents.changed({ ...older, superseded_by: document.id });
   }
 }

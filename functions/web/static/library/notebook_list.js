@@ -6,7 +6,7 @@ import { icon } from "../shared/icons.js";
 import { editTitle } from "../shared/inline_title.js";
 import { openPart, report } from "../shared/notices.js";
 import { EVERYTHING, TRASH } from "./notebooks.js";
-import { RowList } from "./row_list.js";
+import { RowList } from "../shared/lists/row_list.js";
 
 const NOTEBOOK_FORM = new URL("../notebooks/notebook_form.js", import.meta.url);
 
@@ -17,7 +17,7 @@ export class NotebookList {
     this.add = byId("notebook-new");
     this.rows = new RowList({
       feed: notebooks, path: "/notebooks", list: this.list, more: byId("notebooks-more"), order: "updated_at", loadsOnScroll: true, focusFallback: this.add,
-      drawRow: (item) => new NotebookRow(item, notebooks), belongs: () => true,
+      makeRow: (item) => new NotebookRow(item, notebooks), belongs: () => true,
       onChange: () => this.#mark(), onError: (error) => report(error, t("failed.notebooks")),
     });
     byId("place-all").addEventListener("click", () => notebooks.choose(EVERYTHING));
@@ -72,6 +72,8 @@ class NotebookRow {
     this.node = el("li", { class: "place", "data-testid": "notebook-row", "data-notebook-id": item.id }, this.parts);
     this.update(item);
   }
+
+  draw() {} // a notebook is drawn at once: few have many
 
   update(item) {
     this.item = item;

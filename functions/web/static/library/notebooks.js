@@ -1,7 +1,7 @@
 // The notebooks of the library, the open one, and the actions on them; every change is an event of Feed.
 
 import { choose, confirm } from "../shared/dialogs.js";
-import { Feed } from "../shared/feed.js";
+import { Feed } from "../shared/lists/feed.js";
 import { t } from "../language/i18n.js";
 import { report, toast } from "../shared/notices.js";
 import { Pager } from "../shared/pager.js";

@@ -14,6 +14,12 @@ export class NoteRow {
   /** `actions`: open, ask, trash, restore, remove, each called with the note; `isTarget(id)`; `locationText(note)`. */
   constructor(note, actions) {
     this.actions = actions;
+    this.node = el("li", { class: "document note-row", "data-testid": "note-row" });
+    this.update(note);
+  }
+
+  /** Fill the row. */
+  draw() {
     this.title = el("span", { class: "document-title" });
     this.badge = el("span", { class: "badge", "data-testid": "note-badge" });
     this.meta = el("span", { class: "document-meta" });
@@ -23,22 +29,31 @@ export class NoteRow {
     this.restore = this.#button("restore", "restore", "note-restore");
     this.remove = this.#button("remove", "delete", "note-delete");
     const open = el("button", {
-      type: "button", class: "document-open", "data-testid": "note-open", on: { click: () => actions.open(this.item) },
+      type: "button", class: "document-open", "data-testid": "note-open", on: { click: () => this.actions.open(this.item) },
     }, this.title);
-    this.node = el("li", { class: "document note-row", "data-testid": "note-row" },
+    this.node.append(
       el("span", { class: "kind", "data-type": "note", "aria-hidden": "true" }, icon("note")),
       el("div", { class: "document-main" }, open, this.snippet, el("div", { class: "document-line" }, this.badge, this.meta)),
       el("div", { class: "document-actions" }, this.ask, this.restore, this.trash, this.remove));
-    this.update(note);
+    this.#write(this.item);
+  }
+
+  /** Leave an empty node. */
+  clear() {
+    this.node.replaceChildren();
   }
 
   update(note) {
     this.item = note;
-    const trashed = note.trashed_at !== null;
-    const named = { name: titleOf(note) };
     this.node.dataset.status = note.status;
     this.node.dataset.noteId = note.id;
-    this.node.classList.toggle("trashed", trashed);
+    this.node.classList.toggle("trashed", note.trashed_at !== null);
+    if (this.node.hasChildNodes()) this.#write(note);
+  }
+
+  #write(note) {
+    const trashed = note.trashed_at !== null;
+    const named = { name: titleOf(note) };
     setText(this.title, named.name);
     setText(this.snippet, snippetOf(note));
     drawBadge(this.badge, note);

@@ -1,7 +1,7 @@
 // The notes of the library and the actions on them; every change is an event of Feed.
 
 import { choose, confirm } from "../shared/dialogs.js";
-import { Feed } from "../shared/feed.js";
+import { Feed } from "../shared/lists/feed.js";
 import { cleanName, t } from "../language/i18n.js";
 import { report, toast } from "../shared/notices.js";
 

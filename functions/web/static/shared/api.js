@@ -81,7 +81,7 @@ export class Api {
   #send(method, path, { token, body, query, signal, accept }) {
     const url = new URL(ABSOLUTE.test(path) ? path : ROOT + path, location.origin);
     for (const [key, value] of Object.entries(query ?? {})) {
-      if (value !== null && value !== undefined && value !== "") url.searchParams.set(key, value);
+      for (const one of [value].flat()) if (one !== null && one !== undefined && one !== "") url.searchParams.append(key, one);
     }
     const headers = {
       Authorization: `Bearer ${token}`,

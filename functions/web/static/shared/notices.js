@@ -6,15 +6,18 @@ import { t, textOrNull } from "../language/i18n.js";
 import { loadPart } from "../loading/parts.js";
 
 const SHOWN_FOR = 6000;
+const SHOWN_WITH_ACTION = 12000;
 
-/** A message at the edge of the screen that disappears by itself; screen readers announce it too. */
-export function toast(text, { kind = "plain", testid = "toast" } = {}) {
-  const node = el("p", { class: `toast ${kind}`, "data-testid": testid }, text);
+/** A message at the edge of the screen that disappears by itself; screen readers announce it too. `action` is `{words, click}`. */
+export function toast(text, { kind = "plain", testid = "toast", action = null } = {}) {
+  const act = () => (remove(), action.click());
+  const button = action ? el("button", { type: "button", class: "button small", "data-testid": `${testid}-action`, on: { click: act } }, action.words) : null;
+  const node = el("div", { class: `toast ${kind}`, "data-testid": testid }, el("p", {}, text), button);
   byId("toasts").append(node);
   raiseAboveDialog(byId("toasts"));
   const remove = () => node.remove();
   node.addEventListener("click", remove);
-  setTimeout(remove, SHOWN_FOR);
+  setTimeout(remove, action ? SHOWN_WITH_ACTION : SHOWN_FOR);
 }
 
 /**

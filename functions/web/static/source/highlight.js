@@ -3,7 +3,7 @@
 const COARSE_WIDTH = 160;
 const LEAST_SHARE = 0.04;
 
-/** The top of the highlight as a share of the image height (0 to 1), or null when there is none. */
+/** The box `{top, left, right}` of the first highlight, as shares of the image (0 to 1), or null when there is none. */
 export function findHighlight(image) {
   const canvas = document.createElement("canvas");
   canvas.width = COARSE_WIDTH;
@@ -12,12 +12,14 @@ export function findHighlight(image) {
   context.drawImage(image, 0, 0, canvas.width, canvas.height);
   const { data } = context.getImageData(0, 0, canvas.width, canvas.height);
   for (let row = 0; row < canvas.height; row += 1) {
-    let yellow = 0;
-    for (let column = 0; column < canvas.width; column += 1) yellow += isYellow(data, (row * canvas.width + column) * 4);
-    if (yellow >= canvas.width * LEAST_SHARE) return row / canvas.height;
+    const yellow = columns().filter((column) => isYellow(data, (row * canvas.width + column) * 4));
+    if (yellow.length < canvas.width * LEAST_SHARE) continue;
+    return { top: row / canvas.height, left: yellow[0] / canvas.width, right: (yellow.at(-1) + 1) / canvas.width };
   }
   return null;
 }
+
+const columns = () => Array.from({ length: COARSE_WIDTH }, (_, column) => column);
 
 function isYellow(data, at) {
   const [red, green, blue] = [data[at], data[at + 1], data[at + 2]];

@@ -5,11 +5,15 @@ import { formatPercent, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { faultBox } from "../shared/notices.js";
 import { findHighlight } from "./highlight.js";
+import { FindBar } from "./find_bar.js";
 import { cutAt } from "./offsets.js";
+import { Outline } from "./outline.js";
 import { unwrapParts } from "../language/unwrap.js";
 
 const ZOOMS = [1, 1.25, 1.5, 2, 3];
 const SHARE_ABOVE_MARK = 0.28;
+const READABLE = 1.5; // the least zoom at which a phone shows words that can be read
+const narrow = matchMedia("(max-width: 599px)");
 
 export class PageView {
   #number;
@@ -18,10 +22,13 @@ export class PageView {
   #loads = 0;
   #url = null;
   #stop = null;
+  #place;
+  #hasZoomed = false;
 
   constructor({ api, citation }) {
     Object.assign(this, { api, citation, paged: citation.file_type === "pdf", address: addressOf(citation) });
     this.#number = citation.page_start;
+    this.#place = { page: citation.page_start, start: citation.start_offset, end: citation.end_offset, quote: citation.quote };
     this.mode = this.paged ? "image" : "text";
     this.scroller = el("div", { class: "page-scroll", tabindex: "0", role: "group" });
     this.pageLabel = el("span", { class: "page-number", "data-testid": "page-number", "aria-live": "polite" });
@@ -41,8 +48,37 @@ export class PageView {
       el("div", { class: "page-bar", role: "toolbar", "aria-label": t("page.bar") },
         el("div", { class: "page-steps" }, this.previous, this.pageLabel, this.next),
         this.paged ? el("div", { class: "segments" }, this.asImage, this.asText) : null,
-        this.zooms),
-      this.scroller);
+        el("div", { class: "page-tools" }, this.zooms, citation.source === "note" ? null : this.#finding(button))));
+    this.node.append(...[this.find?.node, this.outline?.node, this.scroller].filter(Boolean));
+  }
+
+  /** The buttons of the search in the document and of its outline. */
+  #finding(button) {
+    const { api, address, paged } = this;
+    const find = button("search", "find-open", t("find.title"), () => this.find.open());
+    const outline = button("outline", "outline-open", t("outline.title"), () => this.#toggleOutline(outline));
+    setAttribute(outline, "aria-expanded", false);
+    this.find = new FindBar({ api, address, onFound: (place) => this.#go(place), onClose: () => find.focus() });
+    this.outline = new Outline({
+      api, address, paged,
+      onChoose: (section) => {
+        this.#toggleOutline(outline);
+        this.#go(section);
+        this.scroller.focus();
+      },
+    });
+    return [find, outline];
+  }
+
+  async #toggleOutline(button) {
+    setAttribute(button, "aria-expanded", await this.outline.toggle());
+  }
+
+  /** Show a place of the document, `{page, start, end}`, with its words highlighted. */
+  #go({ page, start, end }) {
+    this.#place = { page, start, end: end ?? start };
+    this.#number = page;
+    this.show();
   }
 
   setCount(count) {
@@ -74,13 +110,13 @@ export class PageView {
   }
 
   get #cited() {
-    const { page_start: from, start_offset: start, end_offset: end, place } = this.citation;
-    return this.#number === from && end > start && place !== "lost" ? { start, end } : null;
+    const { page, start, end } = this.#place;
+    return this.#number === page && end > start && !this.#isLost ? { start, end } : null;
   }
 
   /** Whether this is the cited page and the quoted words are no longer on it. */
   get #isLost() {
-    return this.citation.place === "lost" && this.#number === this.citation.page_start;
+    return this.citation.place === "lost" && this.#place.quote !== undefined && this.#number === this.citation.page_start;
   }
 
   async #showImage(load) {
@@ -97,8 +133,22 @@ export class PageView {
     if (load !== this.#loads) return;
     this.scroller.replaceChildren(...(this.#isLost ? [changedHint()] : []), image);
     this.#applyZoom();
-    const top = this.#cited ? findHighlight(image) : null;
-    this.scroller.scrollTop = top === null ? 0 : Math.max(0, top * image.offsetHeight + image.offsetTop - this.scroller.clientHeight * SHARE_ABOVE_MARK);
+    this.#scrollTo(image, this.#cited ? findHighlight(image) : null);
+  }
+
+  /** Bring the highlight into view; on a phone, large enough to be read. */
+  #scrollTo(image, box) {
+    if (box && narrow.matches && !this.#hasZoomed) {
+      const fitting = ZOOMS.filter((zoom) => zoom * (box.right - box.left) <= 1 || zoom <= READABLE);
+      this.#zoom = ZOOMS.indexOf(fitting.at(-1));
+      this.#drawBar();
+      this.#applyZoom();
+    }
+    const { offsetWidth: width, offsetHeight: height, offsetTop, offsetLeft } = image;
+    const { clientWidth, clientHeight } = this.scroller;
+    const middle = box ? ((box.left + box.right) / 2) * width - clientWidth / 2 : 0;
+    this.scroller.scrollLeft = box ? Math.min(middle, box.left * width - 12) + offsetLeft : 0;
+    this.scroller.scrollTop = box ? Math.max(0, box.top * height + offsetTop - clientHeight * SHARE_ABOVE_MARK) : 0;
   }
 
   async #showText(load) {
@@ -106,7 +156,7 @@ export class PageView {
     if (load !== this.#loads) return;
     if (count) this.setCount(count);
     const { text, ocr_confidence: confidence } = pages.find(({ page }) => page === this.#number) ?? pages[0] ?? { text: "" };
-    const [before, passage, after] = this.#cited ? cutAtPassage(text, this.#cited, this.citation.quote) : [text, "", ""];
+    const [before, passage, after] = this.#cited ? cutAtPassage(text, this.#cited, this.#place.quote) : [text, "", ""];
     const shown = this.paged ? unwrapParts([before, passage, after]) : [before, passage, after];
     const mark = passage ? el("mark", { "data-testid": "page-mark" }, shown[1]) : null;
     this.scroller.replaceChildren(
@@ -135,6 +185,7 @@ export class PageView {
   #zoomBy(step) {
     const scroller = this.scroller;
     const middle = (scroller.scrollTop + scroller.clientHeight / 2) / scroller.scrollHeight;
+    this.#hasZoomed = true;
     const across = (scroller.scrollLeft + scroller.clientWidth / 2) / scroller.scrollWidth;
     this.#zoom = Math.min(ZOOMS.length - 1, Math.max(0, this.#zoom + step));
     this.#drawBar();

@@ -1,15 +1,15 @@
-// The panel that shows a citation on its page: at the side, or as a bottom sheet on phones.
+// The pane that shows a page: of a citation, of a link, or of a document that is read. It never covers the conversation.
 
 import { checkBadge, nameOf, locationOf, scoreText, stateBadge } from "../chat/citations.js";
 import { drawQuote } from "../chat/extracts.js";
 import { byId, el, setAttribute } from "../shared/dom.js";
 import { onLanguage, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
+import { togglePage } from "../shared/panes.js";
 import { clearClaims, tintClaims } from "./claims.js";
 import { PageView, addressOf } from "./page_view.js";
 
 const LONG_QUOTE = 280;
-const narrow = matchMedia("(max-width: 999px)");
 
 export class SourcePanel {
   #opener = null;
@@ -20,15 +20,12 @@ export class SourcePanel {
   /** `onOpenNote(id)` opens the editor of a cited note, `onOpenDocument(id)` the details of a document. */
   constructor({ api, onOpenNote, onOpenDocument, onClose }) {
     Object.assign(this, { api, onOpenNote, onOpenDocument, onClose });
-    this.dialog = byId("source");
-    this.dialog.addEventListener("close", () => this.#closed());
-    this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.close());
+    this.pane = byId("source");
     document.addEventListener("keydown", (event) => {
       const modal = document.querySelector("dialog.modal[open]");
-      if (event.key === "Escape" && this.dialog.open && !modal && !event.defaultPrevented) this.close();
+      if (event.key === "Escape" && this.isOpen && !modal && !event.defaultPrevented) this.close();
     });
-    narrow.addEventListener("change", () => this.dialog.open && this.#showDialog());
-    onLanguage(() => this.dialog.open && this.open(this.#citation, this.#opener));
+    onLanguage(() => this.isOpen && this.open(this.#citation, this.#opener));
   }
 
   /** Show a citation, or the target of a link, which has no number and no check. Closing returns the focus to `opener`. */
@@ -41,29 +38,35 @@ export class SourcePanel {
     if (citation.number) tintClaims(citation, opener);
     this.#view?.close();
     this.#view = citation.state === "deleted" ? null : new PageView({ api: this.api, citation });
-    this.dialog.replaceChildren(...[
+    this.pane.replaceChildren(...[
       this.#head(citation), this.#quote(citation), translation(citation), this.#newerVersionHint(citation), this.#view ? this.#view.node : deletedNote(citation),
     ].filter(Boolean));
-    if (!this.dialog.open) this.#showDialog();
+    this.pane.hidden = false;
+    togglePage(true);
     byId("source-file").focus({ preventScroll: true });
     if (this.#view) this.#load(opening);
   }
 
   /** Tint the claims again, after an answer was drawn. */
   tint() {
-    if (this.dialog.open && this.#citation.number) tintClaims(this.#citation, this.#opener);
+    if (this.isOpen && this.#citation.number) tintClaims(this.#citation, this.#opener);
+  }
+
+  get isOpen() {
+    return !this.pane.hidden;
   }
 
   close() {
-    if (this.dialog.open) this.dialog.close();
-  }
-
-  /** Beside the conversation on wide screens, over it on narrow ones. */
-  #showDialog() {
-    if (this.dialog.open) this.dialog.close();
-    byId("shell").toggleAttribute("data-source", true);
-    if (narrow.matches) this.dialog.showModal();
-    else this.dialog.show();
+    if (!this.isOpen) return;
+    this.#opens += 1;
+    this.pane.hidden = true;
+    togglePage(false);
+    this.onClose();
+    this.#view?.close();
+    this.#view = null;
+    clearClaims();
+    if (this.#opener?.isConnected) this.#opener.focus({ preventScroll: true });
+    else byId("question").focus({ preventScroll: true });
   }
 
   async #load(opening) {
@@ -82,14 +85,14 @@ export class SourcePanel {
   #showDeleted(view) {
     view.close();
     view.node.replaceWith(deletedNote(this.#citation));
-    this.dialog.querySelector("[data-testid=source-open-note]")?.remove();
+    this.pane.querySelector("[data-testid=source-open-note]")?.remove();
   }
 
   #head(citation) {
     const score = scoreText(citation);
     const close = el("button", {
-      type: "button", class: "button quiet icon-only", "data-testid": "source-close", "aria-label": t("source.close"), title: t("source.close"), on: { click: () => this.close() },
-    }, icon("close"));
+      type: "button", class: "button quiet source-close", "data-testid": "source-close", "aria-label": t("source.close"), title: t("source.close"), on: { click: () => this.close() },
+    }, icon("close"), el("span", { class: "back" }, icon("left"), t("source.back")));
     const where = [locationOf(citation), citation.section_title].filter(Boolean).join(" · ");
     return el("div", { class: "source-head" },
       citation.number ? el("span", { class: "source-number", "aria-hidden": "true" }, String(citation.number)) : null,
@@ -103,27 +106,22 @@ export class SourcePanel {
   }
 
   #openNote({ document_id: id }) {
-    const open = () => this.#openElsewhere(() => this.onOpenNote(id));
+    const open = () => this.onOpenNote(id);
     return el("button", { type: "button", class: "button quiet icon-only", "data-testid": "source-open-note", "aria-label": t("note.open"), title: t("note.open"), on: { click: open } }, icon("edit"));
   }
 
   #openDetails({ document_id: id }) {
-    const open = () => this.#openElsewhere(() => this.onOpenDocument(id));
+    const open = () => this.onOpenDocument(id);
     return el("button", { type: "button", class: "button quiet icon-only", "data-testid": "source-details", "aria-label": t("document.details"), title: t("document.details"), on: { click: open } }, icon("info"));
   }
 
   /** A hint that a newer version exists, with a button to open it. */
   #newerVersionHint({ state, superseded_by: id }) {
     if (state !== "superseded" || !id) return null;
-    const open = () => this.#openElsewhere(() => this.onOpenDocument(id));
+    const open = () => this.onOpenDocument(id);
     return el("p", { class: "note source-note", "data-testid": "source-superseded" }, icon("alert"),
       el("span", {}, t("source.superseded")),
       el("button", { type: "button", class: "button small", "data-testid": "source-open-newer", on: { click: open } }, t("source.openNewer")));
-  }
-
-  #openElsewhere(open) {
-    if (narrow.matches) this.close();
-    open();
   }
 
   #quote(citation) {
@@ -139,19 +137,6 @@ export class SourcePanel {
     toggle.addEventListener("click", () => fold(!quote.classList.contains("folded")));
     fold(true);
     return el("div", { class: "source-quote-area" }, quote, toggle);
-  }
-
-  #closed() {
-    // The event is asynchronous: the panel may have been reopened by now.
-    if (this.dialog.open) return;
-    this.#opens += 1;
-    byId("shell").toggleAttribute("data-source", false);
-    this.onClose();
-    this.#view?.close();
-    this.#view = null;
-    clearClaims();
-    if (this.#opener?.isConnected) this.#opener.focus({ preventScroll: true });
-    else byId("question").focus({ preventScroll: true });
   }
 }
 

@@ -1,6 +1,6 @@
 // Uploads one file: announces it to the API, sends its bytes to storage, finalizes it.
 
-import { ApiError } from "../shared/http.js";
+import { ApiError } from "../../shared/http.js";
 
 const TYPES = {
   pdf: "application/pdf",

@@ -1,9 +1,11 @@
 // The queue of uploads, a few at a time.
 
-import { t } from "../language/i18n.js";
-import { el } from "../shared/dom.js";
-import { errorText } from "../shared/notices.js";
-import { titleOf } from "./documents.js";
+import { t } from "../../language/i18n.js";
+import { el } from "../../shared/dom.js";
+import { errorText } from "../../shared/notices.js";
+import { titleOf } from "../documents.js";
+import { failureText } from "../../shared/status.js";
+import { Tray } from "./tray.js";
 import { ACCEPTED, sendFile } from "./upload.js";
 import { UploadRow } from "./upload_row.js";
 
@@ -17,6 +19,9 @@ export class Uploads {
   /** `list` is the default list for the rows; `onChange()` is called when an upload starts or ends. */
   constructor({ documents, list, onChange }) {
     Object.assign(this, { documents, list, onChange });
+    this.tray = new Tray({ onDismiss: () => this.#dismissOver() });
+    documents.addEventListener("change", ({ detail }) => this.#follow(detail));
+    documents.addEventListener("gone", ({ detail }) => this.tray.has(detail.id) && this.tray.drop(detail.id));
     documents.addEventListener("duplicate", ({ detail: { document, existing } }) => this.#showLateDuplicate(document, existing));
   }
 
@@ -36,6 +41,7 @@ export class Uploads {
       const row = new UploadRow(file, { onDismiss: () => this.#dismiss(upload) });
       const upload = { file, destination, row, stop };
       this.#queue.push(upload);
+      this.tray.set(upload, "queued", { name: file.name });
       list.append(row.node);
     }
     this.#startNext();
@@ -63,7 +69,27 @@ export class Uploads {
   #dismiss(upload) {
     upload.stop.abort();
     upload.row.node.remove();
+    this.tray.drop(upload);
     this.#queue = this.#queue.filter((waiting) => waiting !== upload);
+    this.onChange();
+  }
+
+  /** The rows of refused files and duplicates go with the tray. */
+  #dismissOver() {
+    for (const node of [...this.list.children]) if (["failed", "duplicate"].includes(node.dataset.state)) node.remove();
+    this.onChange();
+  }
+
+  /** What becomes of a file once its document is read. */
+  #follow(document) {
+    if (!this.tray.has(document.id)) return;
+    const { status } = document;
+    if (status === "indexed" || document.trashed_at) return this.tray.set(document.id, "ready");
+    if (status !== "failed") return this.tray.set(document.id, status === "uploaded" ? "waiting" : "reading", { document });
+    this.tray.set(document.id, "failed");
+    const row = new UploadRow({ name: document.file_name, size: document.size_bytes }, { onDismiss: () => (row.node.remove(), this.tray.drop(document.id), this.onChange()) });
+    row.show("failed", { words: failureText(document) });
+    this.list.append(row.node);
     this.onChange();
   }
 
@@ -84,12 +110,20 @@ export class Uploads {
     const onStep = ({ state, share, document }) => {
       if (document) this.#uploading.add((documentId = document.id));
       row.show(state, { share });
+      this.tray.set(upload, state, { share });
+      if (state === "checking") this.list.prepend(row.node); // what is in work comes first
     };
     try {
       const { document, duplicate } = await sendFile(this.documents.api, file, { destination, onStep, signal: stop.signal });
       this.#uploading.delete(documentId);
-      if (duplicate) this.#showDuplicate(row, document, destination);
-      else row.node.remove();
+      if (duplicate) {
+        this.tray.set(upload, "duplicate");
+        this.#showDuplicate(upload, row, document, destination);
+      } else {
+        row.node.remove();
+        this.tray.drop(upload);
+        this.tray.set(document.id, "waiting", { name: file.name, document });
+      }
       this.documents.changed(document);
       this.documents.moved(document.notebook_id);
     } catch (error) {
@@ -101,6 +135,7 @@ export class Uploads {
 
   /** A refused file stays listed until it is dismissed; another attempt is offered only where it can help. */
   #showFailure(upload, error) {
+    this.tray.set(upload, "failed");
     const isTemporary = !error.status || error.status === 429 || error.status >= 500;
     const retry = () => {
       this.#queue.push(upload);
@@ -118,10 +153,12 @@ export class Uploads {
   }
 
   /** The library already has this file; offer to move it if it is stored elsewhere. */
-  #showDuplicate(row, document, destination) {
+  #showDuplicate(key, row, document, destination) {
     const elsewhere = Object.entries(destination).some(([key, id]) => id && document[key] !== id);
     const move = async () => {
-      if (await this.documents.move(document, destination)) row.node.remove();
+      if (!(await this.documents.move(document, destination))) return;
+      row.node.remove();
+      this.tray.drop(key);
       this.onChange();
     };
     row.show("duplicate", {
@@ -132,10 +169,11 @@ export class Uploads {
 
   /** The worker found the duplicate after the upload, when it read the bytes. */
   #showLateDuplicate(document, existing) {
-    const row = new UploadRow({ name: document.file_name, size: document.size_bytes }, { onDismiss: () => (row.node.remove(), this.onChange()) });
+    const row = new UploadRow({ name: document.file_name, size: document.size_bytes }, { onDismiss: () => (row.node.remove(), this.tray.drop(row), this.onChange()) });
+    this.tray.set(row, "duplicate", { name: document.file_name });
     this.list.append(row.node);
     const { notebook_id, note_id } = document;
-    this.#showDuplicate(row, existing, { notebook_id, note_id });
+    this.#showDuplicate(row, row, existing, { notebook_id, note_id });
     this.onChange();
   }
 }

@@ -1,8 +1,8 @@
 // One upload, shown until the row of its document replaces it.
 
-import { el, setText } from "../shared/dom.js";
-import { cleanName, formatPercent, formatSize, t } from "../language/i18n.js";
-import { icon } from "../shared/icons.js";
+import { el, setText } from "../../shared/dom.js";
+import { cleanName, formatPercent, formatSize, t } from "../../language/i18n.js";
+import { icon } from "../../shared/icons.js";
 
 export class UploadRow {
   /** `onDismiss` stops a running upload, or removes a finished row. */

@@ -1,23 +1,29 @@
 // A list of rows that is loaded page by page and follows the events of a feed.
 
-import { keepFocus, onScrolledIntoView } from "../shared/dom.js";
-import { Pager } from "../shared/pager.js";
+import { keepFocus, onScrolledIntoView } from "../dom.js";
+import { Pager } from "../pager.js";
+import { Viewport } from "./viewport.js";
 
 const PAGE = 50;
+const ROW_HEIGHT = 68;
+const DRAWN_AT_ONCE = 12;
 
 export class RowList {
   #rows = new Map();
+  #ids = new WeakMap();
   #query = {};
   #changedSinceFetch = new Map();
 
   /**
-   * `drawRow(item)` returns `{node, item, update(item)}`; `belongs(item)` says whether a changed item belongs to this list.
+   * `makeRow(item)` returns `{node, item, update(item), draw(), clear()}`; `belongs(item)` says whether a changed item belongs to this
+   * list. With a `scroller`, only the rows near its visible part are drawn.
    * The row with the latest date in the field `order` is on top; with `reorders`, a row moves when that date changes.
    * `focusFallback` receives the focus when the last row is removed. With `loadsOnScroll`, `more` is pressed by scrolling to it.
    */
-  constructor({ feed, path, list, more, drawRow, belongs, order, onChange, onError, focusFallback, loadsOnScroll = false, reorders = false }) {
-    Object.assign(this, { feed, list, more, drawRow, belongs, order, onChange, onError, focusFallback, reorders });
+  constructor({ feed, path, list, more, makeRow, belongs, order, onChange, onError, focusFallback, scroller = null, loadsOnScroll = false, reorders = false }) {
+    Object.assign(this, { feed, list, more, makeRow, belongs, order, onChange, onError, focusFallback, reorders });
     this.pager = new Pager({ api: feed.api, path });
+    this.viewport = scroller ? new Viewport({ scroller, guess: ROW_HEIGHT }) : null;
     this.stop = new AbortController();
     feed.addEventListener("change", ({ detail }) => this.#apply(detail), { signal: this.stop.signal });
     feed.addEventListener("gone", ({ detail }) => (this.#changedSinceFetch.set(detail.id, null), this.#remove(detail.id)), { signal: this.stop.signal });
@@ -49,7 +55,29 @@ export class RowList {
     }
     keepFocus(this.list, () => this.list.append(...items.map((item) => this.#rowFor(item).node)));
     for (const item of changed) this.#insert(item);
+    for (const { id } of items.slice(0, DRAWN_AT_ONCE)) this.#draw(this.#rows.get(id));
     this.#updateMoreButton();
+  }
+
+  /** Load the rest of the list. */
+  async loadAll() {
+    while (this.pager.hasMore && !this.more.disabled) await this.loadMore();
+  }
+
+  /** The ids of the rows between two of them, both included, in the order shown. */
+  idsBetween(one, other) {
+    const ids = [...this.list.children].map((node) => this.#ids.get(node));
+    const [from, to] = [ids.indexOf(one), ids.indexOf(other)].sort((a, b) => a - b);
+    return from < 0 ? [other] : ids.slice(from, to + 1);
+  }
+
+  /** The row below (1) or above (-1) another one, drawn; null or undefined at the end. */
+  neighbourOf(id, by) {
+    const { node } = this.#rows.get(id);
+    const next = by > 0 ? node.nextElementSibling : node.previousElementSibling;
+    const row = next && this.#rows.get(this.#ids.get(next));
+    this.#draw(row);
+    return row;
   }
 
   async loadMore() {
@@ -84,9 +112,21 @@ export class RowList {
   #rowFor(item) {
     let row = this.#rows.get(item.id);
     if (row) row.update(item);
-    else this.#rows.set(item.id, (row = this.drawRow(item)));
+    else this.#rows.set(item.id, (row = this.#add(item)));
     this.feed.watch.follow(item);
     return row;
+  }
+
+  #add(item) {
+    const row = this.makeRow(item);
+    this.#ids.set(row.node, item.id);
+    if (this.viewport) this.viewport.add(row.node, row);
+    else row.draw();
+    return row;
+  }
+
+  #draw(row) {
+    if (row) this.viewport?.draw(row.node);
   }
 
   #newestOf(item) {
@@ -111,7 +151,9 @@ export class RowList {
     const timeOf = (it) => Date.parse(it[this.order]);
     const [below] = this.items.filter((it) => it.id !== item.id && timeOf(it) <= timeOf(item)).sort((one, other) => timeOf(other) - timeOf(one));
     if (!below && this.pager.hasMore) return this.#remove(item.id);
-    const { node } = this.#rowFor(item);
+    const row = this.#rowFor(item);
+    const { node } = row;
+    this.#draw(row);
     keepFocus(this.list, () => this.list.insertBefore(node, below ? this.#rows.get(below.id).node : null));
   }
 
@@ -120,13 +162,14 @@ export class RowList {
     const row = this.#rows.get(id);
     if (!row) return;
     const focused = row.node.contains(document.activeElement);
-    const neighbour = row.node.nextElementSibling ?? row.node.previousElementSibling;
+    const neighbour = this.neighbourOf(id, 1)?.node ?? this.neighbourOf(id, -1)?.node;
     this.#forget(id, row);
     this.#updateMoreButton();
     if (focused) (neighbour?.querySelector("button") ?? this.focusFallback).focus({ preventScroll: true });
   }
 
   #forget(id, row) {
+    this.viewport?.remove(row.node);
     row.node.remove();
     this.#rows.delete(id);
   }

@@ -1,6 +1,6 @@
 // Accepts files that are dropped anywhere on the page.
 
-import { byId } from "../shared/dom.js";
+import { byId } from "../../shared/dom.js";
 
 export function acceptDrops(onFiles) {
   const overlay = byId("drop-overlay");
