@@ -114,10 +114,10 @@ installed-run installed-test:
 
 .PHONY: installed-osls
 installed-osls:
-	@if command -v npm >/dev/null; then $(MAKE) node_modules/.installed || echo 'ibid: npm could not install the packaging tool, so the tests that need it cannot run' >&2; fi
+	@if command -v npm >/dev/null; then $(MAKE) node_modules/.installed || echo 'ibid: npm could not install the packaging tool and the accessibility rules, so the tests that need them cannot run' >&2; fi
 
 node_modules/.installed: package-lock.json
 	@command -v npm >/dev/null || { echo 'ibid: packaging needs npm and Node.js 20.19 or newer; install them first' >&2; exit 1; }
-	@echo 'ibid: installing the packaging tool into node_modules ...'
+	@echo 'ibid: installing the packaging tool and the accessibility rules into node_modules ...'
 	@npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
 	@touch $@

@@ -132,7 +132,7 @@ export const en = {
   "notebook.new": "Notebook",
   "notebook.title": "Notebook title",
   "notebook.untitled": "Notebook",
-  "notebook.named": "{title}, {notes}, {documents}",
+  "notebook.holds": ", {notes}, {documents}",
   "notebook.rename": "Rename “{title}”",
   "notebook.delete": "Delete “{title}”",
   "notebook.deleted": "Deleted the notebook “{name}”.",
@@ -196,7 +196,7 @@ export const en = {
   "upload.duplicate": "Already in your library as “{name}”",
   "upload.notArrived": "This file has not arrived. If its upload was interrupted, choose the file again.",
   "upload.again": "Choose the file again",
-  "upload.againNamed": "Choose “{name}” again",
+  "upload.againNamed": "Choose the file again: “{name}”",
   "upload.moveHere": "Move to this notebook",
   "upload.attachHere": "Attach to this note",
 

@@ -132,7 +132,7 @@ export const fr = {
   "notebook.new": "Carnet",
   "notebook.title": "Titre du carnet",
   "notebook.untitled": "Carnet",
-  "notebook.named": "{title}, {notes}, {documents}",
+  "notebook.holds": ", {notes}, {documents}",
   "notebook.rename": "Renommer « {title} »",
   "notebook.delete": "Supprimer « {title} »",
   "notebook.deleted": "Carnet « {name} » supprimé.",
@@ -196,7 +196,7 @@ export const fr = {
   "upload.duplicate": "Déjà dans votre bibliothèque : « {name} »",
   "upload.notArrived": "Ce fichier n’est pas arrivé. Si son envoi a été interrompu, choisissez-le à nouveau.",
   "upload.again": "Choisir à nouveau le fichier",
-  "upload.againNamed": "Choisir à nouveau « {name} »",
+  "upload.againNamed": "Choisir à nouveau le fichier : « {name} »",
   "upload.moveHere": "Déplacer dans ce carnet",
   "upload.attachHere": "Joindre à cette note",
 
