@@ -584,6 +584,6 @@ def test_a_long_line_that_streams_in_small_pieces_is_announced_in_linear_time(pa
         for (const piece of [...a, "end. "]) speech.add(piece);
         return document.getElementById("spoken").textContent.length;
     """
-    spoken = call(page, "chat/speech.js", body, ["| a "] * 5_000)
+    spoken = call(page, "chat/asking/speech.js", body, ["| a "] * 5_000)
     page.evaluate("document.body.replaceChildren()")
     assert spoken > 5_000

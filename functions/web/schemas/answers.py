@@ -91,9 +91,10 @@ class Usage(BaseModel):
 
 
 class Answer(BaseModel):
-    """An answer; `error` says what interrupted it."""
+    """An answer; `suggestions` are questions that other passages answer, `error` says what interrupted it."""
 
     conversation_id: str
+    question_id: str
     message_id: str
     answer: str
     sections: list[Section]
@@ -105,6 +106,7 @@ class Answer(BaseModel):
     search_query: str | None
     translated_query: str | None
     degraded: list[str]
+    suggestions: list[str]
     error: Problem | None = None
 
 
@@ -165,6 +167,12 @@ class SearchResults(BaseModel):
     hits: list[Hit]
     degraded: list[str]
     debug: SearchFigures | None = None
+
+
+class Suggestions(BaseModel):
+    """Questions that the documents answer."""
+
+    items: list[str]
 
 
 class ModelObject(BaseModel):

@@ -1,7 +1,11 @@
-"""axe-core finds no serious fault on any view: both themes, both widths, both languages."""
+"""axe-core finds no serious fault on any view: both themes, both widths, both languages.
+
+The pictures of the views are in .build/pictures.
+"""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -9,16 +13,20 @@ from playwright.sync_api import Browser, Page
 
 from tests.browser.views import tour
 from tests.support.local_server import Person
-from tests.support.requirements import need_axe
+from tests.support.requirements import REPOSITORY, need_axe
 
 SERIOUS = ("serious", "critical")
 SETTLED = "() => document.getAnimations().length === 0"  # while something fades in, its colours are others
 CHECK = "() => axe.run(document, {resultTypes: ['violations']})"
 
 
-def find_violations(page: Page) -> list[str]:
-    """The rules that are broken on what the page shows, each with the first node that breaks it."""
+PICTURES = REPOSITORY / ".build" / "pictures"
+
+
+def find_violations(page: Page, picture: Path) -> list[str]:
+    """The rules that are broken on what the page shows, each with the first node that breaks it; takes a picture."""
     page.wait_for_function(SETTLED)
+    page.screenshot(path=picture)
     found: dict[str, Any] = page.evaluate(CHECK)
     serious = [fault for fault in found["violations"] if fault["impact"] in SERIOUS]
     return [
@@ -40,4 +48,6 @@ def test_no_view_breaks_a_serious_rule(
         page.route("**/api/local/token", lambda route: route.fulfill(json={"token": grace.token}))
         page.goto(grace.server.base_url)
         page.add_script_tag(path=need_axe())
-        assert {view: faults for view in tour.walk(page) if (faults := find_violations(page))} == {}
+        folder = PICTURES / f"{width}-{theme}-{locale[:2]}"
+        found = {view: find_violations(page, folder / f"{view.replace(': ', '-')}.png") for view in tour.walk(page)}
+        assert {view: faults for view, faults in found.items() if faults} == {}

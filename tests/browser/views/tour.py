@@ -71,6 +71,16 @@ def _visit_conversations(page: Page) -> Iterator[str]:
     yield ""
 
 
+def _visit_version(page: Page) -> Iterator[str]:
+    page.get_by_test_id("rate-down").last.click()
+    expect(page.get_by_test_id("rating-form")).to_be_visible()
+    yield ": rating"
+    page.get_by_test_id("rate-down").last.click()
+    page.get_by_test_id("question-edit").last.click()
+    yield ": edit"
+    page.keyboard.press("Escape")
+
+
 def _visit_answer(page: Page) -> Iterator[str]:
     go(page, "conversations")
     page.get_by_test_id("conversation-open").first.click()
@@ -128,9 +138,11 @@ def _visit_note(page: Page) -> Iterator[str]:
 def _visit_settings(page: Page) -> Iterator[str]:
     page.get_by_test_id("settings-open").click()
     expect(page.get_by_test_id("settings-dialog")).to_be_visible()
-    for experts in page.locator("details.experts > summary").all():
-        experts.click()
-    yield ""
+    for tab in page.get_by_test_id("settings-tab").all():
+        tab.click()
+        for experts in page.locator("details:not([open]).experts > summary").locator("visible=true").all():
+            experts.click()
+        yield f": {tab.get_attribute('data-key')}"
     close_dialog(page)
 
 
@@ -146,6 +158,7 @@ VIEWS: Final[dict[str, Callable[[Page], Iterator[str]]]] = {
     "empty conversation": _visit_empty,
     "conversations": _visit_conversations,
     "answer": _visit_answer,
+    "question": _visit_version,
     "source": _visit_source,
     "library": _visit_library,
     "document": _visit_document,
