@@ -89,6 +89,11 @@ deploy-settings: ## Check that the settings file of STAGE exists (deploy does th
 eval: installed-test ## Measure search and answer quality on the question sets in IBID_EVAL_DATA
 	@$(PYTHON) -m tests.eval $(ARGS)
 
+.PHONY: pictures
+pictures: installed-test ## Take the pictures of the README anew, with the tests of the page
+	@$(PYTHON) -m pytest -q tests/browser/views/test_readme_pictures.py
+	@cp .build/pictures/readme/*.png .github/
+
 .PHONY: corpus
 corpus: installed-test ## Ingest the awkward files in IBID_CORPUS_DATA and compare each result with the expected one
 	@$(PYTHON) -m tests.corpus $(ARGS)

@@ -27,7 +27,9 @@ export class Rating {
     const next = this.rating === kind ? null : kind;
     if (!(await this.#keep(next, ""))) return;
     this.reasonPlace.replaceChildren(...(next ? [this.#reasonForm()] : []));
-    this.reasonPlace.querySelector("input")?.focus();
+    const field = this.reasonPlace.querySelector("input");
+    field?.focus({ preventScroll: true });
+    field?.form.scrollIntoView({ block: "nearest" });
   }
 
   async #keep(rating, reason) {

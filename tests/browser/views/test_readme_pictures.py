@@ -1,0 +1,90 @@
+"""Takes the pictures of the README, in .build/pictures/readme; `make pictures` copies them to .github/."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+from PIL import Image
+from playwright.sync_api import Browser, Page, expect
+
+from tests.acceptance.support import writing
+from tests.browser.views import tour
+from tests.support import documents
+from tests.support.local_server import LocalServer, Person
+from tests.support.requirements import REPOSITORY
+
+FOLDER: Final = REPOSITORY / ".build" / "pictures" / "readme"
+MAX_BYTES: Final = 120_000
+COLOURS: Final = 128
+LEASE: Final = (
+    "Lease of Quay Cottage, 12 Quay Street. The lease begins on 1 March 2026 and runs for three years.",
+    "The rent is 1,450 euros a month, payable in advance on the first working day of the month.",
+    "Either party may end the lease by giving three months' notice in writing. Notice by e-mail is not valid.",
+)
+QUESTION: Final = "How much notice ends the lease of Quay Cottage?"
+
+
+def furnish(person: Person, folder: Path) -> None:
+    home, work = (person.post("/notebooks", title=title)["id"] for title in ("Home", "Work"))
+    person.add(documents.make_pdf(folder / "Quay Cottage lease.pdf", *LEASE), notebook_id=home)
+    person.add(
+        documents.make_pdf(folder / "Boiler manual.pdf", "Have the boiler serviced every autumn."), notebook_id=home
+    )
+    person.add(
+        documents.make_pdf(folder / "Annual report 2025.pdf", *["Revenue rose by 12 % to 41 million euros."] * 4),
+        notebook_id=work,
+    )
+    writing.save(person, "Ask about the deposit before the keys are handed back.", title="Moving out")
+    person.ask("When does the lease begin?")
+
+
+def show_library(page: Page) -> None:
+    expect(page.get_by_test_id("document-row")).to_have_count(3)
+    expect(page.locator("[aria-busy]")).to_have_count(0)
+
+
+def show_answer(page: Page) -> None:
+    page.get_by_test_id("question").fill(QUESTION)
+    page.get_by_test_id("send").click()
+    expect(page.get_by_test_id("answer")).to_have_attribute("data-state", "done")
+
+
+def show_source(page: Page) -> None:
+    show_answer(page)
+    page.get_by_test_id("citation").first.click()
+    expect(page.get_by_test_id("page-image")).to_be_visible()
+
+
+SHOWN: Final[dict[str, tuple[str, Callable[[Page], None]]]] = {
+    "library": ("desktop", show_library),
+    "answer": ("desktop", show_source),
+    "phone": ("phone", show_answer),
+}
+
+
+@pytest.fixture(scope="module")
+def reader(server: LocalServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Person]:
+    with server.person("Ada") as person:
+        furnish(person, tmp_path_factory.mktemp("readme"))
+        yield person
+
+
+@pytest.mark.parametrize("name", list(SHOWN))
+def test_a_picture_of_the_readme_is_small(browser: Browser, reader: Person, name: str) -> None:
+    """WEB-1"""
+    width, show = SHOWN[name]
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    with browser.new_context(viewport=tour.WIDTHS[width], locale="en-US", reduced_motion="reduce") as context:
+        page = context.new_page()
+        page.set_default_timeout(60_000)
+        page.route("**/api/local/token", lambda route: route.fulfill(json={"token": reader.token}))
+        page.goto(reader.server.base_url)
+        show(page)
+        page.wait_for_function("() => document.getAnimations().length === 0")
+        page.screenshot(path=FOLDER / f"{name}.png")
+    with Image.open(FOLDER / f"{name}.png") as picture:
+        picture.convert("P", palette=Image.Palette.ADAPTIVE, colors=COLOURS).save(FOLDER / f"{name}.png", optimize=True)
+    assert (FOLDER / f"{name}.png").stat().st_size <= MAX_BYTES
