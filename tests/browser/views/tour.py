@@ -12,6 +12,7 @@ from tests.acceptance.support import writing
 from tests.support import documents
 from tests.support.local_server import Json, Person
 
+expect.set_options(timeout=60_000)
 WIDTHS: Final[dict[str, ViewportSize]] = {
     "desktop": {"width": 1280, "height": 900},
     "phone": {"width": 390, "height": 844},
