@@ -95,6 +95,11 @@ deploy: artifacts node_modules/.installed ## Deploy to AWS with the settings of 
 eval: installed-test ## Measure search and answer quality on the question sets in IBID_EVAL_DATA
 	@$(PYTHON) -m tests.eval $(ARGS)
 
+.PHONY: pictures
+pictures: installed-test ## Take the pictures of the README anew, with the tests of the page
+	@$(PYTHON) -m pytest -q tests/browser/views/test_readme_pictures.py
+	@cp .build/pictures/readme/*.png .github/
+
 .PHONY: corpus
 corpus: installed-test ## Ingest the awkward files in IBID_CORPUS_DATA and compare each result with the expected one
 	@$(PYTHON) -m tests.corpus $(ARGS)
@@ -128,10 +133,10 @@ installed-run installed-test:
 
 .PHONY: installed-osls
 installed-osls:
-	@if command -v npm >/dev/null; then $(MAKE) node_modules/.installed || echo 'ibid: npm could not install the packaging tool, so the tests that need it cannot run' >&2; fi
+	@if command -v npm >/dev/null; then $(MAKE) node_modules/.installed || echo 'ibid: npm could not install the packaging tool and the accessibility rules, so the tests that need them cannot run' >&2; fi
 
 node_modules/.installed: package-lock.json
 	@command -v npm >/dev/null || { echo 'ibid: packaging needs npm and Node.js 20.19 or newer; install them first' >&2; exit 1; }
-	@echo 'ibid: installing the packaging tool into node_modules ...'
+	@echo 'ibid: installing the packaging tool and the accessibility rules into node_modules ...'
 	@npm ci --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error
 	@touch $@

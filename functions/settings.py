@@ -1,4 +1,4 @@
-"""HTTP: the settings, the embedding model of the library, and API keys."""
+"""HTTP: the settings, the usage, the embedding model of the library, and API keys."""
 
 from __future__ import annotations
 
@@ -7,4 +7,6 @@ from mangum import Mangum
 from functions.web.app import create_app
 from functions.web.routes import embedding_servers, keys, settings
 
-handler = Mangum(create_app(settings.router, embedding_servers.router, keys.router), lifespan="off")
+handler = Mangum(
+    create_app(settings.router, settings.usage_router, embedding_servers.router, keys.router), lifespan="off"
+)

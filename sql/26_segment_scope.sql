@@ -1,6 +1,6 @@
 -- How a scope is searched by words: in the posting lists of these segments, without the chunks that are left out because they
 -- are not in scope, and in the remaining generations chunk by chunk. A segment of which less than a quarter is in scope is not
--- worth it.
+-- worth it. A generation that got translations after its segment was written is stale there, and searched chunk by chunk.
 create or replace function rag.segment_scope(
     generations bigint[],
     out segment_ids bigint[],
@@ -15,7 +15,10 @@ begin
     with joined as materialized (
         -- A full join has one plan, which reads each side once.
         select g.segment_id, g.chunk_count, g.generation as listed, w.generation as wanted
-        from rag.segment_generations g full join unnest(generations) as w (generation) on w.generation = g.generation
+        from (
+            select s.*, case when not s.is_stale then s.generation end as current from rag.segment_generations s
+        ) g
+        full join unnest(generations) as w (generation) on w.generation = g.current
     ), chosen as materialized (
         select j.segment_id from joined j
         group by 1 having sum(j.chunk_count) filter (where j.wanted is not null) >= sum(j.chunk_count) / 4

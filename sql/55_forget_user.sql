@@ -51,6 +51,7 @@ begin
         delete from rag.segments where owner_id = user_id;
         delete from rag.ingest_jobs where owner_id = user_id;
         delete from rag.usage_counters where owner_id = user_id;
+        delete from rag.daily_usage where owner_id = user_id;
         delete from rag.query_translations where owner_id = user_id;
         delete from rag.api_keys where owner_id = user_id;
         update rag.settings set updated_by = null where updated_by = user_id;

@@ -1,5 +1,5 @@
 -- Writes the posting lists of one segment more, and returns how many chunks it has, or null when nothing is left to do. First a
--- segment with deleted generations is dissolved, so that nothing stays of their words. Then the library with most chunks outside
+-- segment with deleted or stale generations is dissolved, so that nothing stays of their words. Then the library with most chunks outside
 -- segments gets one, of up to `max_chunks` of them, if it is large (rag.prefers_posting_lists) and they are at least `min_chunks`.
 create or replace function rag.renew_segments(min_chunks int default 20000, max_chunks int default 50000) returns int
 language plpgsql volatile security invoker
@@ -15,7 +15,7 @@ begin
     delete from rag.segments s
     where s.id in (
         select g.segment_id from rag.segment_generations g
-        where not exists (select from rag.generations r where r.id = g.generation));
+        where g.is_stale or not exists (select from rag.generations r where r.id = g.generation));
     select l.owner_id into owner
     from (
         select d.owner_id, d.generation, d.chunk_count from rag.documents d where d.generation is not null

@@ -64,6 +64,10 @@ def _run(options: argparse.Namespace) -> int:
         from functions.local import reindex
 
         return reindex.run(config)
+    if options.command == "ratings":
+        from functions.local import ratings
+
+        return ratings.run(config)
     if options.command == "forget-user":
         from functions.local import forget_user
 
@@ -90,6 +94,7 @@ def _parser() -> argparse.ArgumentParser:
     key.add_argument("--scope", action="append", required=True, choices=SCOPES, help="may be repeated")
     key.add_argument("--days", type=int, default=365, help="how long it is valid (365)")
     commands.add_parser("reindex", help="re-index the library with the embedding model of the environment")
+    commands.add_parser("ratings", help="print the rated answers of all users as JSON lines, for an evaluation")
     forget = commands.add_parser(
         "forget-user", help="delete all data of one user, and print how many rows and files were deleted"
     )

@@ -10,19 +10,18 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from functions.adapters.postgres import messages
+from functions.adapters.postgres import messages, users
 from functions.core import background, errors, models
 from functions.core.answering import answers, follow_ups, model_writer, query_rephrasing, query_translation
 from functions.core.citations.description import describe_citation, describe_section
-from functions.core.retrieval import early_embedding, guard, retriever, sentence_similarity
+from functions.core.retrieval import early_embedding, guard, retriever, sentence_similarity, suggestions
 from functions.core.settings import Settings
-from functions.core.text import languages
+from functions.core.text import languages, titles
 from functions.runtime import metrics, searching, translating
 from functions.runtime.policy import Policy
 from functions.runtime.services import Services
 from functions.runtime.toolbox import Toolbox
 
-TITLE_LENGTH = 80
 NO_PREFERENCES = models.Preferences()
 RESERVE_SECONDS = 3.0
 """What remains of the time of a function when its answer must have ended: enough to quote, save and send it."""
@@ -34,6 +33,8 @@ _log = logging.getLogger(__name__)
 class Question:
     """A question and its scope; `whole_library` ignores the scope of its conversation.
 
+    `replaces` is the id of an earlier question of the conversation, whose place this one takes.
+
     A question with a `history` belongs to a conversation that the client keeps: neither question nor answer is saved.
     """
 
@@ -44,6 +45,7 @@ class Question:
     note_id: str | None = None
     whole_library: bool = False
     filters: Mapping[str, str] = field(default_factory=dict)
+    replaces: str | None = None
     history: tuple[models.Turn, ...] | None = None
 
 
@@ -54,6 +56,7 @@ class Opened:
     conversation_id: str | None
     scope: models.Scope
     question_position: int | None = None
+    question_id: str | None = None
     preferences: models.Preferences = NO_PREFERENCES
 
 
@@ -71,9 +74,11 @@ class Answered:
     `search_query` is the complete question that was searched in place of a follow-up, `translated_query` the
     translation that was searched as well. With a `failure`, the model stopped early and the answer holds the text up to
     then. `cost` is in US dollars, or None if it is not known. `degraded` names what the search did without.
+    `suggestions` are questions that other passages found answer.
     """
 
     conversation_id: str | None
+    question_id: str | None
     message_id: str | None
     scope: models.Scope
     answer: models.Answer
@@ -82,6 +87,7 @@ class Answered:
     failure: errors.IbidError | None = None
     cost: float | None = None
     degraded: tuple[str, ...] = ()
+    suggestions: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -102,7 +108,10 @@ class _Saver:
 
     def save(self, answer: models.Answer) -> str | None:
         self._count(answer)
+        usage = metrics.describe_usage(answer, self.cost)
         if self.opened.conversation_id is None:
+            with self.services.database.as_user(self.user) as connection:
+                users.count_usage(connection, usage)
             return None
         with self.services.database.as_user(self.user) as connection:
             row = messages.add_answer(
@@ -115,7 +124,7 @@ class _Saver:
                 sections=[describe_section(section) for section in answer.sections],
                 sources=[describe_citation(citation) for citation in answer.sources],
                 scope=asdict(self.opened.scope),
-                usage=metrics.describe_usage(answer, self.cost),
+                usage=usage,
                 search_query=self.search_query,
                 translated_query=self.translated_query,
                 question_position=self.opened.question_position,
@@ -196,6 +205,7 @@ def ask(
         message_id = saver.save(answer)
         yield Answered(
             opened.conversation_id,
+            opened.question_id,
             message_id,
             opened.scope,
             answer,
@@ -204,6 +214,7 @@ def ask(
             failure,
             saver.cost,
             retrieval.degraded,
+            suggestions.suggest_follow_ups(question.query_text, answer, retrieval.context, lang),
         )
     finally:
         saver.save_interrupted()
@@ -366,7 +377,7 @@ def _open_question(
     key = translating.find_key(services, policy, question.query_text)
     new = messages.NewQuestion(
         query_text=question.query_text,
-        title=make_title(question.query_text),
+        title=titles.make_title(question.query_text),
         scope=scope,
         conversation_id=question.conversation_id,
         document_ids=question.document_ids,
@@ -375,17 +386,19 @@ def _open_question(
         inherits_scope=scope.kind == "library" and not question.whole_library,
         is_saved=question.history is None,
         text_hash=key,
+        replaces=question.replaces,
     )
     opened = messages.open_question(services.database, user, new, policy.settings)
     history = opened.history if question.history is None else question.history[-2 * policy.settings.context_turns :]
     known = translating.Known(key, opened.translations)
-    return Opened(opened.conversation_id, opened.scope, opened.position, opened.preferences), list(history), known
+    identity = (opened.conversation_id, opened.scope, opened.position, opened.question_id)
+    return Opened(*identity, opened.preferences), list(history), known
 
 
 def choose_scope(question: Question) -> models.Scope:
     """What the question names: its documents, else its note or notebook, else the whole library.
 
-    A question that names nothing inherits the scope of its conversation, see sql/67_open_question.sql.
+    A question that names nothing inherits the scope of its conversation, see sql/67_open_question_v2.sql.
     """
     filters = question.filters
     if question.whole_library:
@@ -396,9 +409,3 @@ def choose_scope(question: Question) -> models.Scope:
         kind: Any = "note" if question.note_id else "notebook"
         return models.Scope(kind, notebook_id=question.notebook_id, note_id=question.note_id, filters=filters)
     return models.Scope("library", filters=filters)
-
-
-def make_title(text: str) -> str:
-    """The question as a title: one line of at most TITLE_LENGTH characters, cut after a word."""
-    line = " ".join(text.split())
-    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rsplit(" ", 1)[0] + "…"

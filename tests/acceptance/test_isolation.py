@@ -72,6 +72,8 @@ FOREIGN: dict[str, Json | None] = {
     "DELETE /api/rag/conversations/{conversation_id}/documents/{document_id}": None,
     "GET /api/rag/conversations/{conversation_id}/export": None,
     "POST /api/rag/conversations/{conversation_id}/messages/{message_id}/note": {},
+    "PUT /api/rag/conversations/{conversation_id}/messages/{message_id}/rating": {"rating": "up"},
+    "DELETE /api/rag/conversations/{conversation_id}/messages/{message_id}/rating": None,
     "DELETE /api/rag/keys/{key_id}": None,
 }
 # Routes that answer from the caller's own data; `test_the_second_user_finds_nothing` calls each.
@@ -83,7 +85,10 @@ OWN = {
     "GET /api/rag/notes",
     "POST /api/rag/notes",
     "GET /api/rag/conversations",
+    "GET /api/rag/conversations/ratings",
     "GET /api/rag/search",
+    "GET /api/rag/search/suggestions",
+    "GET /api/rag/usage",
     "POST /api/rag/chat",
     "POST /v1/chat/completions",
     "POST /mcp",
@@ -155,6 +160,8 @@ def owned(server: LocalServer, tmp_path_factory: pytest.TempPathFactory) -> Iter
         assert document["status"] == "indexed"
         answer = person.ask(QUESTION)
         assert answer["status"] == "complete"
+        rating = f"/api/rag/conversations/{answer['conversation_id']}/messages/{answer['message_id']}/rating"
+        assert person.http.put(rating, json={"rating": "up", "reason": SECRET_WORDS}).status_code == 204
         key = person.post("/keys", name="script", scopes=["read"])
         yield Owned(
             person, document["id"], answer["conversation_id"], answer["message_id"], notebook_id, note_id, key["id"]
@@ -287,9 +294,12 @@ def test_the_second_user_finds_nothing(request: pytest.FixtureRequest, owned: Ow
     stranger: Person = request.getfixturevalue(who)
     assert stranger.get("/documents") == {"items": [], "next_cursor": None}
     assert stranger.get("/documents", notebook_id=owned.notebook_id)["items"] == []
-    for path in ("/conversations", "/notebooks", "/notes"):
+    for path in ("/conversations", "/conversations/ratings", "/notebooks", "/notes"):
         assert stranger.get(path) == {"items": [], "next_cursor": None}
     assert stranger.get("/notes", notebook_id=owned.notebook_id)["items"] == []
+    assert stranger.get("/conversations", q="zeppelin")["items"] == []
+    assert stranger.get("/search/suggestions") == {"items": []}
+    assert {day["questions"] for day in stranger.get("/usage")["days"]} == {0}
     found = stranger.get("/search", q=SECRET_WORDS, debug=True)
     assert (found["hits"], found["debug"]["candidate_sources"]) == ([], 0)
     own = stranger.post("/keys", name="script", scopes=["read"])
@@ -328,6 +338,7 @@ def test_the_first_users_content_is_unchanged_by_the_second_user(owned: Owned, b
     assert (note["title"], note["content"], note["notebook_id"]) == ("Airship", SECRET_NOTE, owned.notebook_id)
     assert owned.person.get(f"/documents/{owned.document_id}/text")["pages"][0]["text"] == SECRET_WORDS
     assert [key["id"] for key in owned.person.get("/keys")["items"]] == [owned.key_id]
+    assert [answer["rating"] for answer in owned.person.get("/conversations/ratings")["items"]] == ["up"]
 
 
 # Tokens

@@ -106,8 +106,13 @@ def walk_answers(client: GeneratedClient, ada: Person) -> None:
     assert client.call("search_search", q=QUESTION, debug=True, limit=3)["hits"][0]["arms"]["fts_rank"] == 1
     answer = client.call("chat_ask", {"query": QUESTION})
     assert client.call("chat_ask", {"query": QUESTION, "stream": True}).startswith(b"data: ")
+    client.call("search_suggest_questions", lang="fr")
     own = {"conversation_id": answer["conversation_id"]}
-    client.call("conversations_list_conversations")
+    client.call("conversations_list_conversations", q="boiler")
+    again = {"query": QUESTION, "conversation_id": own["conversation_id"], "replaces": answer["question_id"]}
+    answer = client.call("chat_ask", again)
+    client.call("conversations_rate_answer", {"rating": "down", "reason": "?"}, **own, message_id=answer["message_id"])
+    assert client.call("conversations_list_ratings")["items"][0]["question"] == QUESTION
     client.call("conversations_rename_conversation", {"title": "Heating"}, **own)
     client.call("conversations_list_messages", **own)
     attached: Json = {"document_ids": [answer["sources"][0]["document_id"]]}
@@ -117,6 +122,7 @@ def walk_answers(client: GeneratedClient, ada: Person) -> None:
     client.call("conversations_detach_document", **own, document_id=attached["document_ids"][0])
     assert client.call("conversations_export_conversation", **own, lang="fr").startswith(b"# ")
     client.call("conversations_save_answer_as_note", {}, **own, message_id=answer["message_id"])
+    client.call("conversations_withdraw_rating", **own, message_id=answer["message_id"])
     client.call("conversations_delete_conversation", **own)
     client.call("completions_list_models")
     client.call("completions_get_model", model="ibid")
@@ -131,6 +137,7 @@ def walk_settings(client: GeneratedClient) -> None:
     client.call("settings_change_settings", {"rrf_k": 11})
     client.call("settings_list_changes", limit=5)
     client.call("settings_change_settings", {"rrf_k": before["rrf_k"]})
+    assert client.call("settings_get_usage", everyone=True, days=2)["days"][-1]["questions"] > 0
     key = client.call("keys_create_key", {"name": "script", "scopes": ["read"]})
     client.call("keys_list_keys")
     client.call("keys_revoke_key", key_id=key["id"])

@@ -204,7 +204,7 @@ def test_a_link_to_deleted_content_says_so(page: Page, ada: Person) -> None:
         page.get_by_test_id("source-close").click()
 
 
-def test_a_note_links_only_to_passages_and_conversations(page: Page, ada: Person) -> None:
+def test_a_note_links_to_passages_conversations_and_safe_addresses(page: Page, ada: Person) -> None:
     """WEB-1"""
     evil = "[a](javascript:alert) [b](https://example.org) [c](/#d=x'onclick) [d](/#c=1)"
     writing.save(ada, evil, title="Links")
@@ -212,7 +212,8 @@ def test_a_note_links_only_to_passages_and_conversations(page: Page, ada: Person
     page.get_by_test_id("note-open").click()
     page.get_by_test_id("note-read").click()
     links = page.get_by_test_id("note-reading").get_by_role("link")
-    assert links.evaluate_all("(all) => all.map((a) => a.getAttribute('href'))") == ["#c=1"]
+    shown = links.evaluate_all("(all) => all.map((a) => [a.getAttribute('href'), a.rel])")
+    assert shown == [["https://example.org", "noopener noreferrer nofollow"], ["#c=1", ""]]
 
 
 # Small screens

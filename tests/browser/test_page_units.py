@@ -585,6 +585,58 @@ def test_a_long_line_that_streams_in_small_pieces_is_announced_in_linear_time(pa
         for (const piece of [...a, "end. "]) speech.add(piece);
         return document.getElementById("spoken").textContent.length;
     """
-    spoken = call(page, "chat/speech.js", body, ["| a "] * 5_000)
+    spoken = call(page, "chat/asking/speech.js", body, ["| a "] * 5_000)
     page.evaluate("document.body.replaceChildren()")
     assert spoken > 5_000
+
+
+WEB = """document.body.replaceChildren(m.renderMarkdown(a, { web: true }));
+    return [document.body.textContent, [...document.links].map((a) => [a.getAttribute("href"), a.target, a.rel])];"""
+REL = ["_blank", "noopener noreferrer nofollow"]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "addresses"),
+    [
+        ("See https://example.org/a?b=1.", "See https://example.org/a?b=1.", ["https://example.org/a?b=1"]),
+        ("[us](mailto:a@example.org)", "us", ["mailto:a@example.org"]),
+        ("[x](javascript:alert(1))", "[x](javascript:alert(1))", []),
+        ("[x](data:text/html,y) ![z](http:/e)", "[x](data:text/html,y) ![z](http:/e)", []),
+        ("xhttps://example.org", "xhttps://example.org", []),
+    ],
+    ids=["address", "mail", "javascript", "data", "inside a word"],
+)
+def test_only_web_and_mail_addresses_become_links(page: Page, text: str, shown: str, addresses: list[str]) -> None:
+    """WEB-1"""
+    assert call(page, "chat/markdown.js", WEB, text) == [shown, [[address, *REL] for address in addresses]]
+
+
+PRINTED = {
+    "1,234.5": 1234.5,
+    "1 234,5 €": 1234.5,
+    "1,234": 1234,
+    "3,5 %": 3.5,
+    "(12)": -12,
+    "−7": -7,
+    "1.234.567": 1_234_567,
+}
+
+
+@pytest.mark.parametrize("text", list(PRINTED))
+def test_the_numbers_of_a_table_are_read_as_printed(page: Page, text: str) -> None:
+    """WEB-3"""
+    assert call(page, "chat/reading/tables.js", "return m.readNumber(a);", text) == PRINTED[text]
+
+
+SORT = """document.body.replaceChildren(m.renderMarkdown(a));
+    const { equipTables } = await import("/chat/reading/tables.js");
+    equipTables(document.body);
+    const column = () => [...document.querySelectorAll("td:first-child")].map((cell) => cell.textContent);
+    const sort = document.querySelector(".sort");
+    return [0, 1, 2, 3].map((times) => (times && sort.click(), column().join(" ")));"""
+
+
+def test_a_table_is_sorted_up_down_and_as_it_was(page: Page) -> None:
+    """WEB-3"""
+    table = "| n | name |\n|---|---|\n| 10 | b |\n| 9 | a |\n| 1,200 | c |"
+    assert call(page, "chat/markdown.js", SORT, table) == ["10 9 1,200", "9 10 1,200", "1,200 10 9", "10 9 1,200"]

@@ -150,11 +150,12 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
         "database": set(),
         "packaging": set(),
         "forget_user": {"server"},
+        "ratings": {"server"},
         "reindex": {"server", "terminal"},
         "server": {"database", "packaging"},
         "terminal": {"server"},
         "evaluation": {"database", "server"},
-        "__main__": {"database", "evaluation", "forget_user", "reindex", "server", "terminal"},
+        "__main__": {"database", "evaluation", "forget_user", "ratings", "reindex", "server", "terminal"},
     },
 }
 MAX_CORE_ARROWS = 30

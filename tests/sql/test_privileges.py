@@ -10,6 +10,7 @@ import psycopg
 SECURITY_DEFINER = {
     "audit_setting": "the audit is written for everybody and writable by nobody",
     "cancel_reindexing": "storage.objects is not readable for the worker role",
+    "count_usage": "users may not write the counters; it counts for its caller alone",
     "continue_reindexing": "storage.objects is not readable for the worker role",
     "describe_reindexing": "storage.objects is not readable for the worker role",
     "enqueue_stored_object": "the queue is written through this door only",

@@ -8,7 +8,7 @@ from uuid import uuid4
 import psycopg
 import pytest
 
-from functions.adapters.postgres import conversations, messages
+from functions.adapters.postgres import conversations, messages, users
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
 from functions.core.settings import Settings
@@ -61,7 +61,7 @@ def test_a_first_question_begins_a_conversation_and_is_saved_and_counted(db: Dat
 def test_a_question_of_a_conversation_that_the_client_keeps_is_counted_but_not_saved(
     db: Database, database: str
 ) -> None:
-    assert ask(db, is_saved=False) == messages.OpenedQuestion(None, models.Scope("library"), None, [], {})
+    assert ask(db, is_saved=False) == messages.OpenedQuestion(None, None, models.Scope("library"), None, [], {})
     assert count_rows(database) == (0, 0, 2)
 
 
@@ -150,3 +150,78 @@ def test_a_question_about_documents_of_a_note_in_the_trash_is_refused(db: Databa
     trash(db, note_id)
     with pytest.raises(errors.ConflictError, match="Restore the note"):
         ask(db, document_ids=(document_id,), scope=models.Scope("documents", document_ids=(document_id,)))
+
+
+def test_a_replaced_question_is_kept_but_is_no_history(db: Database) -> None:
+    """CHAT-15"""
+    first = ask(db, "What burns?")
+    answer(db, first, "Wood.")
+    again = ask(db, "What burns in winter?", conversation_id=first.conversation_id, replaces=first.question_id)
+    answer(db, again, "Peat.")
+    assert again.history == []
+    following = ask(db, "And in summer?", conversation_id=first.conversation_id)
+    assert [turn.content for turn in following.history] == ["What burns in winter?", "Peat."]
+    assert first.conversation_id is not None
+    with db.as_user(ADA) as connection:
+        rows, _ = messages.list_messages(connection, first.conversation_id, 10, None)
+        exported = messages.read_all_messages(connection, first.conversation_id)
+    assert [row["content"] for row in rows[:4]] == ["What burns?", "Wood.", "What burns in winter?", "Peat."]
+    assert [row["content"] for row in exported] == ["What burns in winter?", "Peat.", "And in summer?"]
+
+
+def test_only_a_question_of_the_conversation_can_be_replaced(db: Database) -> None:
+    """CHAT-15, SEC-3"""
+    other, own = ask(db), ask(db)
+    with pytest.raises(errors.NotFoundError, match="no such question"):
+        ask(db, conversation_id=own.conversation_id, replaces=other.question_id)
+
+
+def test_a_conversation_is_found_by_the_words_of_its_title_and_messages(db: Database) -> None:
+    """CHAT-16"""
+    found, other = ask(db, "Où est l’été ?"), ask(db, "What burns?")
+    answer(db, found, "Beyond the équinoxe, where the boiler sleeps.")
+    with db.as_user(ADA) as connection:
+        rows, _ = conversations.list_page(connection, 10, None, "ETE  Boiler")
+        everything, _ = conversations.list_page(connection, 10, None)
+    assert [(str(row["id"]), row["excerpt"]) for row in rows] == [(found.conversation_id, "Où est l’été ?")]
+    assert {str(row["id"]) for row in everything} == {found.conversation_id, other.conversation_id}
+
+
+def test_an_answer_is_counted_in_the_usage_of_its_day(db: Database) -> None:
+    """OPS-7"""
+    asked = ask(db)
+    for cost in (0.5, 0.25):
+        answer(db, asked, "Wood.", usage={"prompt_tokens": 100, "completion_tokens": 10, "cost_usd": cost})
+    with db.as_user(ADA) as connection:
+        before, today = users.list_usage(connection, 2, of=ADA)
+        users.count_usage(connection, {"prompt_tokens": None, "completion_tokens": None})
+        (later,) = users.list_usage(connection, 1, of=ADA)
+    assert {key: value for key, value in today.items() if key != "day"} == {
+        "questions": 2, "prompt_tokens": 200, "completion_tokens": 20, "cost_usd": 0.75,
+    }  # fmt: skip
+    assert (before["questions"], later["questions"]) == (0, 3)
+
+
+@pytest.mark.parametrize(("claims", "seen"), [({}, 0), ({"app_metadata": {"role": "admin"}}, 1)])
+def test_only_administrators_read_the_usage_of_others(db: Database, claims: dict[str, Any], seen: int) -> None:
+    """OPS-7, SEC-2"""
+    answer(db, ask(db), "Wood.")
+    reader = models.User(BOB.id, bool(claims), {"sub": BOB.id, **claims})
+    with db.as_user(reader) as connection:
+        (today,) = users.list_usage(connection, 1, of=None)
+    assert today["questions"] == seen
+
+
+def test_a_rating_is_kept_listed_and_withdrawn(db: Database) -> None:
+    """EVAL-5"""
+    asked = ask(db)
+    answer(db, asked, "Wood.")
+    conversation_id = str(asked.conversation_id)
+    with db.as_user(ADA) as connection:
+        (_, row), _ = messages.list_messages(connection, conversation_id, 10, None)
+        messages.rate_answer(connection, conversation_id, str(row["id"]), "down", "It was peat.")
+        (rated,), _ = messages.list_rated(connection, 10, None)
+        messages.rate_answer(connection, conversation_id, str(row["id"]), None)
+        assert messages.list_rated(connection, 10, None) == ([], None)
+    assert (rated["question"], rated["content"], rated["rating"]) == ("What burns?", "Wood.", "down")
+    assert rated["rating_reason"] == "It was peat."

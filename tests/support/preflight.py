@@ -11,6 +11,7 @@ from tests.support import requirements
 
 NEEDS: dict[str, Callable[[], object]] = {
     "browser tests": requirements.need_chromium,
+    "accessibility tests": requirements.need_axe,
     "text recognition tests": requirements.need_tesseract,
     "pooler tests": lambda: requirements.need_program("pgbouncer", "/usr/sbin/pgbouncer"),
     "packaging tests": requirements.need_osls,

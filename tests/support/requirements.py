@@ -59,6 +59,12 @@ def need_osls() -> str:
     return program or missing("osls in node_modules (npm ci)")
 
 
+def need_axe() -> Path:
+    """The script with the rules of accessibility, which `make test` installs if npm exists."""
+    script = REPOSITORY / "node_modules" / "axe-core" / "axe.min.js"
+    return script if script.exists() else missing("axe-core in node_modules (npm ci)")
+
+
 def need_clone() -> Path:
     """The repository as a git work tree, for tests that list tracked files."""
     need_program("git")

@@ -22,19 +22,37 @@ def find(connection: Connection, conversation_id: str) -> Row:
     return row
 
 
-def list_page(connection: Connection, limit: int, cursor: str | None) -> tuple[list[Row], str | None]:
-    """One page of conversations, the last used first, and the cursor of the next page."""
+def list_page(
+    connection: Connection, limit: int, cursor: str | None, search_text: str = ""
+) -> tuple[list[Row], str | None]:
+    """One page of conversations, the last used first, and the cursor of the next page.
+
+    With `search_text`, those whose title or messages have each of its words, in any case and with or without accents;
+    `excerpt` is then what stands around the first word in a message, if it is in one.
+    """
     updated_at, last_id = paging.read_time_cursor(cursor)
     rows = connection.execute(
         """
-        select c.*, (select count(*) from rag.messages m where m.conversation_id = c.id) as message_count
-        from rag.conversations c
-        where %(updated_at)s::timestamptz is null
-            or (c.updated_at, c.id) < (%(updated_at)s::timestamptz, %(last_id)s::uuid)
+        with wanted as materialized (select string_to_array(lower(rag.fold(%(search_text)s)), ' ', '') as words)
+        select c.*, (select count(*) from rag.messages m where m.conversation_id = c.id) as message_count, found.excerpt
+        from rag.conversations c cross join wanted
+        left join lateral (
+            select substr(m.content, greatest(1, folded.at - 60), 160) as excerpt
+            from rag.messages m, lateral (select strpos(lower(rag.fold(m.content)), wanted.words[1]) as at) folded
+            where wanted.words[1] is not null and m.conversation_id = c.id and folded.at > 0
+            order by m.position limit 1
+        ) found on true
+        where (%(updated_at)s::timestamptz is null
+                or (c.updated_at, c.id) < (%(updated_at)s::timestamptz, %(last_id)s::uuid))
+            and not exists (
+                select from unnest(wanted.words) as word
+                where word is not null and strpos(lower(rag.fold(c.title)), word) = 0 and not exists (
+                    select from rag.messages m
+                    where m.conversation_id = c.id and strpos(lower(rag.fold(m.content)), word) > 0))
         order by c.updated_at desc, c.id desc
         limit %(limit)s + 1
         """,
-        {"updated_at": updated_at, "last_id": last_id, "limit": limit},
+        {"updated_at": updated_at, "last_id": last_id, "limit": limit, "search_text": " ".join(search_text.split())},
     ).fetchall()
     return paging.cut_page(rows, limit, "updated_at", "id")
 

@@ -17,11 +17,12 @@ from functions.core.settings import Settings
 
 Row = dict[str, Any]
 
-REFUSED_SQLSTATE: Final = "IB003"  # raised by rag.open_question, with a key of _REFUSALS as its message
+REFUSED_SQLSTATE: Final = "IB003"  # raised by rag.open_question_v2, with a key of _REFUSALS as its message
 _REFUSALS: Final[dict[str, tuple[type[errors.IbidError], str]]] = {
     "document": (errors.NotFoundError, "There is no such document."),
     "place": (errors.NotFoundError, "There is no such notebook or note."),
     "conversation": (errors.NotFoundError, "There is no such conversation."),
+    "question": (errors.NotFoundError, "There is no such question in this conversation."),
     "named note": (errors.ConflictError, "The note is in the trash. Restore it first."),
     "note": (errors.ConflictError, "The note is in the trash. Restore it before you ask about it."),
     "documents": (
@@ -36,10 +37,11 @@ with act as materialized (
     select set_config('role', 'authenticated', true), set_config('request.jwt.claims', %(claims)s, true),
         %(query_text)s::text as query_text
 )
-select rag.open_question(
+select rag.open_question_v2(
     act.query_text, %(title)s, %(conversation_id)s::uuid, %(document_ids)s::uuid[], %(notebook_id)s::uuid,
     %(note_id)s::uuid, %(scope)s::jsonb, %(inherits_scope)s::boolean, %(is_saved)s::boolean, %(turn_count)s::int,
-    %(requests_per_minute)s::int, %(questions_per_day)s::int, %(text_hash)s
+    %(requests_per_minute)s::int, %(questions_per_day)s::int, %(text_hash)s,
+    %(replaces)s::uuid
 ) as opened from act
 """
 
@@ -50,6 +52,7 @@ class NewQuestion:
 
     With `inherits_scope` the conversation's scope takes the place of the question's. `title` is that of a conversation
     that begins with this question. `text_hash` is the key of its translations, None if it shall not be translated.
+    `replaces` is the id of an earlier question of the conversation, whose place this one takes.
     """
 
     query_text: str
@@ -62,6 +65,7 @@ class NewQuestion:
     inherits_scope: bool = False
     is_saved: bool = True
     text_hash: str | None = None
+    replaces: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,7 @@ class OpenedQuestion:
     """
 
     conversation_id: str | None
+    question_id: str | None
     scope: models.Scope
     position: int | None
     history: list[models.Turn]
@@ -80,7 +85,7 @@ class OpenedQuestion:
 
 
 def open_question(database: Database, user: models.User, question: NewQuestion, settings: Settings) -> OpenedQuestion:
-    """Counts, checks and saves a question in one round trip; see sql/67_open_question.sql.
+    """Counts, checks and saves a question in one round trip; see sql/67_open_question_v2.sql.
 
     Raises NotFoundError, also for what belongs to another user, ConflictError for a question about trashed content, and
     RateLimitedError or QuotaExceededError; nothing is saved or counted then.
@@ -102,6 +107,7 @@ def open_question(database: Database, user: models.User, question: NewQuestion, 
     history = [models.Turn(**turn) for turn in opened["history"]]
     return OpenedQuestion(
         opened["conversation_id"],
+        opened["question_id"],
         models.Scope(**scope),
         opened["position"],
         history,
@@ -112,7 +118,7 @@ def open_question(database: Database, user: models.User, question: NewQuestion, 
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Turns the refusals of rag.open_question into NotFoundError or ConflictError."""
+    """Turns the refusals of rag.open_question_v2 into NotFoundError or ConflictError."""
     try:
         yield
     except psycopg.Error as exc:
@@ -143,11 +149,19 @@ def list_messages(
 
 
 def read_all_messages(connection: Connection, conversation_id: str) -> list[Row]:
-    """All messages of a conversation, the oldest question first, each followed by its answer."""
+    """The messages of a conversation, the oldest question first, each followed by its answer.
+
+    Questions that others replace are left out with their answers.
+    """
     return connection.execute(
-        "select * from rag.messages where conversation_id = %s"
-        " order by coalesce(question_position, position), position",
-        (conversation_id,),
+        """
+        select m.* from rag.messages m
+        where m.conversation_id = %(id)s and coalesce(m.question_position, m.position) <> all (array(
+            select q.position from rag.messages q join rag.messages later on later.replaces = q.id
+            where q.conversation_id = %(id)s))
+        order by coalesce(m.question_position, m.position), m.position
+        """,
+        {"id": conversation_id},
     ).fetchall()
 
 
@@ -187,18 +201,20 @@ def add_answer(
     translated_query: str | None = None,
     question_position: int | None = None,
 ) -> Row:
-    """Saves an answer and moves its conversation to the top; raises NotFoundError when that was deleted."""
+    """Saves and counts an answer and moves its conversation to the top; raises NotFoundError when that was deleted."""
     row = connection.execute(
         """
         with moved as (
             update rag.conversations set updated_at = clock_timestamp() where id = %(conversation_id)s returning id
+        ), counted as materialized (
+            select rag.count_usage(%(prompt_tokens)s::bigint, %(completion_tokens)s::bigint, %(cost_usd)s::numeric)
         )
         insert into rag.messages
             (conversation_id, owner_id, role, content, status, mode, sections, sources, scope, usage, search_query,
             translated_query, question_position)
         select id, %(owner_id)s, 'assistant', %(content)s, %(status)s, %(mode)s, %(sections)s, %(sources)s, %(scope)s,
             %(usage)s, %(search_query)s, %(translated_query)s, %(question_position)s
-        from moved
+        from moved, counted
         returning *
         """,
         {
@@ -211,6 +227,7 @@ def add_answer(
             "sources": json.dumps(sources or []),
             "scope": None if scope is None else json.dumps(scope),
             "usage": None if usage is None else json.dumps(usage),
+            **{name: (usage or {}).get(name) for name in ("prompt_tokens", "completion_tokens", "cost_usd")},
             "search_query": search_query,
             "translated_query": translated_query,
             "question_position": question_position,
@@ -219,3 +236,40 @@ def add_answer(
     if row is None:
         raise errors.NotFoundError("There is no such conversation.")
     return row
+
+
+def rate_answer(
+    connection: Connection, conversation_id: str, message_id: str, rating: str | None, reason: str = ""
+) -> Row:
+    """Keeps the reader's judgement of an answer, or with None withdraws it; raises NotFoundError."""
+    row = connection.execute(
+        """
+        update rag.messages
+        set rating = %(rating)s, rating_reason = %(reason)s,
+            rated_at = case when %(rating)s::text is not null then clock_timestamp() end
+        where conversation_id = %(conversation_id)s and id = %(message_id)s and role = 'assistant'
+        returning *
+        """,
+        {"conversation_id": conversation_id, "message_id": message_id, "rating": rating, "reason": reason},
+    ).fetchone()
+    if row is None:
+        raise errors.NotFoundError("There is no such answer.")
+    return row
+
+
+def list_rated(connection: Connection, limit: int, cursor: str | None) -> tuple[list[Row], str | None]:
+    """One page of rated answers with their questions, the last rated first, and the cursor of the next page."""
+    rated_at, last_id = paging.read_time_cursor(cursor)
+    rows = connection.execute(
+        """
+        select m.*, q.content as question
+        from rag.messages m
+        join rag.messages q on q.conversation_id = m.conversation_id and q.position = m.question_position
+        where m.rating is not null and (%(rated_at)s::timestamptz is null
+            or (m.rated_at, m.id) < (%(rated_at)s::timestamptz, %(last_id)s::uuid))
+        order by m.rated_at desc, m.id desc
+        limit %(limit)s + 1
+        """,
+        {"rated_at": rated_at, "last_id": last_id, "limit": limit},
+    ).fetchall()
+    return paging.cut_page(rows, limit, "rated_at", "id")

@@ -13,9 +13,9 @@ from typing import Any
 from psycopg.rows import tuple_row
 
 from functions.adapters.postgres import users
-from functions.adapters.postgres.connection import Database, write_claims
+from functions.adapters.postgres.connection import Connection, Database, write_claims
 from functions.core import models
-from functions.core.retrieval import retriever
+from functions.core.retrieval import retriever, suggestions
 from functions.core.text.storable import clean_text
 
 _HIT_COLUMNS = tuple(f.name for f in fields(models.SearchHit) if not f.name.startswith(("rerank_", "is_")))
@@ -39,6 +39,39 @@ from act, lateral rag.hybrid_search_v2(
     blend_alpha => %(blend_alpha)s::real, rrf_k => %(rrf_k)s::real, foreign_fts_weight => %(foreign_fts_weight)s::real
 ) h
 """
+
+
+_HEADED_PASSAGES = """
+with latest as materialized (
+    select generation
+    from rag.search_scope(%(document_ids)s::uuid[], %(notebook_id)s::uuid, %(note_id)s::uuid, '{}') s,
+        unnest(s.generations) as generation
+    order by generation desc limit %(source_count)s
+)
+select coalesce(d.file_name, n.title) as source, c.section_title as heading, c.text, c.lang
+from latest
+cross join lateral (
+    select * from rag.chunks c where c.generation = latest.generation
+    order by c.chunk_index limit %(chunk_count)s
+) c
+left join rag.documents d on d.generation = latest.generation
+left join rag.notes n on n.generation = latest.generation
+order by latest.generation desc, c.chunk_index
+"""
+_MAX_SOURCES, _MAX_CHUNKS = 4, 60
+
+
+def list_passages(connection: Connection, scope: models.Scope) -> list[suggestions.Passage]:
+    """The first passages of the sources that were indexed last."""
+    parameters = {
+        "document_ids": list(scope.document_ids) or None,
+        "notebook_id": scope.notebook_id,
+        "note_id": scope.note_id,
+        "source_count": _MAX_SOURCES,
+        "chunk_count": _MAX_CHUNKS,
+    }
+    rows = connection.execute(_HEADED_PASSAGES, parameters).fetchall()
+    return [suggestions.Passage(**row) for row in rows]
 
 
 def hybrid_search(

@@ -1,9 +1,9 @@
-"""Users: quotas, API keys, deletion. The database counts, so simultaneous requests to other processes count too."""
+"""Users: quotas, usage, API keys, deletion. The database counts, so requests to other processes count too."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
@@ -200,3 +200,27 @@ def forget_user(database: Database, user_id: str, batch_size: int) -> dict[str, 
         row = connection.execute("select rag.forget_user(%s, %s) as receipt", (user_id, batch_size)).fetchone()
     assert row is not None
     return dict(row["receipt"])
+
+
+def count_usage(connection: Connection, usage: Mapping[str, Any]) -> None:
+    """Adds an answer that is not saved to the usage of the day; those that are saved are counted with it."""
+    amounts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens", "cost_usd")]
+    connection.execute("select rag.count_usage(%s::bigint, %s::bigint, %s::numeric)", amounts)
+
+
+def list_usage(connection: Connection, day_count: int, *, of: models.User | None) -> list[dict[str, Any]]:
+    """The usage of each of the last days (UTC), oldest first, of one user, or of all that the caller may read."""
+    return connection.execute(
+        """
+        select today.day, coalesce(sum(u.questions), 0)::bigint as questions,
+            coalesce(sum(u.prompt_tokens), 0)::bigint as prompt_tokens,
+            coalesce(sum(u.completion_tokens), 0)::bigint as completion_tokens,
+            coalesce(sum(u.cost_usd), 0)::float8 as cost_usd
+        from generate_series(0, %(day_count)s - 1) as ago (days)
+        cross join lateral (select (now() at time zone 'UTC')::date - ago.days) as today (day)
+        left join rag.daily_usage u
+            on u.day = today.day and (%(owner_id)s::uuid is null or u.owner_id = %(owner_id)s::uuid)
+        group by today.day order by today.day
+        """,
+        {"day_count": day_count, "owner_id": None if of is None else of.id},
+    ).fetchall()

@@ -7,6 +7,7 @@ from typing import Final
 
 from functions.core.text import dates, words
 
+TITLE_LENGTH: Final = 80
 _DIVISION: Final = r"part|partie|chapter|chapitre|section|article|appendix|annexe?|exhibit|schedule|volume|item|page"
 _NOT_TITLES: Final = (
     # what programs write when nobody wrote a title
@@ -108,3 +109,9 @@ def join_names(*names: str) -> str:
         if not joined or adds_words(name, joined):
             joined = f"{joined} – {name}" if joined else name
     return joined
+
+
+def make_title(text: str) -> str:
+    """A text as a title: one line of at most TITLE_LENGTH characters, cut after a word."""
+    line = " ".join(text.split())
+    return line if len(line) <= TITLE_LENGTH else line[: TITLE_LENGTH - 1].rsplit(" ", 1)[0] + "…"

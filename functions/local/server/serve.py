@@ -113,6 +113,7 @@ def create_local_app(
         page.router,
         search.router,
         settings.router,
+        settings.usage_router,
     ]
     if services.is_local:
         routers.append(routes.router)

@@ -35,6 +35,7 @@ def ask(body: requests.Question, user: Asker, services: ServicesDep, deadline: D
         note_id=_text(body.note_id),
         whole_library=body.scope == "library",
         filters=body.filters.as_dict(),
+        replaces=_text(body.replaces),
     )
     events = asking.ask(services, user, question, deadline)
     # The first event comes before the response starts, so a wrong request still gets its own HTTP status.
@@ -57,6 +58,7 @@ def describe_answer(answered: asking.Answered) -> dict[str, Any]:
     answer = answered.answer
     return {
         "conversation_id": answered.conversation_id,
+        "question_id": answered.question_id,
         "message_id": answered.message_id,
         "answer": answer.answer,
         "sections": [describe_section(section) for section in answer.sections],
@@ -68,6 +70,7 @@ def describe_answer(answered: asking.Answered) -> dict[str, Any]:
         "search_query": answered.search_query,
         "translated_query": answered.translated_query,
         "degraded": list(answered.degraded),
+        "suggestions": list(answered.suggestions),
     }
 
 
@@ -81,7 +84,8 @@ def _describe_events(
     events: Iterator[asking.Opened | asking.TextDelta | asking.Answered],
 ) -> Iterator[dict[str, Any]]:
     assert isinstance(opened, asking.Opened)
-    yield {"meta": {"conversation_id": opened.conversation_id, "scope": describe_scope(opened.scope)}}
+    ids = {"conversation_id": opened.conversation_id, "question_id": opened.question_id}
+    yield {"meta": ids | {"scope": describe_scope(opened.scope)}}
     try:
         for event in events:
             if isinstance(event, asking.TextDelta):

@@ -8,19 +8,25 @@ from urllib.parse import quote
 
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
+from pydantic import AfterValidator
 
 from functions.adapters.postgres import cited_sources, conversations, messages
-from functions.core import errors
+from functions.core import errors, models
 from functions.core.answering import export
-from functions.core.text import languages
+from functions.core.text import languages, titles
+from functions.core.text.storable import clean_text
+from functions.runtime.services import Services
 from functions.web.deps import CurrentUser, ServicesDep, read_id
 from functions.web.schemas import library, requests
-from functions.web.schemas.messages import Message, MessagePage
+from functions.web.schemas.messages import Message, MessagePage, RatedAnswer, RatedAnswerPage
 
 router = APIRouter(prefix="/api/rag/conversations")
 
 Limit = Annotated[int, Query(ge=1, le=100)]
 Cursor = Annotated[str | None, Query(max_length=500)]
+
+
+SearchText = Annotated[str, Query(max_length=200), AfterValidator(clean_text)]
 
 
 class MarkdownFile(Response):
@@ -29,12 +35,21 @@ class MarkdownFile(Response):
 
 @router.get("")
 def list_conversations(
-    user: CurrentUser, services: ServicesDep, limit: Limit = 30, cursor: Cursor = None
+    user: CurrentUser, services: ServicesDep, limit: Limit = 30, cursor: Cursor = None, q: SearchText = ""
 ) -> requests.ConversationPage:
+    """The last used first; with `q`, those whose title or messages have each of its words."""
     with services.database.as_user(user) as connection:
-        rows, next_cursor = conversations.list_page(connection, limit, cursor)
+        rows, next_cursor = conversations.list_page(connection, limit, cursor, q)
     items = [requests.Conversation.model_validate(row) for row in rows]
     return requests.ConversationPage(items=items, next_cursor=next_cursor)
+
+
+@router.get("/ratings")
+def list_ratings(user: CurrentUser, services: ServicesDep, limit: Limit = 50, cursor: Cursor = None) -> RatedAnswerPage:
+    """The answers that the caller has rated, each with its question, the last rated first."""
+    with services.database.as_user(user) as connection:
+        rows, next_cursor = messages.list_rated(connection, limit, cursor)
+    return RatedAnswerPage(items=[RatedAnswer.of(row) for row in rows], next_cursor=next_cursor)
 
 
 @router.get("/{conversation_id}/messages")
@@ -117,14 +132,25 @@ def export_conversation(
     return MarkdownFile(text, headers={"Content-Disposition": disposition})
 
 
+@router.put("/{conversation_id}/messages/{message_id}/rating", status_code=204)
+def rate_answer(
+    conversation_id: str, message_id: str, body: requests.AnswerRating, user: CurrentUser, services: ServicesDep
+) -> None:
+    """Keeps what the reader thinks of an answer; a second rating replaces the first."""
+    _rate(user, services, conversation_id, message_id, body.rating, body.reason)
+
+
+@router.delete("/{conversation_id}/messages/{message_id}/rating", status_code=204)
+def withdraw_rating(conversation_id: str, message_id: str, user: CurrentUser, services: ServicesDep) -> None:
+    _rate(user, services, conversation_id, message_id, None)
+
+
 @router.post("/{conversation_id}/messages/{message_id}/note", status_code=201, responses={409: {}})
 def save_answer_as_note(
     conversation_id: str, message_id: str, body: requests.AnswerNote, user: CurrentUser, services: ServicesDep
 ) -> library.Note:
     """Saves an answer with its sources, whose links open the cited pages even after the conversation is deleted."""
-    # These imports load all of answering, which would take a quarter of the cold start of this function.
-    from functions.runtime import asking
-    from functions.web.routes import notes
+    from functions.web.routes import notes  # loaded only here: it would lengthen the cold start of this function
 
     checked_id = read_id(conversation_id, "conversation")
     with services.database.as_user(user) as connection:
@@ -135,9 +161,23 @@ def save_answer_as_note(
     content = export.write_answer(_read_message(row), address="/", states=states, lang=lang)
     if len(content) > library.MAX_CONTENT:
         raise errors.InvalidInputError("The answer is too long for a note. Export the conversation instead.")
-    title = body.title or asking.make_title(row["question"] or "")
+    title = body.title or titles.make_title(row["question"] or "")
     note = library.NewNote(title=title, content=content, notebook_id=body.notebook_id)
     return notes.create_note(note, user, services)
+
+
+def _rate(
+    user: models.User,
+    services: Services,
+    conversation_id: str,
+    message_id: str,
+    rating: str | None,
+    reason: str = "",
+) -> None:
+    checked_id = read_id(conversation_id, "conversation")
+    with services.database.as_user(user) as connection:
+        conversations.find(connection, checked_id)
+        messages.rate_answer(connection, checked_id, read_id(message_id, "answer"), rating, reason)
 
 
 def _attach(

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 
 from functions.adapters.postgres import documents
+from functions.adapters.postgres import search as stored_search
 from functions.core import models
-from functions.core.retrieval import guard, retriever
+from functions.core.retrieval import guard, retriever, suggestions
 from functions.core.text import languages
 from functions.runtime import asking, searching
 from functions.web.deps import CurrentUser, ServicesDep
 from functions.web.routes.chat import describe_scope
 from functions.web.schemas import requests
-from functions.web.schemas.answers import SearchResults
+from functions.web.schemas.answers import SearchResults, Suggestions
 
 router = APIRouter(prefix="/api/rag/search")
 
@@ -44,6 +45,14 @@ def search(user: CurrentUser, services: ServicesDep, parameters: Annotated[reque
     if parameters.debug:
         body["debug"] = _describe_retrieval(retrieval)
     return body
+
+
+@router.get("/suggestions")
+def suggest_questions(user: CurrentUser, services: ServicesDep, lang: Literal["en", "fr"] = "en") -> Suggestions:
+    """Questions that the library answers, read from the sources indexed last; no model is asked."""
+    with services.database.as_user(user) as connection:
+        passages = stored_search.list_passages(connection, models.Scope("library"))
+    return Suggestions(items=suggestions.suggest_questions(passages, lang))
 
 
 def _describe_retrieval(retrieval: retriever.Retrieval) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The settings, which every user can read and administrators can change, and the audit of their changes."""
+"""The settings, which every user can read and administrators can change, the audit of their changes, and the usage."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 
 from functions.adapters.postgres import settings as stored_settings
+from functions.adapters.postgres import users
+from functions.core import errors
 from functions.core import settings as known_settings
 from functions.web.deps import Admin, CurrentUser, ServicesDep
 from functions.web.schemas import settings as schemas
 from functions.web.schemas.settings_texts import Language
+from functions.web.schemas.usage import Day, Usage
 
 router = APIRouter(prefix="/api/rag/settings")
+usage_router = APIRouter(prefix="/api/rag/usage")
 
 
 @router.get("", response_model=schemas.SettingsInForce)
@@ -39,6 +43,18 @@ def list_changes(
     with services.database.as_user(user) as connection:
         rows, next_cursor = stored_settings.list_changes(connection, limit, cursor)
     return schemas.ChangePage(items=[schemas.Change(**row) for row in rows], next_cursor=next_cursor)
+
+
+@usage_router.get("")
+def get_usage(
+    user: CurrentUser, services: ServicesDep, days: Annotated[int, Query(ge=1, le=366)] = 30, everyone: bool = False
+) -> Usage:
+    """Questions, tokens and cost of each of the last days: the caller's, or for administrators `everyone`'s."""
+    if everyone and not user.is_admin:
+        raise errors.NotAdminError
+    with services.database.as_user(user) as connection:
+        rows = users.list_usage(connection, days, of=None if everyone else user)
+    return Usage(of_everyone=everyone, days=[Day(**row) for row in rows])
 
 
 @router.patch("", response_model=schemas.SettingsInForce)

@@ -95,9 +95,10 @@ class Usage(BaseModel):
 
 
 class Answer(BaseModel):
-    """An answer; `error` says what interrupted it."""
+    """An answer; `suggestions` are questions that other passages answer, `error` says what interrupted it."""
 
     conversation_id: str
+    question_id: str
     message_id: str
     answer: str
     sections: list[Section]
@@ -109,6 +110,7 @@ class Answer(BaseModel):
     search_query: str | None
     translated_query: str | None
     degraded: list[str]
+    suggestions: list[str]
     error: Problem | None = None
 
 
@@ -170,6 +172,12 @@ class SearchResults(BaseModel):
     hits: list[Hit]
     degraded: list[str]
     debug: SearchFigures | None = None
+
+
+class Suggestions(BaseModel):
+    """Questions that the documents answer."""
+
+    items: list[str]
 
 
 class ModelObject(BaseModel):

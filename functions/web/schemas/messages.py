@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict
 
 from functions.core.citations import relocation
 
+Rating = Literal["up", "down"]
+
 
 class Source(BaseModel):
     """A saved citation (the fields of `models.Citation`) and the present state of its source.
@@ -30,7 +32,7 @@ class Message(BaseModel):
     """A question or an answer.
 
     `search_query` is the rewritten question that was searched instead, `translated_query` its translation that was
-    searched as well.
+    searched as well. `replaces` is the question whose place a question takes; `rating` is the reader's judgement.
     """
 
     id: UUID
@@ -44,7 +46,35 @@ class Message(BaseModel):
     usage: dict[str, Any] | None
     search_query: str | None
     translated_query: str | None
+    replaces: UUID | None
+    rating: Rating | None
+    rating_reason: str
     created_at: datetime
+
+
+class RatedAnswer(BaseModel):
+    """An answer that its reader has judged, as the evaluation needs it."""
+
+    id: UUID
+    conversation_id: UUID
+    question: str
+    answer: str
+    rating: Rating
+    reason: str
+    mode: str | None
+    sources: list[dict[str, Any]]
+    usage: dict[str, Any] | None
+    rated_at: datetime
+
+    @classmethod
+    def of(cls, row: dict[str, Any]) -> RatedAnswer:
+        """Reads a row of rag.messages with its question."""
+        return cls.model_validate(row | {"answer": row["content"], "reason": row["rating_reason"]})
+
+
+class RatedAnswerPage(BaseModel):
+    items: list[RatedAnswer]
+    next_cursor: str | None
 
 
 class MessagePage(BaseModel):

@@ -113,6 +113,7 @@ class Question(Request):
     note_id: UUID | None = None
     scope: Literal["library"] | None = None
     filters: Filters = Filters()
+    replaces: UUID | None = None
 
     @field_validator("scope")
     @classmethod
@@ -120,6 +121,20 @@ class Question(Request):
         if value and any(info.data.get(name) for name in ("document_ids", "notebook_id", "note_id")):
             raise ValueError("this searches the whole library; leave out document_ids, notebook_id and note_id")
         return value
+
+    @field_validator("replaces")
+    @classmethod
+    def check_conversation(cls, value: UUID | None, info: ValidationInfo) -> UUID | None:
+        if value and not info.data.get("conversation_id"):
+            raise ValueError("a question is replaced in its conversation; send conversation_id too")
+        return value
+
+
+class AnswerRating(Request):
+    """What a reader thinks of an answer, and why."""
+
+    rating: Literal["up", "down"]
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=1000)] = ""
 
 
 class ConversationTitle(Request):
@@ -224,6 +239,7 @@ class Conversation(BaseModel):
     created_at: datetime
     updated_at: datetime
     message_count: int = 0
+    excerpt: str | None = None
 
 
 class ConversationPage(BaseModel):

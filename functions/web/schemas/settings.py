@@ -9,7 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, Field, create_model
 
 from functions.core import settings
-from functions.web.schemas.settings_texts import CHOICES, GROUPS, TEXTS, Language
+from functions.web.schemas.settings_texts import CHOICES, EXPERT_SETTINGS, GROUPS, TEXTS, Language
 
 _FIELDS: dict[str, Any] = {
     row["key"]: (type(row["default"]), Field(description=row["description"])) for row in settings.describe_settings()
@@ -31,13 +31,14 @@ class Group(BaseModel):
 
 
 class Setting(BaseModel):
-    """What a form needs to know of a setting; `description` is its help."""
+    """What a form needs to know of a setting; `description` is its help, and `is_expert` folds it away."""
 
     key: str
     group: str
     type: Literal["integer", "number", "string", "boolean"]
     label: str
     description: str
+    is_expert: bool = False
     default: Any
     minimum: float | int | None = None
     maximum: float | int | None = None
@@ -67,6 +68,8 @@ class SettingsSchema(BaseModel):
 def _translate(row: dict[str, Any], lang: Language) -> dict[str, Any]:
     text, labels = TEXTS[row["key"]], CHOICES.get(row["key"], {})
     row |= {"label": text.fr, "description": text.help_fr} if lang == "fr" else {"label": text.en}
+    if row["key"] in EXPERT_SETTINGS:
+        row["is_expert"] = True
     if "choices" in row:
         row["choices"] = [Choice(value=value, label=labels[value][lang == "fr"]) for value in row["choices"]]
     return row

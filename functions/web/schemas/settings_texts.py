@@ -31,17 +31,17 @@ class Text:
 GROUPS: Final = (
     Group(
         "answers",
-        "Questions and answers",
-        "Questions et réponses",
+        "Answers",
+        "Réponses",
         (
-            "similarity_threshold",
             "guard_message",
             "context_turns",
-            "context_passages",
-            "passages_per_source",
             "rewrite_follow_ups",
             "translate_questions",
             "rephrase_questions",
+            "similarity_threshold",
+            "context_passages",
+            "passages_per_source",
             "tool_rounds",
             "prompt_profile",
             "notebook_models",
@@ -82,8 +82,8 @@ GROUPS: Final = (
     ),
     Group(
         "limits",
-        "Limits and retention",
-        "Limites et conservation",
+        "Limits",
+        "Limites",
         (
             "questions_per_day",
             "requests_per_minute",
@@ -96,8 +96,8 @@ GROUPS: Final = (
     ),
     Group(
         "costs",
-        "Costs",
-        "Coûts",
+        "Usage",
+        "Utilisation",
         (
             "price_input_per_million",
             "price_output_per_million",
@@ -106,6 +106,32 @@ GROUPS: Final = (
         ),
     ),
 )
+
+EXPERT_SETTINGS: Final = frozenset(
+    {
+        "similarity_threshold",
+        "context_passages",
+        "passages_per_source",
+        "tool_rounds",
+        "prompt_profile",
+        "hybrid_top_k",
+        "rerank_count",
+        "arm_count",
+        "fts_weight",
+        "vector_weight",
+        "blend_weight",
+        "blend_alpha",
+        "rrf_k",
+        "foreign_vector_weight",
+        "foreign_fts_weight",
+        "match_threshold",
+        "chunk_tokens",
+        "chunk_overlap",
+        "chunking_strategy",
+        "max_attempts",
+    }
+)
+"""What a page folds away: their defaults were measured, and a change needs another measurement."""
 
 TEXTS: Final[Mapping[str, Text]] = {
     "similarity_threshold": Text(

@@ -43,6 +43,7 @@ def test_a_setting_is_described_with_its_bounds() -> None:
         "type": "integer",
         "label": "Constant of the fusion",
         "description": "Constant k of reciprocal rank fusion.",
+        "is_expert": True,
         "default": Settings().rrf_k,
         "minimum": 1,
         "maximum": 200,

@@ -6,7 +6,11 @@ import { icon } from "../shared/icons.js";
 import { faultBox, toast } from "../shared/notices.js";
 import { citationMark, nameOf, locationOf, sourceList, withBestChecks } from "./citations.js";
 import { quoteOf, renderExtracts, writeExtracts } from "./extracts.js";
+import { suggestionList } from "./asking/suggestions.js";
 import { renderMarkdown, renderVerbatim } from "./markdown.js";
+import { QuestionHead } from "./reading/question.js";
+import { Rating } from "./reading/rating.js";
+import { equipTables } from "./reading/tables.js";
 
 export class Turn {
   #result = null;
@@ -17,19 +21,40 @@ export class Turn {
 
   /**
    * `verbatim`: the answer quotes documents word for word, so its text is not parsed as Markdown. `onSaveAsNote(messageId)`
-   * resolves to the note that the answer was saved as, or to null if cancelled.
+   * resolves to the note that the answer was saved as, or to null if cancelled. `onRate(messageId, rating, reason)` keeps a judgement,
+   * `onAsk(question)` asks a suggested question, and `onReplace(turn, question)` the same or an edited one in place of this.
    */
-  constructor({ question, verbatim = false, card, onCite, onSaveAsNote, onOpenNote, onUpload, onAskEverywhere, onRetry = null }) {
-    Object.assign(this, { question, verbatim, card, onCite, onSaveAsNote, onOpenNote, onUpload, onAskEverywhere, onRetry, wholeLibraryOnce: false });
+  constructor({ question, questionId = null, verbatim = false, card, onRetry = null, onReplace = null, ...handlers }) {
+    Object.assign(this, { question, questionId, verbatim, card, onRetry, onReplace, wholeLibraryOnce: false }, handlers);
+    this.versions = [this];
+    this.head = question === null ? null : new QuestionHead(question, {
+      onEdit: onReplace && ((edited) => onReplace(this, edited)), onStep: (by) => this.showVersion(this.versions.indexOf(this) + by),
+    });
     this.text = el("div", { class: "answer-text", "data-testid": "answer-text" });
     this.status = el("p", { class: "answer-status", hidden: true });
     this.after = el("div", { class: "answer-after" });
+    this.reasonPlace = el("div", { class: "rating-place" });
     this.answer = el("article", { class: "answer", "data-testid": "answer", "aria-label": t("chat.answer") }, this.status, this.text, this.after);
     this.end = el("div", { class: "turn-end" });
-    this.node = el("section", { class: "turn" },
-      question === null ? null : el("h2", { class: "question-text", "data-testid": "question-text" }, question),
-      this.answer, this.end);
+    this.node = el("section", { class: "turn" }, this.head?.node, this.answer, this.end);
     this.wait();
+  }
+
+  /** Make these turns, oldest first, the versions of one question, of which one is shown at a time. */
+  joinVersions(turns) {
+    turns.forEach((turn, at) => {
+      turn.versions = turns;
+      turn.head?.setVersions(at, turns.length);
+    });
+  }
+
+  /** Show another version in place of this one. */
+  showVersion(at) {
+    const other = this.versions[at];
+    other.node.classList.remove("asked");
+    this.node.replaceWith(other.node);
+    const steps = [...other.node.querySelectorAll(".versions button:enabled")];
+    (at > this.versions.indexOf(this) ? steps.at(-1) : steps[0])?.focus({ preventScroll: true });
   }
 
   wait() {
@@ -58,6 +83,10 @@ export class Turn {
     this.#nextDrawing = now + 5 * (performance.now() - begun);
   }
 
+  get hasAnswer() {
+    return Boolean(this.#result?.answer);
+  }
+
   /** The final answer: `{answer, sources, scope, status, mode, usage}`. */
   finish(result) {
     this.#result = result;
@@ -66,6 +95,7 @@ export class Turn {
     this.answer.dataset.mode = result.mode ?? "model";
     const citations = citationsOf(result);
     this.text.replaceChildren(drawText(result, citations, (number) => this.#drawMark(citations, number)));
+    equipTables(this.text);
     if (result.mode === "guard") this.#drawRefusal(result);
     this.after.replaceChildren(...[
       result.status === "interrupted" ? note("stop", t("chat.interrupted")) : null,
@@ -77,6 +107,8 @@ export class Turn {
       citations.size ? sourceList([...citations.values()], { title: t(result.mode === "guard" ? "sources.nearest" : "sources.title"), onOpen: this.onCite }) : null,
       result.mode === "guard" ? this.#nextSteps(result) : null,
       result.answer ? this.#footer(result) : null,
+      this.reasonPlace,
+      this.onAsk && suggestionList(result.suggestions, { title: t("suggestions.next"), onAsk: this.onAsk }),
     ].filter(Boolean));
   }
 
@@ -103,11 +135,12 @@ export class Turn {
 
   /** Redraw after the language has changed. */
   redraw() {
+    this.head?.draw();
     if (this.#result) this.finish(this.#result);
   }
 
   #render(text) {
-    return this.verbatim ? renderVerbatim(text) : renderMarkdown(text);
+    return this.verbatim ? renderVerbatim(text) : renderMarkdown(text, { web: true });
   }
 
   #setState(state) {
@@ -166,7 +199,24 @@ export class Turn {
         scope ? el("span", { "data-testid": "answer-scope" }, scope) : null,
         result.search_query ? el("span", { "data-testid": "answer-searched" }, t("chat.searchedFor", { query: result.search_query })) : null,
         result.translated_query ? el("span", { "data-testid": "answer-translated" }, t("chat.translatedFor", { query: result.translated_query })) : null),
-      el("div", { class: "answer-actions" }, result.message_id ? this.#saveAsNoteControl(result.message_id) : null, copy));
+      el("div", { class: "answer-actions" },
+        result.message_id ? this.#ratingControl(result) : null, this.#againButton(), result.message_id ? this.#saveAsNoteControl(result.message_id) : null, copy));
+  }
+
+  #ratingControl(result) {
+    const save = async (rating, reason) => {
+      await this.onRate(result.message_id, rating, reason);
+      Object.assign(result, { rating, rating_reason: reason });
+    };
+    return new Rating({ rating: result.rating ?? null, reason: result.rating_reason ?? "", save, reasonPlace: this.reasonPlace }).node;
+  }
+
+  /** Asks the same question again; the answer before stays as an earlier version. Only the last turn offers it. */
+  #againButton() {
+    if (!this.onReplace || this.question === null) return null;
+    return el("button", {
+      type: "button", class: "button quiet small last-only", "data-testid": "answer-again", title: t("chat.againWhy"), on: { click: () => this.onReplace(this, this.question) },
+    }, icon("retry"), t("chat.again"));
   }
 
   /** A button that saves the answer as a note; once saved, a link to the note. */
@@ -210,7 +260,7 @@ const isExtract = ({ mode, sections }) => mode === "extractive" && sections?.len
 function drawText(result, citations, drawMark) {
   if (isExtract(result)) return renderExtracts(result.sections, citations, drawMark);
   const render = ["extractive", "guard"].includes(result.mode) ? renderVerbatim : renderMarkdown;
-  return render(result.answer ?? "", { known: new Set(citations.keys()), drawMark });
+  return render(result.answer ?? "", { known: new Set(citations.keys()), drawMark, web: true });
 }
 
 /** Whether a model wrote a section that no passage bears out; older answers only say whether its words were found. */

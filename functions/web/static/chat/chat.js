@@ -2,15 +2,15 @@
 
 import { byId, el, setText } from "../shared/dom.js";
 import { ApiError } from "../shared/http.js";
-import { cleanName, onLanguage, t } from "../language/i18n.js";
+import { cleanName, language, onLanguage, t } from "../language/i18n.js";
 import { clearAnnouncements, announce, faultBox, toast } from "../shared/notices.js";
 import { icon } from "../shared/icons.js";
 import { LongThread } from "../shared/lists/long_thread.js";
 import { readEvents } from "../shared/sse.js";
 import { Turn } from "./answer.js";
-import { Draft } from "./draft.js";
-import { Speech } from "./speech.js";
-import { libraryState, welcome } from "./welcome.js";
+import { Draft } from "./asking/draft.js";
+import { Speech } from "./asking/speech.js";
+import { libraryState, welcome } from "./asking/welcome.js";
 
 const MESSAGES_PER_PAGE = 100;
 
@@ -21,6 +21,7 @@ export class Chat {
   #left = new Map();
   #opening = 0;
   #library = "loading";
+  #starters = { lang: null, questions: [] };
 
   /**
    * `onConversation(id)` is called when another conversation becomes current, `onStarted(id)` when the first question gave it
@@ -102,12 +103,14 @@ export class Chat {
     }
   }
 
-  async ask(question) {
+  /** Ask a question; with `replacing` in place of that turn, which stays as an earlier version if it has an answer. */
+  async ask(question, { replacing = null } = {}) {
     if (!question.trim() || this.#running) return;
     this.#opening = 0;
-    const turn = this.#createTurn({ question, verbatim: this.extractive, onRetry: (it) => this.#retry(it) });
-    const run = { turn, stop: new AbortController(), speech: new Speech() };
-    this.#appendTurn(turn);
+    const turn = this.#createTurn({ question, verbatim: this.extractive, onRetry: (it) => this.#retry(it), onReplace: (it, text) => this.#replace(it, text) });
+    const run = { turn, replaces: replacing?.questionId ?? undefined, stop: new AbortController(), speech: new Speech() };
+    if (replacing) this.#showInPlace(turn, replacing);
+    else this.#appendTurn(turn);
     this.#write("");
     this.#setRunning(run);
     clearAnnouncements();
@@ -124,7 +127,7 @@ export class Chat {
   async #stream(question, run) {
     const conversation = (run.conversation = this.#conversation) ?? undefined;
     await this.scope.synced;
-    const body = { query: question, stream: true, conversation_id: conversation, ...this.scope.requestFields };
+    const body = { query: question, stream: true, conversation_id: conversation, replaces: run.replaces, ...this.scope.requestFields };
     run.target = this.scope.target;
     run.turn.wholeLibraryOnce = this.scope.wholeLibraryOnce;
     if (this.#running === run) this.scope.wholeLibraryOnce = false;
@@ -133,6 +136,7 @@ export class Chat {
     for await (const { data } of readEvents(response.body)) {
       const event = JSON.parse(data);
       if (event.error) throw new ApiError(event.error);
+      run.turn.questionId = event.meta?.question_id ?? run.turn.questionId;
       if (event.meta?.conversation_id) this.#adoptConversation(event.meta.conversation_id, run);
       if (event.text) {
         run.turn.stream(event.text);
@@ -155,6 +159,7 @@ export class Chat {
 
   #finish(result, run) {
     this.#adoptConversation(result.conversation_id, run);
+    run.turn.questionId = result.question_id;
     run.turn.finish(result);
     if (this.#running === run) run.speech.finish(t("chat.complete", { n: result.sources?.length ?? 0 }));
     else toast(t("chat.ready", { question: run.turn.question }), { testid: "answer-ready" });
@@ -178,13 +183,30 @@ export class Chat {
 
   /** Ask the question again, replacing the turn that failed. */
   #retry(turn) {
-    if (this.#running) return;
-    this.#turns = this.#turns.filter((other) => other !== turn);
-    turn.node.remove();
     if (this.questionBox.value === turn.question) this.#write("");
+    this.#replace(turn, turn.question);
+  }
+
+  /** Ask this question, the same or an edited one, in place of a turn. */
+  #replace(turn, question) {
+    if (this.#running) return;
     if (turn.wholeLibraryOnce) this.scope.wholeLibraryOnce = true;
-    this.ask(turn.question);
+    this.ask(question, { replacing: turn });
     this.questionBox.focus({ preventScroll: true });
+  }
+
+  #showInPlace(turn, before) {
+    this.#turns = this.#turns.map((other) => (other === before ? turn : other));
+    before.node.replaceWith(turn.node);
+    turn.joinVersions([...before.versions.filter((version) => version.hasAnswer), turn]);
+    this.#watchLastAnswer();
+    turn.node.scrollIntoView({ block: "start", behavior: "instant" });
+  }
+
+  async #rate(messageId, rating, reason) {
+    const address = `/conversations/${this.#conversation}/messages/${messageId}/rating`;
+    if (rating) await this.api.call("PUT", address, { body: { rating, reason } });
+    else await this.api.delete(address);
   }
 
   /** Ask the question once more, of the whole library. */
@@ -202,7 +224,8 @@ export class Chat {
 
   #createTurn(fields) {
     const onSaveAsNote = (id) => this.onSaveAsNote(`/conversations/${this.#conversation}/messages/${id}/note`);
-    return new Turn({ ...fields, card: this.card, onSaveAsNote, onCite: this.onCite, onOpenNote: this.onOpenNote, onUpload: this.onUpload, onAskEverywhere: (it) => this.#askEverywhere(it) });
+    const onRate = (...judgement) => this.#rate(...judgement);
+    return new Turn({ ...fields, card: this.card, onSaveAsNote, onRate, onAsk: (question) => this.ask(question), onCite: this.onCite, onOpenNote: this.onOpenNote, onUpload: this.onUpload, onAskEverywhere: (it) => this.#askEverywhere(it) });
   }
 
   #appendTurn(turn) {
@@ -265,14 +288,9 @@ export class Chat {
 
   #drawHistory(messages) {
     const run = this.#left.get(this.#conversation);
-    const asked = groupIntoTurns(messages);
-    if (run && !asked.at(-1)?.answer) asked.pop();
-    this.#turns = asked.map(({ question, answer }, at) => {
-      const isLast = at === asked.length - 1;
-      const turn = this.#createTurn({ question, onRetry: isLast && question !== null ? (it) => this.#retry(it) : null });
-      turn.finish(answer ?? { answer: "", status: "failed" });
-      return turn;
-    });
+    const asked = stackVersions(groupIntoTurns(messages));
+    if (run && !asked.at(-1)?.at(-1).answer) asked.pop();
+    this.#turns = asked.map((versions, at) => this.#drawVersions(versions, at === asked.length - 1));
     if (run) this.#resume(run);
     if (!this.#turns.length) return this.#drawWelcome();
     this.long.show(this.#turns);
@@ -280,6 +298,20 @@ export class Chat {
     this.onDrawn();
     this.#watchLastAnswer();
     this.#turns.at(-1).node.scrollIntoView({ block: "start", behavior: "instant" });
+  }
+
+  /** The newest of the versions of a question; those before it that were never answered are left out. */
+  #drawVersions(versions, isLast) {
+    const turns = versions.filter(({ answer }, at) => answer || at === versions.length - 1).map(({ question, questionId, answer }) => {
+      const mayAsk = isLast && question !== null;
+      const turn = this.#createTurn({
+        question, questionId, onRetry: mayAsk ? (it) => this.#retry(it) : null, onReplace: mayAsk ? (it, text) => this.#replace(it, text) : null,
+      });
+      turn.finish(answer ?? { answer: "", status: "failed" });
+      return turn;
+    });
+    turns.at(-1).joinVersions(turns);
+    return turns.at(-1);
   }
 
   /** Show an answer again that was left while it was written. */
@@ -291,7 +323,17 @@ export class Chat {
 
   #drawWelcome() {
     this.#unwatchLastAnswer();
-    this.thread.replaceChildren(welcome(this.#library, { onUpload: this.onUpload, onSample: () => this.#trySample() }));
+    const { questions } = this.#starters;
+    this.thread.replaceChildren(welcome(this.#library, { questions, onAsk: (question) => this.ask(question), onUpload: this.onUpload, onSample: () => this.#trySample() }));
+    if (this.#library === "ready" && this.#starters.lang !== language()) this.#loadStarters();
+  }
+
+  /** Questions that the library answers. Nobody asked for them, so their failure is not shown. */
+  async #loadStarters() {
+    this.#starters = { lang: language(), questions: [] };
+    const { items } = await this.api.get("/search/suggestions", { lang: language() }).catch(() => ({ items: [] }));
+    this.#starters.questions = items;
+    if (items.length && this.#isWelcoming && !this.#conversation) this.#drawWelcome();
   }
 
   /** Show the "Latest" button while the end of the last answer is below the visible area. */
@@ -345,11 +387,24 @@ const goneBox = () => el("div", { class: "fault-box plain", role: "alert", "data
 function groupIntoTurns(messages) {
   const turns = [];
   for (const message of messages) {
-    if (message.role === "user") turns.push({ question: message.content, answer: null });
+    if (message.role === "user") turns.push({ question: message.content, questionId: message.id, replaces: message.replaces, answer: null });
     else {
-      if (!turns.length || turns.at(-1).answer) turns.push({ question: null, answer: null });
+      if (!turns.length || turns.at(-1).answer) turns.push({ question: null, questionId: null, replaces: null, answer: null });
       turns.at(-1).answer = { ...message, answer: message.content, message_id: message.id };
     }
   }
   return turns;
+}
+
+/** Lists of turns, each with the versions of one question, oldest first, in the place of the first. */
+function stackVersions(turns) {
+  const stacks = [];
+  const stackOf = new Map();
+  for (const turn of turns) {
+    const stack = stackOf.get(turn.replaces) ?? [];
+    if (!stack.length) stacks.push(stack);
+    stack.push(turn);
+    if (turn.questionId) stackOf.set(turn.questionId, stack);
+  }
+  return stacks;
 }

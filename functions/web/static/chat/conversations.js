@@ -1,13 +1,14 @@
 // The sidebar: earlier conversations, newest first; open, rename, delete.
 
 import { confirm } from "../shared/dialogs.js";
-import { byId, el, focusIfLost, onScrolledIntoView, setAttribute } from "../shared/dom.js";
+import { byId, el, focusIfLost, onScrolledIntoView, setAttribute, setText } from "../shared/dom.js";
 import { cleanName, formatAge, onLanguage, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { editTitle } from "../shared/inline_title.js";
 import { faultBox, report } from "../shared/notices.js";
 
 const PAGE = 30;
+const TYPING_MS = 250;
 
 export class Conversations {
   #items = [];
@@ -22,8 +23,15 @@ export class Conversations {
     this.more = byId("conversations-more");
     byId("new-conversation").addEventListener("click", () => onNew());
     this.more.addEventListener("click", () => this.load({ next: true }));
+    this.search = byId("conversation-search");
+    this.search.addEventListener("input", () => this.#searchSoon());
     onScrolledIntoView(this.more, () => this.load({ next: true }));
     onLanguage(() => this.#draw());
+  }
+
+  #searchSoon() {
+    clearTimeout(this.typing);
+    this.typing = setTimeout(() => this.load(), TYPING_MS);
   }
 
   titleOf(id) {
@@ -39,13 +47,13 @@ export class Conversations {
     const load = ++this.#loads;
     this.more.disabled = true;
     try {
-      const page = await this.api.get("/conversations", { limit: PAGE, cursor: next ? this.#cursor : null });
+      const page = await this.api.get("/conversations", { limit: PAGE, cursor: next ? this.#cursor : null, q: this.search.value.trim() });
       if (load !== this.#loads) return;
       this.#items = next ? [...this.#items, ...page.items] : page.items;
       this.#cursor = page.next_cursor;
       byId("conversations-fault").replaceChildren();
       this.#draw();
-      if (this.#current) this.onTitle(this.titleOf(this.#current));
+      if (this.titleOf(this.#current)) this.onTitle(this.titleOf(this.#current));
     } catch (error) {
       this.#showFault(error, next);
     } finally {
@@ -61,7 +69,9 @@ export class Conversations {
     if (this.list.querySelector("input")) return;
     this.list.replaceChildren(...this.#items.map((item) => this.#row(item)));
     this.more.hidden = !this.#cursor;
-    byId("conversations-empty").hidden = this.#items.length > 0;
+    const empty = byId("conversations-empty");
+    empty.hidden = this.#items.length > 0;
+    setText(empty, t(this.search.value.trim() ? "conversations.noMatch" : "conversations.empty"));
   }
 
   #row(item) {
@@ -72,6 +82,7 @@ export class Conversations {
     const row = el("li", { class: "conversation", "data-testid": "conversation-row", "data-conversation-id": item.id },
       el("button", { type: "button", class: "conversation-open", "data-testid": "conversation-open", on: { click: () => this.onOpen(item.id) } },
         el("span", { class: "conversation-name", title }, title),
+        item.excerpt ? el("span", { class: "conversation-excerpt", "data-testid": "conversation-excerpt" }, cleanName(item.excerpt)) : null,
         el("span", { class: "conversation-age" }, formatAge(item.updated_at))),
       el("div", { class: "conversation-actions" },
         button("edit", "conversation-rename", t("conversations.rename", { title }), () => this.#rename(item, row)),

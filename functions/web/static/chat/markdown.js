@@ -1,5 +1,6 @@
-// The subset of Markdown that answers and notes use, built as DOM nodes. Images, HTML and external links are left out, so that
-// text from a document cannot become an active link. Only notes may link, and only to passages and conversations on this page.
+// The subset of Markdown that answers and notes use, built as DOM nodes. Images and HTML are left out, so that nothing is loaded
+// or run because a document says so. A link to another site opens in a tab of its own, and only by http, https or mailto;
+// only notes may link to passages and conversations on this page.
 
 import { el } from "../shared/dom.js";
 import { splitMarks } from "./marks.js";
@@ -13,14 +14,18 @@ const TABLE_LINE = /^[\s:|-]+$/;
 const MAX_DEPTH = 4;
 const MAX_COLUMNS = 60;
 const ESCAPED = /^\\([!-/:-@[-`{-~]|$)/;
+const WEB_LINK = /^\[((?:\\.|[^\\[\]]){1,400})\]\(((?:https?:\/\/|mailto:)[^\s()<>"]{1,1000})\)/i;
+const ADDRESS = /^(?:https?:\/\/|mailto:)[^\s<>"`|\\^{}]{3,1000}/i;
+const ADDRESS_END = /[.,;:!?'’)\]*_]+$/;
 const PAGE_LINK = /^\[((?:\\.|[^\\[\]]){1,400})\]\(\/?(#[dnc]=[\w&=-]{1,200})\)/;
 
 /**
  * Answer or note text as a fragment. `drawMark(number)` returns the node for a citation mark whose number is in `known`.
- * With `written` (notes and Markdown files), backslashes escape; with `links`, links within this page work.
+ * With `written` (notes and Markdown files), backslashes escape; with `links`, links within this page work, with `web`, those to
+ * other sites.
  */
-export function renderMarkdown(text, { known = new Set(), drawMark = null, written = false, links = false } = {}) {
-  const inline = (line) => renderInline(line, { known, drawMark, written, links });
+export function renderMarkdown(text, { known = new Set(), drawMark = null, written = false, links = false, web = false } = {}) {
+  const inline = (line) => renderInline(line, { known, drawMark, written, links, web });
   return renderBlocks(text.replace(/\r\n?/g, "\n").split("\n"), inline, 0);
 }
 
@@ -179,6 +184,13 @@ function renderInline(text, options, depth = 0) {
       at += link[0].length;
       continue;
     }
+    const address = options.web ? findAddress(text, at) : null;
+    if (address) {
+      flush();
+      nodes.push(webLink(address.href, address.words ? renderInline(address.words, { ...options, web: false }, MAX_DEPTH) : [address.href]));
+      at += address.length;
+      continue;
+    }
     const span = depth < MAX_DEPTH ? findSpan(text, at, unclosed) : null;
     if (!span) {
       plain += text[at++];
@@ -191,6 +203,24 @@ function renderInline(text, options, depth = 0) {
   }
   flush();
   return nodes;
+}
+
+/** The link to another site that begins at `at`: one with words, or an address by itself. */
+function findAddress(text, at) {
+  if (text[at] === "[") {
+    const link = WEB_LINK.exec(text.slice(at, at + 1410));
+    return link && { href: link[2], words: link[1], length: link[0].length };
+  }
+  if (!/[hm]/i.test(text[at]) || LETTER.test(text[at - 1] ?? "")) return null;
+  const href = ADDRESS.exec(text.slice(at, at + 1010))?.[0].replace(ADDRESS_END, "");
+  return href ? { href, words: null, length: href.length } : null;
+}
+
+/** The address stays readable in the title, because the words of a link may promise another one. */
+function webLink(href, words) {
+  const isSafe = ["http:", "https:", "mailto:"].includes(URL.canParse(href) ? new URL(href).protocol : "");
+  if (!isSafe) return el("span", {}, words);
+  return el("a", { class: "link web", href, title: href, target: "_blank", rel: "noopener noreferrer nofollow", referrerpolicy: "no-referrer" }, words);
 }
 
 /** The code or emphasis that opens at `at`. `unclosed` collects marks that have no closing mark, which keeps the time linear. */

@@ -62,9 +62,10 @@ class NotebookRow {
   constructor(item, notebooks) {
     this.notebooks = notebooks;
     this.name = el("span", { class: "place-name" });
-    this.count = el("span", { class: "place-count" });
+    this.count = el("span", { class: "place-count", "aria-hidden": "true" });
+    this.holds = el("span", { class: "visually-hidden" });
     this.open = el("button", { type: "button", class: "place-open", "data-testid": "notebook-open", on: { click: () => notebooks.chooseNotebook(this.item) } },
-      icon("notebook"), this.name, this.count);
+      icon("notebook"), this.name, this.count, this.holds);
     this.edit = this.#button("edit", "notebook-rename", () => this.#rename());
     this.answers = this.#button("settings", "notebook-answers", () => this.#openForm());
     this.remove = this.#button("delete", "notebook-delete", () => notebooks.remove(this.item));
@@ -83,7 +84,7 @@ class NotebookRow {
     setText(this.name, title);
     setAttribute(this.name, "title", title);
     setText(this.count, formatNumber(notes + documents));
-    setAttribute(this.open, "aria-label", t("notebook.named", { title, notes: t("count.notes", { n: notes }), documents: t("count.documents", { n: documents }) }));
+    setText(this.holds, t("notebook.holds", { notes: t("count.notes", { n: notes }), documents: t("count.documents", { n: documents }) }));
     for (const [button, key] of [[this.answers, "notebook.answers"], [this.edit, "notebook.rename"], [this.remove, "notebook.delete"]]) {
       setAttribute(button, "aria-label", t(key, { title }));
       setAttribute(button, "title", t(key, { title }));

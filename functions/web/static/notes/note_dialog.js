@@ -121,7 +121,7 @@ export class NoteDialog {
   }
 
   #setPreview(reading) {
-    if (reading) this.reading.replaceChildren(renderMarkdown(this.content.value, { written: true, links: true }));
+    if (reading) this.reading.replaceChildren(renderMarkdown(this.content.value, { written: true, links: true, web: true }));
     this.reading.hidden = !reading;
     this.content.hidden = reading;
     const [write, read] = this.modes.children;

@@ -1,8 +1,9 @@
 // What an empty conversation shows: a first step that depends on what the library contains.
 
-import { el } from "../shared/dom.js";
-import { t } from "../language/i18n.js";
-import { icon } from "../shared/icons.js";
+import { el } from "../../shared/dom.js";
+import { t } from "../../language/i18n.js";
+import { icon } from "../../shared/icons.js";
+import { suggestionList } from "./suggestions.js";
 
 /** `loading`, `empty`, `reading` (documents, but none indexed yet) or `ready`. */
 export function libraryState({ all, indexed, complete }) {
@@ -10,7 +11,8 @@ export function libraryState({ all, indexed, complete }) {
   return indexed ? "ready" : all ? "reading" : "empty";
 }
 
-export function welcome(state, { onUpload, onSample }) {
+/** `questions` are some that the library answers; `onAsk(question)` is called for the one that is pressed. */
+export function welcome(state, { questions, onAsk, onUpload, onSample }) {
   if (state === "loading") return el("div", { class: "welcome", "data-testid": "welcome", "data-state": state });
   return el("div", { class: "welcome", "data-testid": "welcome", "data-state": state },
     el("p", { class: "welcome-title" }, t(`welcome.${state}.title`)),
@@ -20,7 +22,7 @@ export function welcome(state, { onUpload, onSample }) {
         el("button", { type: "button", class: "button primary large", on: { click: onUpload } }, icon("upload"), t("welcome.choose")),
         el("button", { type: "button", class: "button large", "data-testid": "welcome-sample", on: { click: onSample } }, t("welcome.sample")))
       : null,
-    example());
+    state === "ready" && suggestionList(questions, { title: t("suggestions.start"), onAsk }) || example());
 }
 
 /** An illustration: a sentence with a citation mark, and the cited passage on its page. */

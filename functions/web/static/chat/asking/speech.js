@@ -1,7 +1,7 @@
 // Announces a streaming answer to screen readers, one whole sentence at a time.
 
-import { announce } from "../shared/notices.js";
-import { renderMarkdown } from "./markdown.js";
+import { announce } from "../../shared/notices.js";
+import { renderMarkdown } from "../markdown.js";
 
 const SENTENCE_END = /[.!?…:]["»”)]?\s+|\n+/g;
 const LONGEST_END = 8;
