@@ -16,9 +16,9 @@ begin
     unlisted := rag.chunk_frequencies(terms, scope.unlisted);
     return (
         with listed as (
-            select p.term, sum(case scope.left_out when '{}' then p.chunk_frequency else (
+            select p.term, sum(p.chunk_frequency - case scope.left_out when '{}' then 0 else (
                 select count(*) from unnest(p.postings) as l (posting)
-                where not l.posting >> 15 in (select unnest(scope.left_out))) end) as df
+                where l.posting > 0 and l.posting >> 15 in (select unnest(scope.left_out))) end) as df
             from unnest(terms) as t (term)
             cross join lateral (
                 select p.* from rag.posting_lists p

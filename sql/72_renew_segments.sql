@@ -46,11 +46,16 @@ begin
     ) l
     where l.total - l.chunk_count < max_chunks;
     insert into rag.posting_lists (segment_id, term, lang, owner_id, chunk_frequency, max_weight, postings)
-    select new_id, p.term, p.lang, owner, count(*), max(p.weight) / 10000.0,
+    select new_id, p.term, p.lang, owner, count(*) filter (where not p.is_repeated), max(p.weight) / 10000.0,
         array_agg(p.chunk_id << 15 | p.weight order by p.chunk_id)
     from (
         select t.chunk_id, case t.lang when 'en' then 1 when 'fr' then 2 else 3 end as lang,
-            split_part(e.element, ':', 1)::int as term, round(10000 * split_part(e.element, ':', 2)::float8)::int as weight
+            split_part(e.element, ':', 1)::int as term, round(10000 * split_part(e.element, ':', 2)::float8)::int as weight,
+            -- A chunk that has a term in both of its forms is counted once, as in rag.index_chunks.
+            t.chunk_id < 0 and exists (
+                select from rag.chunk_terms o
+                where o.chunk_id = - t.chunk_id
+                    and o.terms <#> ('{' || split_part(e.element, ':', 1) || ':1}/268435456')::sparsevec < 0) as is_repeated
         from rag.segment_generations g
         cross join unnest(g.chunk_ids) as c (id)
         join rag.chunk_terms t on t.chunk_id = c.id

@@ -16,7 +16,7 @@ from functions.adapters.postgres.connection import Database
 from functions.core import models
 from functions.local.evaluation import library
 from tests.bench.libraries import make_document
-from tests.support.library import ADA, BOB, make_query, write_posting_lists
+from tests.support.library import ADA, BOB, make_query, translate_everything, write_posting_lists
 
 WORDS = [f"word{n}" for n in range(200)]
 SEEDS = range(4)
@@ -145,6 +145,23 @@ def test_each_passage_is_searched_with_the_words_of_its_language(
         connection.execute("update rag.chunk_terms set lang = (array['en', 'fr', 'simple'])[1 + chunk_id % 3]")
     assert renew(database)
     assert_same(database, 10)
+
+
+@pytest.mark.parametrize("is_written_again", [False, True])
+def test_translations_are_searched_whether_they_came_before_the_lists_or_after(
+    db: Database, database: str, server: models.EmbeddingServer, is_written_again: bool
+) -> None:
+    """RET-2, LANG-2: a question finds the translations by their words, and counts a term of both forms once."""
+    write(db, server, 9)
+    assert renew(database)
+    translate_everything(db, "word1 word40 traduction")
+    if is_written_again:
+        assert renew(database)
+    assert_same(database, 10)
+    every, listed = search(database, "traduction word40", count=1000)
+    assert listed == every
+    assert min(found["chunk_id"] for found in listed) < 0
+    assert count_terms(database)[0] == count_terms(database)[1]
 
 
 def test_passages_with_equal_scores_come_in_the_order_of_their_ids(

@@ -148,7 +148,7 @@ def test_a_question_about_documents_of_a_note_in_the_trash_is_refused(db: Databa
     with db.as_user(ADA) as connection:
         connection.execute("update rag.documents set note_id = %s", (note_id,))
     trash(db, note_id)
-    with pytest.raises(errors.ConflictError, match="Restore the note"):
+    with pytest.raises(errors.ConflictError, match="Restore them before"):
         ask(db, document_ids=(document_id,), scope=models.Scope("documents", document_ids=(document_id,)))
 
 

@@ -68,7 +68,7 @@ def row_counts(db: Database, database: str, server: models.EmbeddingServer) -> d
             "insert into rag.conversation_documents (conversation_id, document_id, owner_id) values (%s, %s, %s)",
             (row["id"], document, ADA.id),
         )
-        connection.execute("select rag.take_quota('question', 10)")
+        connection.execute("select rag.take_quota('question', 10), rag.count_usage(1, 1, 0)")
     add_key(db)
     save_translation(db, ADA, "0" * 64, "fr", "Que brûle la chaudière ?")
     write_posting_lists(database)
