@@ -193,7 +193,7 @@ def ask(
         rewriting, retrieval, hits = found.rewriting, found.retrieval, found.retrieval.ranking.hits
         saver.search_query = rewriting.search_query
         saver.translated_query = found.translation.text
-        if _has_evidence(found, policy, opened.scope, has_model=_has_reader(services, policy)):
+        if searching.has_evidence(services, policy, found.lang, opened.scope, found.first):
             limits = model_writer.TimeLimits(services.first_word_seconds, deadline - RESERVE_SECONDS)
             answer, failure = yield from _answer(services, policy, question, lang, retrieval, history, saver, limits)
         else:
@@ -275,35 +275,12 @@ def _rephrase(
     model, versions, hits = services.query_model, first.versions, first.ranking.hits
     if model is None or not policy.settings.rephrase_questions:
         return query_rephrasing.Rephrasing()
-    sure, answerable = (_find_threshold(lang, first, policy, scope, has_model=has) for has in (False, True))
+    sure, answerable = (searching.find_threshold(policy, lang, scope, first, has_model=has) for has in (False, True))
     if guard.is_sure(versions, hits, sure) or not guard.is_answerable(versions, hits, answerable):
         return query_rephrasing.Rephrasing()
     if services.find_profile(policy.settings.prompt_profile) == "compact":
         return query_rephrasing.Rephrasing()
     return query_rephrasing.rephrase(query_text, lang, model)
-
-
-def _has_reader(services: Services, policy: Policy) -> bool:
-    """Whether a language model tells when the passages do not contain the answer; a small one seldom does."""
-    return services.chat_model is not None and services.find_profile(policy.settings.prompt_profile) == "full"
-
-
-def _has_evidence(found: _Found, policy: Policy, scope: models.Scope, *, has_model: bool) -> bool:
-    threshold = _find_threshold(found.lang, found.first, policy, scope, has_model=has_model)
-    return guard.is_answerable(found.first.versions, found.first.ranking.hits, threshold)
-
-
-def _find_threshold(
-    lang: str, retrieval: retriever.Retrieval, policy: Policy, scope: models.Scope, *, has_model: bool
-) -> float:
-    return guard.find_threshold(
-        lang,
-        retrieval.answered,
-        policy.settings,
-        retrieval.ranking.candidate_chunks,
-        names_documents=bool(scope.document_ids),
-        has_model=has_model,
-    )
 
 
 def _rewrite(

@@ -7,7 +7,7 @@ from functools import partial
 
 from functions.adapters.postgres import documents, search
 from functions.core import models
-from functions.core.retrieval import retriever
+from functions.core.retrieval import guard, retriever
 from functions.core.retrieval.early_embedding import EmbedderOf
 from functions.runtime import metrics
 from functions.runtime.policy import Policy
@@ -52,3 +52,29 @@ def retrieve(
     )
     metrics.record_retrieval(user, conversation_id, scope, retrieval)
     return retrieval
+
+
+def has_evidence(
+    services: Services, policy: Policy, lang: str, scope: models.Scope, retrieval: retriever.Retrieval
+) -> bool:
+    """Whether the passages may hold the answer.
+
+    The requirement is lower with a language model, which tells when they do not; a small one seldom does.
+    """
+    is_read = services.chat_model is not None and services.find_profile(policy.settings.prompt_profile) == "full"
+    threshold = find_threshold(policy, lang, scope, retrieval, has_model=is_read)
+    return guard.is_answerable(retrieval.versions, retrieval.ranking.hits, threshold)
+
+
+def find_threshold(
+    policy: Policy, lang: str, scope: models.Scope, retrieval: retriever.Retrieval, *, has_model: bool
+) -> float:
+    """The evidence that the guard requires of what was found for a question in `lang`."""
+    return guard.find_threshold(
+        lang,
+        retrieval.answered,
+        policy.settings,
+        retrieval.ranking.candidate_chunks,
+        names_documents=bool(scope.document_ids),
+        has_model=has_model,
+    )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from functions.local.evaluation import command, question_sets
+from functions.local.evaluation import answering, command, question_sets
 from functions.local.evaluation.answer_scores import judge
 from tests.eval import replay
 from tests.support.fakes.model_server import FakeModelServer, Reply, answer
+
+HANDBOOK = Path(__file__).with_name("handbook")
 
 PASSAGES = {
     "sun": "The Sun is a star. The light of the Sun takes eight minutes to reach the Earth.",
@@ -108,3 +111,13 @@ def test_options_that_cannot_be_meant_are_refused(arguments: list[str]) -> None:
     """EVAL-4"""
     with pytest.raises(SystemExit):
         command.main(["set", *arguments])
+
+
+def test_the_recorded_replies_of_a_real_model_are_judged_as_when_they_were_written() -> None:
+    """EVAL-4: Qwen2.5-Coder of 1.5 billion parameters, about a set of this project. Two questions have no answer."""
+    made = list(replay.replay(HANDBOOK / "replies.jsonl"))
+    counts = {profile: Counter(judge(one) for one in made if one.profile == profile) for profile in answering.PROFILES}
+    assert counts == {
+        "full": {"right": 7, "wrong": 3, "unjudged": 2},
+        "compact": {"right": 8, "wrong": 1, "refused": 1, "unjudged": 2},
+    }

@@ -27,7 +27,7 @@ from tests.support.requirements import REPOSITORY, need_osls, need_tesseract
 HANDLERS = service.python_handlers()
 HTTP = sorted(name for name in HANDLERS if service.routes(name) and name not in ("retention", "storageEvent"))
 UNCHECKED_HASH = b"\x01\0\0\0"
-LAPTOP_ONLY = {"IBID_API_KEY", "IBID_HOME", "PORT"}
+LAPTOP_ONLY = {"IBID_API_KEY", "IBID_HOME", "PORT", "TRANSLATION_FOLDER"}
 
 Resource = dict[str, Any]
 

@@ -21,9 +21,7 @@ LISTS: dict[str, Callable[..., Page]] = {
     "conversations": conversations.list_page,
     "notebooks": lambda db, **page: notebooks.list_page(db, title=None, **page),
     "notes": lambda db, **page: notes.list_page(db, notebook_id=None, trashed=False, title=None, **page),
-    "documents": lambda db, **page: documents.list_page(
-        db, status=None, notebook_id=None, note_id=None, title=None, all_versions=True, **page
-    ),
+    "documents": lambda db, **page: documents.list_page(db, documents.Listing(all_versions=True), **page),
 }
 REQUIRED: dict[str, dict[str, Any]] = {
     "conversations": {"title": "t"},

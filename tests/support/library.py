@@ -197,6 +197,8 @@ def translate_everything(database: Database, text: str = "Une traduction") -> No
         made = [translation.Translation(passage, "fr", text) for passage in store.list_untranslated(job, 1000)]
         store.save_translations(job, made, 60, models.Usage(), 0.0)
         store.end_translation(job)
+
+
 def write_posting_lists(dsn: str, large_from: int = 1, segment_chunks: int = 60) -> list[int]:
     """Writes the posting lists of libraries of more than `large_from` passages, which are large from then on.
 
