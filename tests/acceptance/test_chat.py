@@ -105,10 +105,11 @@ def test_a_streamed_answer_equals_the_whole_answer(reader: Reader) -> None:
     """CHAT-2"""
     whole = reader.person.ask(SPEED)
     meta, *pieces, done = stream(reader.person, SPEED)
-    assert meta == {"meta": {"conversation_id": done["conversation_id"], "scope": {"kind": "library"}}}
+    ids = {key: done[key] for key in ("conversation_id", "question_id")}
+    assert meta == {"meta": {**ids, "scope": {"kind": "library"}}}
     assert all(set(piece) == {"text"} for piece in pieces)
     assert "".join(piece["text"] for piece in pieces) == "\n\n".join(s["text"] for s in whole["sections"])
-    own = {"conversation_id", "message_id", "done"}
+    own = {*ids, "message_id", "done"}
     assert {k: v for k, v in done.items() if k not in own} == {k: v for k, v in whole.items() if k not in own}
     assert done["done"] is True
 

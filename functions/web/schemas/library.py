@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 from uuid import UUID
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, StringConstraints
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    StringConstraints,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 from functions.web.schemas.requests import Request
@@ -40,11 +48,19 @@ class NotebookTitle(Request):
 
 
 class NotebookChanges(Request):
-    """Fields that are left out stay unchanged; a `chat_model` of null means the usual model."""
+    """At least one field; those that are left out stay unchanged. A `chat_model` of null means the usual model."""
+
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
     title: NotebookName = ""
     instructions: Instructions = ""
     chat_model: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
+
+    @model_validator(mode="after")
+    def _require_a_change(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("name at least one field to change")
+        return self
 
 
 class NewNote(Request):
