@@ -357,7 +357,7 @@ def test_scheduled_functions_run(cloud: Cloud) -> None:
     """OPS-1, OPS-2, RET-3"""
     assert cloud["sweeper"].invoke(events.load("schedule"))["due"] == []
     assert cloud["retention"].invoke(events.load("schedule")) == {"deleted": 0}
-    assert cloud["vectorIndexes"].invoke(events.load("schedule")) == {"built": []}
+    assert cloud["vectorIndexes"].invoke(events.load("schedule")) == {"built": [], "segments": []}
     bearer = {"authorization": f"Bearer {CRON_SECRET}"}
     assert cloud["retention"].send("GET", "/api/cron/retention", headers=bearer).json == {"deleted": 0}
 

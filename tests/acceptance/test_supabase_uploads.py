@@ -22,6 +22,7 @@ from tests.support.fakes.storage_server import StorageServer
 from tests.support.local_server import Json, LocalServer, Person, problem_of, run_local_server
 
 JWT_SECRET = "the legacy secret of a project, 40 bytes"
+METRICS_TOKEN = "metrics-token-of-the-tests"
 FACT = b"The boiler burns wood chips in winter."
 LARGE = b"The boiler burns wood chips in winter. " * (CHUNK_BYTES * 2 // 39 + 1)
 
@@ -36,7 +37,11 @@ def storage(module_database: str) -> Iterator[StorageServer]:
 def server(
     module_database: str, storage: StorageServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[LocalServer]:
-    secrets = {"supabase_secret_key": SecretStr(KEY), "supabase_jwt_secret": SecretStr(JWT_SECRET)}
+    secrets = {
+        "supabase_secret_key": SecretStr(KEY),
+        "supabase_jwt_secret": SecretStr(JWT_SECRET),
+        "metrics_token": SecretStr(METRICS_TOKEN),
+    }
     home = tmp_path_factory.mktemp("home")
     with run_local_server(module_database, home, worker=False, supabase_url=storage.url, **secrets) as running:
         yield running
@@ -294,7 +299,8 @@ def test_readiness_says_what_is_wrong_with_the_bucket(
     """OPS-4"""
     monkeypatch.setattr(storage, fault, True)
     server.app.state.readiness = None  # a check is fresh for a second
-    check = server.http.get("/ready").json()["checks"]["storage"]
+    operator = {"Authorization": f"Bearer {METRICS_TOKEN}"}
+    check = server.http.get("/ready", headers=operator).json()["checks"]["storage"]
     assert (check["ok"], check["detail"].startswith(said)) == (False, True)
 
 

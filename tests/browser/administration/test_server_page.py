@@ -51,6 +51,7 @@ def page(grace: Person, browser: Browser) -> Iterator[Page]:
     """The page with the embedding servers open."""
     for page in Tab(browser).open(grace):
         page.get_by_test_id("settings-open").click()
+        page.locator("[data-testid=settings-tab][data-key=search]").click()
         page.get_by_test_id("servers-open").click()
         yield page
 

@@ -99,6 +99,7 @@ def test_a_conversation_is_found_by_the_words_of_its_messages(page: Page, ada: P
     ada.ask(QUESTION)
     ada.ask("Who swept the chimney?")
     page.reload()
+    page.locator("[data-testid=source-tab][data-tab=conversations]").click()
     expect(page.get_by_test_id("conversation-row")).to_have_count(2)
     page.get_by_test_id("conversation-search").fill("WOOD chips")
     expect(page.get_by_test_id("conversation-row")).to_have_count(1)

@@ -46,6 +46,12 @@ def go(page: Page, view: str) -> None:
         tab.click()
 
 
+def list_sources(page: Page, tab: str) -> None:
+    """To the pane of sources, with the library or the conversations in it."""
+    go(page, "sources")
+    page.locator(f"[data-testid=source-tab][data-tab={tab}]").click()
+
+
 def close_dialog(page: Page) -> None:
     page.keyboard.press("Escape")
     expect(page.locator("dialog[open]:not(#source)")).to_have_count(0)
@@ -58,7 +64,7 @@ def walk(page: Page) -> Iterator[str]:
 
 
 def _visit_empty(page: Page) -> Iterator[str]:
-    go(page, "conversations")
+    go(page, "sources")
     page.get_by_test_id("new-conversation").click()
     go(page, "chat")
     expect(page.get_by_test_id("welcome")).to_have_attribute("data-state", "ready")
@@ -67,7 +73,7 @@ def _visit_empty(page: Page) -> Iterator[str]:
 
 
 def _visit_conversations(page: Page) -> Iterator[str]:
-    go(page, "conversations")
+    list_sources(page, "conversations")
     expect(page.get_by_test_id("conversation-row")).to_have_count(1)
     yield ""
 
@@ -83,7 +89,7 @@ def _visit_version(page: Page) -> Iterator[str]:
 
 
 def _visit_answer(page: Page) -> Iterator[str]:
-    go(page, "conversations")
+    list_sources(page, "conversations")
     page.get_by_test_id("conversation-open").first.click()
     go(page, "chat")
     expect(page.get_by_test_id("answer")).to_have_count(2)
@@ -107,13 +113,13 @@ def _visit_source(page: Page) -> Iterator[str]:
 
 
 def _visit_library(page: Page) -> Iterator[str]:
-    go(page, "library")
+    list_sources(page, "library")
     expect(page.get_by_test_id("document-row")).to_have_count(3)
     yield ""
 
 
 def _visit_document(page: Page) -> Iterator[str]:
-    go(page, "library")
+    list_sources(page, "library")
     row = page.get_by_test_id("document-row").filter(has_text="lease")
     row.hover()
     row.get_by_test_id("document-info").click()
@@ -126,7 +132,7 @@ def _visit_document(page: Page) -> Iterator[str]:
 
 
 def _visit_note(page: Page) -> Iterator[str]:
-    go(page, "library")
+    list_sources(page, "library")
     page.get_by_test_id("note-open").first.click()
     expect(page.get_by_test_id("note-content")).to_be_visible()
     yield ""
