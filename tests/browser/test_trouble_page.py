@@ -179,6 +179,7 @@ def test_the_settings_are_in_the_language_of_the_page(page: Page, server: LocalS
         page.get_by_test_id("language-switch").click()
         page.get_by_test_id("settings-open").click()
         dialog = page.get_by_test_id("settings-dialog")
+        see(page, "settings-tab", key="limits").click()
         field = see(page, "setting-field", key="retention_days")
         expect(field).to_contain_text("Jours de conservation d’une conversation")
         expect(field).to_contain_text("Nombre de jours après son dernier message")

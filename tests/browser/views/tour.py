@@ -74,8 +74,13 @@ def _visit_empty(page: Page) -> Iterator[str]:
 
 def _visit_conversations(page: Page) -> Iterator[str]:
     list_sources(page, "conversations")
-    expect(page.get_by_test_id("conversation-row")).to_have_count(1)
+    row = page.get_by_test_id("conversation-row")
+    expect(row).to_have_count(1)
     yield ""
+    row.hover()
+    row.get_by_test_id("conversation-delete").click()
+    yield ": delete"
+    page.get_by_test_id("confirm-no").click()
 
 
 def _visit_version(page: Page) -> Iterator[str]:
@@ -125,9 +130,6 @@ def _visit_document(page: Page) -> Iterator[str]:
     row.get_by_test_id("document-info").click()
     expect(page.get_by_test_id("document-health")).to_be_visible()
     yield ""
-    page.get_by_test_id("document-dialog-delete").click()
-    yield ": delete"
-    page.get_by_test_id("confirm-no").click()
     close_dialog(page)
 
 

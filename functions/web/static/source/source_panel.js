@@ -91,7 +91,7 @@ export class SourcePanel {
   #head(citation) {
     const score = scoreText(citation);
     const close = el("button", {
-      type: "button", class: "button quiet source-close", "data-testid": "source-close", "aria-label": t("source.close"), title: t("source.close"), on: { click: () => this.close() },
+      type: "button", class: "button quiet source-close", "data-testid": "source-close", "aria-label": `${t("source.back")}: ${t("source.close")}`, title: t("source.close"), on: { click: () => this.close() },
     }, icon("close"), el("span", { class: "back" }, icon("left"), t("source.back")));
     const where = [locationOf(citation), citation.section_title].filter(Boolean).join(" · ");
     return el("div", { class: "source-head" },
