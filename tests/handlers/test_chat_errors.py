@@ -199,6 +199,8 @@ def test_the_body_of_an_answer_has_every_documented_field(reader: Caller) -> Non
         "search_query",
         "translated_query",
         "degraded",
+        "question_id",
+        "suggestions",
     }
     assert [set(section) for section in given["sections"]] == [
         {"text", "segment_ids", "source_ids", "citations", "unsupported_numbers", "is_remark"}
@@ -262,8 +264,9 @@ def test_a_stream_is_the_scope_then_the_texts_then_the_whole_answer(reader: Call
     """CHAT-2"""
     whole = send(reader).json
     meta, *texts, done = stream(reader)
-    own = {"conversation_id": done["conversation_id"], "message_id": done["message_id"]}
-    assert meta == {"meta": {"conversation_id": done["conversation_id"], "scope": {"kind": "library"}}}
+    ids = {key: done[key] for key in ("conversation_id", "question_id")}
+    own = {**ids, "message_id": done["message_id"]}
+    assert meta == {"meta": {**ids, "scope": {"kind": "library"}}}
     assert "".join(text.pop("text") for text in texts) == whole["sections"][0]["text"]
     assert texts == [{}] * len(texts) != []
     assert done == {"done": True} | whole | own

@@ -38,6 +38,8 @@ def fill(services: Services) -> Caller:
     caller.call("settings", "POST", "/api/rag/keys", {"name": "script", "scopes": ["read"]})
     library.translate_everything(services.database)
     save_translation(services.database, caller.user, "0" * 64, "fr", "Que brûle la chaudière ?")
+    assert services.config.database_url is not None
+    library.write_posting_lists(services.config.database_url.get_secret_value())
     return caller
 
 
