@@ -154,9 +154,10 @@ def test_without_claims_a_signed_in_role_sees_nothing(
     assert {name for name, rows in seen.items() if rows not in (0, "denied")} == SHARED
 
 
-def test_an_administrator_sees_no_rows_of_others_but_the_audit(
+def test_an_administrator_sees_no_rows_of_others_but_the_audit_and_the_usage(
     database: str, row_counts: dict[str, int], tables: list[str]
 ) -> None:
+    """OPS-7: the usage has counts alone."""
     with psycopg.connect(database) as connection, database_servers.as_user(connection, BOB.id, admin=True):
         seen = set()
         for name in tables:
@@ -165,7 +166,7 @@ def test_an_administrator_sees_no_rows_of_others_but_the_audit(
                     seen |= {name} if run(connection, "select from {}", name) else set()
             except psycopg.errors.InsufficientPrivilege:
                 continue
-    assert seen == SHARED | {"settings_audit"}
+    assert seen == SHARED | {"daily_usage", "settings_audit"}
 
 
 def test_the_worker_role_has_no_other_role_and_does_not_bypass_policies(connection: psycopg.Connection) -> None:
