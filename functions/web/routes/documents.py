@@ -161,7 +161,7 @@ def request_ingestion(document_id: str, user: CurrentUser, services: ServicesDep
     return _request_ingestion(services, user, document_id)
 
 
-@router.post("/{document_id}/translate")
+@router.post("/{document_id}/translate", responses={409: {}})
 def request_translation(document_id: str, user: CurrentUser, services: ServicesDep) -> requests.Document:
     """Tries a translation again that failed; passages that are translated stay so. The document is ready meanwhile."""
     settings = services.policy().settings
