@@ -17,8 +17,10 @@ REFUSED = {
 # These need a state or a value that is hardly ever drawn; `test_openapi.py` calls them.
 RARELY_POSSIBLE = {
     "DELETE /api/rag/conversations/{conversation_id}/documents/{document_id}",
+    "DELETE /api/rag/conversations/{conversation_id}/messages/{message_id}/rating",
     "DELETE /api/rag/embedding-servers/{server_id}",
     "PATCH /api/rag/notes/{note_id}",
+    "POST /api/rag/documents/{document_id}/translate",
     "POST /api/rag/embedding-servers/reindexing/{action}",
     "POST /api/rag/embedding-servers/{server_id}/reindex",
 }

@@ -94,7 +94,7 @@ def test_a_statement_that_cannot_be_joined_is_named(tmp_path: Path, statement: s
         bundle(tmp_path, low_two=f"{statement}\n")
 
 
-def test_dialogs_french_texts_and_the_sample_are_parts_of_the_page() -> None:
+def test_dialogs_search_french_texts_and_the_sample_are_parts_of_the_page() -> None:
     """WEB-1"""
     names = {name.rpartition("/")[2] for name in page_bundle.bundle(STATIC)}
     dialogs = {
@@ -106,5 +106,6 @@ def test_dialogs_french_texts_and_the_sample_are_parts_of_the_page() -> None:
         "shortcut_sheet.js",
     }
     forms = {"notebook_form.js", "sign_in_form.js", "token_form.js"}
+    search = {"filters.js", "passages.js"}
     texts = {"words_fr.js", "sample_document.js"}
-    assert names == {"index.html", "page.css", "app.js"} | dialogs | forms | texts
+    assert names == {"index.html", "page.css", "app.js"} | dialogs | forms | search | texts

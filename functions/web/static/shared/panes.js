@@ -28,7 +28,7 @@ export function showPane(view) {
 }
 
 /** Show the tab `library` or `conversations` of the sources. */
-export function showTab(name) {
+function showTab(name) {
   for (const tab of sourceTabs()) {
     const isOpen = tab.dataset.tab === name;
     setAttribute(tab, "aria-selected", isOpen);
