@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from functions.adapters.models.model_server import COMPACT_PARAMETERS, ask_size, is_near, read_size
+from functions.adapters.models.model_server import COMPACT_PARAMETERS, ModelSize, is_near, read_size
 from functions.adapters.postgres.connection import Database
 from functions.core import errors, models
 from functions.core.retrieval.circuit_breaker import TIME_LIMIT_SECONDS, CircuitBreaker
@@ -43,7 +43,6 @@ class Services:
         self._policy = PolicyReader(config, lambda: self.database)
         self._embedders: dict[tuple[object, ...], ports.Embedder] = {}
         self._breakers: dict[tuple[object, ...], CircuitBreaker] = {}
-        self._chat_model_size: float | None = None
         self._chat_models: dict[str, ports.ChatModel] = {}
         self._lock = threading.Lock()
         self._note_worker: Callable[[int], object] | None = None
@@ -142,17 +141,11 @@ class Services:
             return "compact" if chosen == "compact" else "full"
         if name is not None and name != self.config.chat_model:
             return "compact" if (read_size(name) or math.inf) <= COMPACT_PARAMETERS else "full"
-        if self._chat_model_size is None:  # asked again until it is known, because the server may start later
-            self._chat_model_size = self._find_chat_model_size()
-        return "compact" if (self._chat_model_size or math.inf) <= COMPACT_PARAMETERS else "full"
+        return "compact" if (self.chat_model_size.find() or math.inf) <= COMPACT_PARAMETERS else "full"
 
-    def _find_chat_model_size(self) -> float | None:
-        """The parameters of the chat model; None if neither its name nor its server, if that is near, tells."""
-        config = self.config
-        size = read_size(config.chat_model or "")
-        if size is None and config.openai_base_url is not None and is_near(config.openai_base_url):
-            size = ask_size(config.openai_base_url, self.chat_key, config.chat_model or "")
-        return size
+    @cached_property
+    def chat_model_size(self) -> ModelSize:
+        return ModelSize(self.config.chat_model or "", self.config.openai_base_url, self.chat_key)
 
     @cached_property
     def query_model(self) -> ports.ChatModel | None:

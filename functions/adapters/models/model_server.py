@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import threading
+import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -11,6 +14,7 @@ if TYPE_CHECKING:
     import httpx2
 
 SECONDS = 1.0
+ASK_AGAIN_SECONDS = 60.0
 COMPACT_PARAMETERS = 8.5e9
 """The size up to which a model gets the compact prompt: those that are called 8B have a little more."""
 
@@ -45,6 +49,32 @@ def ask_size(base_url: str, api_key: str | None, model: str) -> float | None:
             return _read_shown_size(client.post(f"{_find_root(base_url)}/api/show", json={"model": model}).json())
         except _list_faults():
             return None
+
+
+class ModelSize:
+    """The number of parameters of a chat model, which its name or its server tells.
+
+    A server that does not tell is asked again after ASK_AGAIN_SECONDS, because it may have started by then. No
+    question waits for another one's request.
+    """
+
+    def __init__(
+        self, model: str, base_url: str | None, api_key: str | None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._model, self._base_url, self._api_key, self._clock = model, base_url, api_key, clock
+        self._size = read_size(model)
+        self._ask_at = clock()
+        self._lock = threading.Lock()
+
+    def find(self) -> float | None:
+        """The size, or None while it is not known; a server on the internet is not asked."""
+        if self._size is None and self._base_url is not None and is_near(self._base_url):
+            with self._lock:
+                is_due = self._clock() >= self._ask_at
+                self._ask_at = self._clock() + ASK_AGAIN_SECONDS if is_due else self._ask_at
+            if is_due:
+                self._size = ask_size(self._base_url, self._api_key, self._model)
+        return self._size
 
 
 def ask_slots(base_url: str, api_key: str | None) -> int | None:

@@ -76,6 +76,19 @@ def test_the_size_is_asked_of_llama_cpp_and_ollama(replies: dict[str, Any], size
         assert model_server.ask_size(f"{server.base_url}/v1", None, "m") == size
 
 
+def test_a_server_that_does_not_tell_is_asked_again_after_a_minute() -> None:
+    """CHAT-4"""
+    now = [0.0]
+    with SizeServer({}) as server:
+        size = model_server.ModelSize("m", f"{server.base_url}/v1", None, clock=lambda: now[0])
+        assert [size.find() for _ in range(3)] == [None] * 3
+        assert len(server.requests) == 2  # llama.cpp's and Ollama's way
+        now[0] = model_server.ASK_AGAIN_SECONDS
+        server.replies["GET /v1/models"] = {"data": [{"id": "m", "meta": {"n_params": 1e9}}]}
+        assert [size.find() for _ in range(2)] == [1e9] * 2
+        assert len(server.requests) == 3
+
+
 def test_a_server_that_does_not_answer_tells_nothing() -> None:
     """CHAT-4, EVAL-4"""
     assert model_server.ask_size("http://127.0.0.1:9/v1", None, "m") is None
