@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from functions.core.text import words
 
@@ -133,6 +134,9 @@ def _is_inside_word(text: str, at: int) -> bool:
 
 def _split_clusters(source: str) -> Iterator[Span]:
     """The spans of the characters of `source`, each with the combining marks that follow it."""
+    if source.isascii():
+        yield from ((at, at + 1) for at in range(len(source)))
+        return
     start = 0
     for at in range(1, len(source) + 1):
         if at == len(source) or not unicodedata.combining(source[at]):
@@ -140,6 +144,7 @@ def _split_clusters(source: str) -> Iterator[Span]:
             start = at
 
 
+@lru_cache(maxsize=4096)  # a passage repeats a few dozen characters, and an answer folds all its passages
 def _fold_cluster(cluster: str) -> str:
     alike = _ALIKE.get(cluster)
     if alike is not None:

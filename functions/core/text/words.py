@@ -64,7 +64,9 @@ def is_content(key: str) -> bool:
 
 def keys(text: str) -> frozenset[str]:
     """The distinct content words of `text`."""
-    return frozenset(word.key for word in content_words(text))
+    joined = _BREAK.sub("", text)
+    found = {_key(joined[start:end]) for match in _WORD.finditer(joined) for start, end in _pieces(match)}
+    return frozenset(filter(is_content, found))
 
 
 def names_and_numbers(text: str) -> frozenset[str]:
@@ -109,7 +111,8 @@ def all_words(text: str) -> list[Word]:
 
 
 def _pieces(match: re.Match[str]) -> list[tuple[int, int]]:
-    if not _CJK.search(match.group()):
+    word = match.group()
+    if word.isascii() or not _CJK.search(word):
         return [match.span()]
     return [(at, at + 1) for at in range(*match.span())]
 
