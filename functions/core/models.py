@@ -225,7 +225,8 @@ class CitedSection:
     """A section of the final answer with the numbers of the citations that support it.
 
     `unsupported_numbers` are the numbers in its text, as written ("42 %"), that none of the cited passages contains.
-    A section that `is_remark` is Ibid's own, about the answer, and needs no citation.
+    A section that `is_remark` is Ibid's own, about the answer, and needs no citation. In a quotation, `emphasis` is the
+    figure or date of its text that carries the answer, where that is certain.
     """
 
     text: str
@@ -233,6 +234,7 @@ class CitedSection:
     citations: tuple[int, ...]
     unsupported_numbers: tuple[str, ...] = ()
     is_remark: bool = False
+    emphasis: str = ""
 
 
 @dataclass(frozen=True, slots=True)

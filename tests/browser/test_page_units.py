@@ -640,3 +640,16 @@ def test_a_table_is_sorted_up_down_and_as_it_was(page: Page) -> None:
     """WEB-3"""
     table = "| n | name |\n|---|---|\n| 10 | b |\n| 9 | a |\n| 1,200 | c |"
     assert call(page, "chat/markdown.js", SORT, table) == ["10 9 1,200", "9 10 1,200", "1,200 10 9", "10 9 1,200"]
+
+
+def test_the_figure_that_carries_an_extract_is_bold_where_it_stands_alone(page: Page) -> None:
+    """WEB-3, CHAT-6"""
+    body = """
+        const node = document.createElement("div");
+        const section = { text: "Of 120 pages, 20 are lost <b>now</b>.", citations: [], emphasis: a };
+        node.append(m.renderExtracts([section], new Map(), () => ""));
+        return node.innerHTML;
+    """
+    expected = '<p class="verbatim">Of 120 pages, {} are lost &lt;b&gt;now&lt;/b&gt;.</p>'
+    shown = [call(page, "chat/extracts.js", body, emphasis) for emphasis in ("20", "", "2", "<i>")]
+    assert shown == [expected.format(found) for found in ("<strong>20</strong>", "20", "20", "20")]

@@ -10,7 +10,9 @@ import pytest
 from functions.core import models
 from functions.core.citations.cite import cite_extracts, mark_answer
 from functions.core.citations.sections import Quotation
+from functions.local.evaluation import question_sets
 from tests.eval.extracts.__main__ import list_questions
+from tests.eval.extracts.emphasis import SETS, judge_emphasis
 from tests.eval.extracts.judgement import find_faults
 from tests.support.fakes.search_hits import make_hit
 from tests.support.requirements import need_eval_data
@@ -51,3 +53,12 @@ def test_sixty_questions_are_of_four_kinds_and_two_languages() -> None:
     questions = list_questions(need_eval_data())
     assert Counter(asked.kind for asked in questions) == dict.fromkeys(("prose", "table", "definition", "list"), 15)
     assert len({asked.text for asked in questions}) == 60
+
+
+def test_the_words_in_bold_are_mostly_the_answer() -> None:
+    """CHAT-6, EVAL-4"""
+    for name in SETS:
+        need_eval_data(name)
+    asked, emphasized, right = judge_emphasis([question_sets.read_set(name) for name in SETS])
+    assert emphasized >= 0.06 * asked
+    assert right >= 0.8 * emphasized

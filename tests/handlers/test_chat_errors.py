@@ -203,7 +203,7 @@ def test_the_body_of_an_answer_has_every_documented_field(reader: Caller) -> Non
         "suggestions",
     }
     assert [set(section) for section in given["sections"]] == [
-        {"text", "segment_ids", "source_ids", "citations", "unsupported_numbers", "is_remark"}
+        {"text", "segment_ids", "source_ids", "citations", "unsupported_numbers", "is_remark", "emphasis"}
     ]
     (source,) = given["sources"]
     assert {

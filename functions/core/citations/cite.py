@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from functions.core import models
 from functions.core.citations import quotes
@@ -64,7 +65,8 @@ def cite_extracts(
         is_supported = guard.find_evidence([(question, lang)], [quotation.hit]) >= least_evidence
         support: models.SupportResult = "high" if is_supported else "low"
         places = [CitedPlace(quotation.hit, *span, "exact", support=support) for span in quotation.spans]
-        cited_sections.append(_build_section(quotation.text, places, numbering))
+        section = _build_section(quotation.text, places, numbering)
+        cited_sections.append(replace(section, emphasis=quotation.emphasis))
     return tuple(cited_sections), tuple(numbering.citations)
 
 

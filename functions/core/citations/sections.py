@@ -20,8 +20,12 @@ class WrittenSection:
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """A section that quotes hit.text[start:end] for each span; `text` is the same for reading, without line breaks."""
+    """A section that quotes hit.text[start:end] for each span; `text` is the same for reading, without line breaks.
+
+    `emphasis` are the words of `text` that carry the answer, where that is certain.
+    """
 
     hit: models.SearchHit
     spans: tuple[tuple[int, int], ...]
     text: str
+    emphasis: str = ""

@@ -48,7 +48,10 @@ class Scope(BaseModel):
 
 
 class Section(BaseModel):
-    """A part of an answer, with the numbers of its citations; `source_ids` is the older name of `segment_ids`."""
+    """A part of an answer, with the numbers of its citations; `source_ids` is the older name of `segment_ids`.
+
+    `emphasis` are the words of a quotation's text to be shown in bold, because they carry the answer; often empty.
+    """
 
     text: str
     segment_ids: list[str]
@@ -56,6 +59,7 @@ class Section(BaseModel):
     citations: list[int]
     unsupported_numbers: list[str]
     is_remark: bool = False
+    emphasis: str = ""
 
 
 class Citation(BaseModel):

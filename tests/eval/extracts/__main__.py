@@ -3,7 +3,9 @@
 There are 15 questions each for prose, tables, definitions and lists, 20 of all in French. Those for prose and tables
 are spread evenly over three question sets, those for definitions and lists were written for this project. FILE has each
 question, its gold answer, the answer and its faults side by side. 120 questions whose subject is in no document show
-how many are refused or answered with "the nearest passages". Returns 1 when a goal is missed.
+how many are refused or answered with "the nearest passages". Of the answers to all questions about XQuAD's and PIAF's
+passages, with the right passage given, it prints how many of those with words in bold have the answer in them. Returns
+1 when a goal is missed.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ from functions.local.evaluation import command, question_sets
 from functions.local.evaluation.library import Library, load_library
 from functions.local.evaluation.scores import reach
 from functions.runtime.config import Config
+from tests.eval.extracts.emphasis import SETS, judge_emphasis
 from tests.eval.extracts.judgement import find_faults
 
 QUESTIONS: Final = Path(__file__).with_name("questions.jsonl")
@@ -43,7 +46,7 @@ SAMPLES: Final = (
 """Kind here, set, kind in the set, language, and number. A gold answer of one sentence or more is no quotation."""
 MAX_GOLD_WORDS: Final = 6
 OFF_TOPIC: Final = ("unanswerable_en", "unanswerable_fr")
-ACCEPTABLE, NEAREST = 0.8, 0.8
+ACCEPTABLE, NEAREST, EMPHASIS = 0.8, 0.8, 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +165,9 @@ def main() -> int:
         print(f"{kind:12}{len(verdicts):4}{sum(verdicts) / len(verdicts):8.3f}")
     accepted = [not row["faults"] for row in judged]
     figures.append(reach("acceptable answers", sum(accepted) / len(accepted), ACCEPTABLE))
+    every, emphasized, right = judge_emphasis([question_sets.read_set(name) for name in SETS])
+    print(f"{emphasized} of {every} answers have words in bold")
+    figures.append(reach("words in bold that are the answer", right / max(emphasized, 1), EMPHASIS))
     if options.file:
         write_file(options.file, judged)
     print(json.dumps({"name": "extracts", "figures": figures}))

@@ -10,6 +10,7 @@ from statistics import fmean, pstdev
 
 from functions.core import models
 from functions.core.answering.extracts import quotation, wording
+from functions.core.answering.extracts.emphasis import find_emphasis
 from functions.core.answering.extracts.units import Unit, collect_units, split_passage
 from functions.core.citations.sections import Quotation
 from functions.core.retrieval import question_forms
@@ -70,12 +71,12 @@ def extract_answer(
     passages = [split_passage(hit, rank) for rank, hit in enumerate(hits)]
     parts = question_forms.split_question(question) or (question,)
     most = MAX_DOCUMENTS if len(parts) == 1 else MAX_UNITS_OF_PART
-    chosen = [
-        (wanted, unit)
-        for part in parts
-        for wanted in [wording.read_question(part)]
-        for unit in _find_units(part, wanted, passages, lang, compare)[:most]
-    ]
+    chosen = []
+    for part in parts:
+        wanted = wording.read_question(part)
+        for at, unit in enumerate(_find_units(part, wanted, passages, lang, compare)[:most]):
+            # only the best one, because the others are quoted for those whom it does not answer
+            chosen.append((wanted, unit, "" if at else find_emphasis(part, unit)))
     return quotation.quote_units(chosen, passages)
 
 

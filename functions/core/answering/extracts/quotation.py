@@ -27,6 +27,7 @@ class _Run:
     """Units of one passage that are quoted together: rows of a table, or what follows each other."""
 
     units: tuple[Unit, ...]
+    emphasis: str = ""
 
     @property
     def is_table(self) -> bool:
@@ -42,24 +43,27 @@ class _Run:
 
     def take(self, other: _Run) -> _Run:
         by_index = {unit.index: unit for unit in (*self.units, *other.units)}
-        return _Run(tuple(by_index[index] for index in sorted(by_index)))
+        return _Run(tuple(by_index[index] for index in sorted(by_index)), self.emphasis or other.emphasis)
 
 
-def quote_units(chosen: Sequence[tuple[wording.Wanted, Unit]], passages: Sequence[Sequence[Unit]]) -> list[Quotation]:
+def quote_units(
+    chosen: Sequence[tuple[wording.Wanted, Unit, str]], passages: Sequence[Sequence[Unit]]
+) -> list[Quotation]:
     """The quotations of the chosen units, in their order; those that follow each other are one.
 
-    Each comes with what it was chosen for; `passages` are the units of all passages, best passage first.
+    Each comes with what it was chosen for, and its words that carry the answer; `passages` are the units of all
+    passages, best passage first.
     """
     runs: list[_Run] = []
     quoted: set[tuple[str, int, int, int]] = set()
-    for wanted, unit in chosen:
+    for wanted, unit, emphasis in chosen:
         if unit.place in quoted:
             continue
         around = [other for other in _add_context(wanted, unit, passages[unit.rank]) if other.place not in quoted]
         if runs and len(quoted) + min(len(around), 2) > max(MAX_SENTENCES, len(chosen)):
             around = [unit]
         quoted.update(other.place for other in around)
-        run = _Run(tuple(around))
+        run = _Run(tuple(around), emphasis)
         at = next((at for at, earlier in enumerate(runs) if earlier.can_take(run)), None)
         if at is None:
             runs.append(run)
@@ -114,9 +118,11 @@ def _is_item(unit: Unit) -> bool:
 def _build(run: _Run) -> Quotation:
     hit = run.units[0].hit
     if run.is_table:
-        return Quotation(hit, tuple((unit.start, unit.end) for unit in run.units), _render_rows(run.units))
-    spans = ((run.units[0].start, run.units[-1].end),)
-    return Quotation(hit, spans, _join_sentences(run.units))
+        spans, text = tuple((unit.start, unit.end) for unit in run.units), _render_rows(run.units)
+    else:
+        spans, text = ((run.units[0].start, run.units[-1].end),), _join_sentences(run.units)
+    is_clear = len(re.findall(rf"(?<!\w){re.escape(run.emphasis)}(?!\w)", text)) == 1
+    return Quotation(hit, spans, text, run.emphasis if run.emphasis and is_clear else "")
 
 
 def _join_sentences(units: Iterable[Unit]) -> str:
