@@ -2,7 +2,7 @@
 
 A library of 30,000 passages and one of `--passages` are in one database, in a folder of their own below /tmp, and are
 asked in turns. Processor times, of the client's thread and the server's process together, say the same on a busy
-machine. With `--tenants`, as many libraries share that many passages more. Prints a table and, as the last line, a
+machine. With `--tenants`, as many libraries share `--shared` passages more. Prints a table and, as the last line, a
 JSON object.
 """
 
@@ -36,7 +36,7 @@ RECALL_DEPTH = 20
 WARM_UP = 3
 GROWTH_GOAL, TENANT_GOAL = 6.0, 1.3
 ARMS = ("hybrid", "words", "vectors")
-SERVER_SETTINGS = {**command.FAST, "shared_buffers": "1GB", "max_wal_size": "8GB"}
+SERVER_SETTINGS = {**command.FAST, "shared_buffers": "2GB", "max_wal_size": "8GB", "maintenance_work_mem": "4GB"}
 _SIZES = """
 select c.relname as name, pg_total_relation_size(c.oid) / 1e6 as megabytes
 from pg_class c
@@ -134,14 +134,14 @@ class Bench:
             return {row["name"]: float(row["megabytes"]) for row in connection.execute(_SIZES).fetchall()}
 
 
-def list_figures(bench: Bench, base_size: int, passages: int, tenants: int) -> list[dict[str, Any]]:
+def list_figures(bench: Bench, base_size: int, passages: int, tenants: int, shared: int) -> list[dict[str, Any]]:
     libraries = bench.libraries
     base, large = libraries.make(max(1, base_size // TOPIC_CHUNKS)), libraries.make(max(6, passages // TOPIC_CHUNKS))
     libraries.grow(base, base_size)
     bench.vacuum()
     alone = bench.measure({"base": base})
     rate = bench.measure_growth(large, passages)
-    for size in [passages // tenants] * tenants if tenants else []:
+    for size in [shared // tenants] * tenants if tenants else []:
         libraries.grow(libraries.make(1), size, keeps_vectors=False)
     bench.vacuum()
     before = bench.measure({"base": base, "large": large})
@@ -191,7 +191,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measures how search grows with a library.")
     parser.add_argument("--base", type=int, default=BASE, help="passages of the library it is compared with")
     parser.add_argument("--passages", type=int, default=SHORT, help="passages of the large library")
-    parser.add_argument("--tenants", type=int, default=0, help="libraries that share as many passages more")
+    parser.add_argument("--tenants", type=int, default=0, help="libraries beside it")
+    parser.add_argument("--shared", type=int, default=100_000, help="passages that those share")
     parser.add_argument("--rounds", type=int, default=20, help="questions asked of each library")
     asked = parser.parse_args()
     with (
@@ -201,7 +202,7 @@ def main() -> None:
     ):
         migrate.migrate(server.dsn)
         bench = Bench(database, ScaleLibraries(database), asked.rounds)
-        print_figures("scale", list_figures(bench, asked.base, asked.passages, asked.tenants))
+        print_figures("scale", list_figures(bench, asked.base, asked.passages, asked.tenants, asked.shared))
 
 
 if __name__ == "__main__":

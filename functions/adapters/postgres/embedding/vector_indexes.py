@@ -14,7 +14,8 @@ from psycopg import sql
 from functions.adapters.postgres.connection import Database
 
 LOCK_TIMEOUT = "20s"
-MEMORY = "256MB"  # building a graph that does not fit into memory takes three times as long
+MEMORY = "256MB"
+"""At least; the server's `maintenance_work_mem` may be more. A graph that does not fit takes three times as long."""
 
 _MISSING = """
 select s.id::text, s.dimensions
@@ -83,7 +84,8 @@ def _build(database: Database, index: VectorIndex, seconds: float | None) -> Non
     with database.autocommit() as connection, connection.transaction():
         connection.execute(
             "select set_config('statement_timeout', %s, true), set_config('lock_timeout', %s, true),"
-            " set_config('maintenance_work_mem', %s, true)",
+            " set_config('maintenance_work_mem', greatest("
+            "pg_size_bytes(current_setting('maintenance_work_mem')), pg_size_bytes(%s)) / 1024 || 'kB', true)",
             ("0" if seconds is None else f"{max(1, round(seconds * 1000))}ms", LOCK_TIMEOUT, MEMORY),
         )
         connection.execute(statement)
