@@ -13,10 +13,11 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +31,7 @@ from functions.core.settings import Settings
 from functions.core.text import languages
 from functions.local.evaluation import command, question_sets
 from functions.local.evaluation.library import Library, load_library
-from functions.local.evaluation.scores import reach
+from functions.local.evaluation.scores import figure, reach
 from functions.runtime.config import Config
 from tests.eval.extracts.emphasis import SETS, judge_emphasis
 from tests.eval.extracts.judgement import find_faults
@@ -77,16 +78,39 @@ def list_questions(root: Path) -> list[Asked]:
     return found
 
 
+@dataclass(slots=True)
+class Spent:
+    """Processor seconds of answers, and of comparing sentences with the question in them."""
+
+    whole: float = 0.0
+    comparing: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class _Answerer:
-    """Answers questions as the product does without a chat model."""
+    """Answers questions as the product does without a chat model; `spent` adds up what it costs, the database apart."""
 
     database: Database
     library: Library
     embedder: ports.Embedder
+    spent: Spent = field(default_factory=Spent)
 
     def answer(self, text: str) -> models.Answer | None:
         """None if the guard refuses the question."""
+        began = time.process_time()
+        try:
+            return self._answer(text)
+        finally:
+            self.spent.whole += time.process_time() - began
+
+    def _compare(self, question: str, texts: Sequence[str]) -> Sequence[float]:
+        began = time.process_time()
+        compare = sentence_similarity.make_compare(self.library.server, lambda _: self.embedder)
+        similarities = compare(question, texts)
+        self.spent.comparing += time.process_time() - began
+        return similarities
+
+    def _answer(self, text: str) -> models.Answer | None:
         settings, server = Settings(), self.library.server
         lang = languages.guess_language(text)
         found = retriever.retrieve(
@@ -101,8 +125,7 @@ class _Answerer:
         threshold = guard.find_threshold(lang, (server,), settings, found.ranking.candidate_chunks)
         if not guard.is_answerable(found.versions, found.ranking.hits, threshold):
             return None
-        compare = sentence_similarity.make_compare(server, lambda _: self.embedder)
-        rules = answers.QuoteRules(compare, guard.find_threshold(lang, (server,), settings, guard.MEDIUM_SCOPE))
+        rules = answers.QuoteRules(self._compare, guard.find_threshold(lang, (server,), settings, guard.MEDIUM_SCOPE))
         stream = answers.answer_question(text, found.context, lang=lang, history=(), chat_model=None, quote_rules=rules)
         with closing(stream):
             *_, ready = stream
@@ -151,11 +174,12 @@ def main() -> int:
         by_set[asked.set_name].append(asked)
     judged: list[dict[str, Any]] = []
     figures = []
+    spent = Spent()
     with command.open_database() as database, command.open_embedder(Config().home) as embedder:
         for name in (*by_set, *OFF_TOPIC):
             whole = question_sets.read_set(name)
             library = load_library(database, replace(whole, questions=()), embedder, Settings())
-            answerer = _Answerer(database, library, embedder)
+            answerer = _Answerer(database, library, embedder, spent)
             judged += judge(answerer, by_set.get(name, ()))
             if name in OFF_TOPIC:
                 share = count_unanswered(answerer, [one for one in whole.questions if not one.gold])
@@ -165,13 +189,21 @@ def main() -> int:
         print(f"{kind:12}{len(verdicts):4}{sum(verdicts) / len(verdicts):8.3f}")
     accepted = [not row["faults"] for row in judged]
     figures.append(reach("acceptable answers", sum(accepted) / len(accepted), ACCEPTABLE))
+    figures.append(
+        figure(
+            "processor time of answers, to that without comparing sentences",
+            spent.whole,
+            spent.whole - spent.comparing,
+            None,
+        )
+    )
     every, emphasized, right = judge_emphasis([question_sets.read_set(name) for name in SETS])
     print(f"{emphasized} of {every} answers have words in bold")
     figures.append(reach("words in bold that are the answer", right / max(emphasized, 1), EMPHASIS))
     if options.file:
         write_file(options.file, judged)
     print(json.dumps({"name": "extracts", "figures": figures}))
-    return 0 if all(figure["ok"] for figure in figures) else 1
+    return 0 if all(row["ok"] for row in figures) else 1
 
 
 if __name__ == "__main__":
