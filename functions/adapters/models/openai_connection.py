@@ -37,6 +37,7 @@ _ADVICE = {
     404: "The model server does not know the model. An administrator should check the model's name and address.",
 }
 _QUOTA = "The model server's quota is used up. An administrator should check its plan and billing."
+_ADDRESS = "The address of the model server is not valid. An administrator should check it."
 _VALIDATION = "validation error"
 """What llama-cpp-python says in a 500 about a field that it does not take."""
 _RETRYABLE = (408, 409, 425, 429)
@@ -163,10 +164,13 @@ def mentions(text: str, field: str) -> bool:
 @contextmanager
 def vendor_errors() -> Iterator[None]:
     """Turns every error of the client library into one of ours, whose message never contains a key."""
+    import httpx2
     import openai
 
     try:
         yield
+    except httpx2.InvalidURL as exc:
+        raise errors.ModelRejectedError(_ADDRESS, status=404) from exc
     except openai.APIStatusError as exc:
         raise _status_error(exc) from exc
     except openai.APITimeoutError as exc:
