@@ -88,7 +88,8 @@ def test_a_passage_is_found_by_its_translation_which_stands_beside_it(
     """RPC-1, LANG-2"""
     index_document(db, database, ["the boiler burns peat"], server=server)
     library.translate_everything(db, "la chaudière brûle de la tourbe")
-    found = [search(rest, query_text="chaudière", **lang) for lang in ({}, {"query_lang": "fr"})]
+    langs: list[dict[str, Any]] = [{}, {"query_lang": "fr"}]
+    found = [search(rest, query_text="chaudière", **lang) for lang in langs]
     expected = [("the boiler burns peat", "en", "la chaudière brûle de la tourbe")]
     assert [[(row["content"], row["lang"], row["translation"]) for row in rows] for rows in found] == [expected] * 2
     assert [row["translation"] for row in search(rest, query_text="boiler", query_lang="en")] == [None]
