@@ -24,6 +24,7 @@ Choice = Literal["reindex", "words"]
 TRIAL_TEXTS: Final = 8
 FIRST_GUESS: Final = 1536
 """The dimensions asked for where nobody has said how many: every model that shortens its vectors has as many."""
+MAX_DIMENSIONS: Final = 4000
 _OF_VECTORS: Final = ("kind", "model", "dimensions", "passage_prefix")
 _OF_REPLIES: Final = frozenset({*_OF_VECTORS, "base_url", "api_key_env", "query_prefix"})
 """Columns on which the vectors depend, and those on which depends whether a server answers at all."""
@@ -160,6 +161,11 @@ def require(services: Services, server: models.EmbeddingServer, *, finds_size: b
     """The server, if it works, with `finds_size` of as many dimensions as it returns; raises what is wrong with it."""
     trial = try_server(services, server)
     if finds_size and trial.error is not None and trial.dimensions is not None:
+        if trial.dimensions > MAX_DIMENSIONS:
+            raise errors.ModelRejectedError(
+                f"The server returns {trial.dimensions} dimensions, and a vector has at most {MAX_DIMENSIONS} here."
+                " Choose another model, or dimensions that this one shortens its vectors to."
+            )
         server = replace(server, dimensions=trial.dimensions)
         trial = try_server(services, server)
     if trial.error is not None:

@@ -74,7 +74,10 @@ class Connection:
         read_seconds: float,
         total_seconds: float = math.inf,
     ) -> None:
-        """`read_seconds` limits each silence of the server, `total_seconds` a stream of comments alone."""
+        """`read_seconds` limits each silence of the server, `total_seconds` a stream of comments alone or another body.
+
+        Without `total_seconds`, a body may take as long as two silences.
+        """
         self._total_seconds = total_seconds
         self._base_url = base_url
         self._api_key = api_key
@@ -97,7 +100,11 @@ class Connection:
         from functions.adapters.models import stream_body
 
         timeout = openai.Timeout(self._read_seconds, connect=CONNECT_SECONDS)
-        wrap_body = partial(stream_body.wrap_body, silence_seconds=min(self._total_seconds, COMMENT_SECONDS))
+        wrap_body = partial(
+            stream_body.wrap_body,
+            silence_seconds=min(self._total_seconds, COMMENT_SECONDS),
+            total_seconds=2 * self._read_seconds if math.isinf(self._total_seconds) else self._total_seconds,
+        )
         return openai.OpenAI(
             api_key=self._api_key or "none",  # the client requires one; servers without keys ignore it
             base_url=self._base_url or "https://api.openai.com/v1",

@@ -87,6 +87,8 @@ class ServerChanges(Request):
     def check_alone(self) -> ServerChanges:
         if self.active is False and self.model_fields_set - {"active", "documents"}:
             raise ValueError("switch a server off in a request of its own")
+        if not self.model_fields_set - {"documents"}:
+            raise ValueError("name what shall change")
         return self
 
     def columns(self) -> dict[str, Any]:

@@ -49,6 +49,19 @@ def test_a_server_that_does_not_work_is_not_added(caller: Caller, other: FakeMod
     assert list(listed(caller)) == ["fake-model"]
 
 
+def test_a_model_with_more_dimensions_than_can_be_stored_is_refused(caller: Caller) -> None:
+    """SET-1"""
+    with FakeModelServer(dimensions=4001) as large:
+        answer = add(caller, large)
+    assert (answer.problem, "returns 4001 dimensions" in answer.json["detail"]) == ((502, "model_rejected"), True)
+
+
+@pytest.mark.parametrize("fields", [{}, {"documents": "words"}], ids=str)
+def test_a_change_that_names_nothing_is_refused(caller: Caller, fields: Json) -> None:
+    """SET-1"""
+    assert change(caller, "fake-model", **fields).problem == (400, "invalid_input")
+
+
 @pytest.mark.parametrize(
     ("fields", "word"),
     [
