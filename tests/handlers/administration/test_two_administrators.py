@@ -12,7 +12,7 @@ from functions.adapters.postgres.connection import Connection
 from functions.adapters.postgres.embedding import administration
 from functions.core import errors
 from functions.runtime import embedding_servers, reindexing
-from tests.handlers.administration.conftest import add, change, listed
+from tests.handlers.administration.conftest import FACT, add, change, listed, work
 from tests.handlers.conftest import Caller
 from tests.support.fakes.model_server import FakeModelServer
 
@@ -109,3 +109,27 @@ def test_two_servers_that_are_added_at_once_do_not_share_a_name(caller: Caller, 
 
 def remove(connection: Connection, server_id: str, caller: Caller) -> None:
     administration.remove_server(connection, administration.hold_server(connection, server_id), caller.user)
+
+
+def test_a_server_that_is_removed_while_a_worker_indexes_with_it_costs_the_document_nothing(
+    caller: Caller, other: FakeModelServer, nudges: list[int]
+) -> None:
+    """SET-1, ING-11"""
+    present = listed(caller)["fake-model"]["id"]
+    server_id = add(caller, other, is_default=True).json["id"]
+    worker, quick = caller.services.make_worker(), other.embed
+    document = caller.announce()
+    job = caller.store(document, FACT)
+
+    def embed(texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        other.embed = quick
+        embedding_servers.change(caller.services, present, {}, caller.user, is_default=True)
+        embedding_servers.remove(caller.services, server_id, caller.user)
+        return quick(texts)
+
+    other.embed = embed
+    worker.ingest_next(job)
+    caller.row("update rag.ingest_jobs set run_after = now() returning id")  # the pause before the next attempt is over
+    work(nudges)
+    found = caller.call("documents", "GET", f"/api/rag/documents/{document['id']}").json
+    assert (found["status"], found["embedding_model"]) == ("indexed", "fake-model")
