@@ -2,7 +2,8 @@
 -- other search; the quotas and limits of the HTTP API do not.
 -- `query_embedding` is the question's embedding by the server `server_id`, or by the default one; with its query prefix, if the
 -- server has one. It need not be a unit vector. Without it only the words are searched, without `query_text` only the meaning.
--- `query_lang` is 'en' or 'fr'; without it the words are searched in both.
+-- `query_lang` is 'en' or 'fr'; without it the words are searched in both. Translations are searched with their passages; `content` is
+-- always the original, and `translation` what it was translated into, unless the question is in the language of the passage.
 create or replace function ibid.search(
     query_text text default '',
     query_embedding extensions.halfvec default null,
@@ -27,7 +28,8 @@ create or replace function ibid.search(
     lang text,
     content text,
     score double precision,
-    similarity double precision
+    similarity double precision,
+    translation text
 )
 language plpgsql stable security invoker
 set search_path = pg_catalog, extensions, pg_temp
@@ -68,7 +70,9 @@ begin
         where has_vector
     )
     select h.source, h.source_id, h.chunk_index, h.file_name, h.title, h.section_title, h.page_start, h.page_end,
-        h.start_offset, h.end_offset, h.lang, h.text, h.score, h.similarity
+        h.start_offset, h.end_offset, h.lang, h.text, h.score, h.similarity, (
+            select x.text from rag.chunk_translations x
+            where x.id = - h.chunk_id and x.lang = coalesce(search.query_lang, x.lang))
     from scales, lateral rag.hybrid_search_v2(
         array_fill(case when has_words then search.query_text else '' end, array[cardinality(langs)]), langs,
         case when has_vector then array[server.id] else '{}' end,

@@ -16,6 +16,7 @@ from functions.runtime import policy
 from functions.runtime.config import find_function_name
 
 if TYPE_CHECKING:
+    from functions.adapters.postgres.connection import Connection
     from functions.runtime.services import Services
 
 Choice = Literal["reindex", "words"]
@@ -23,6 +24,7 @@ Choice = Literal["reindex", "words"]
 TRIAL_TEXTS: Final = 8
 FIRST_GUESS: Final = 1536
 """The dimensions asked for where nobody has said how many: every model that shortens its vectors has as many."""
+MAX_DIMENSIONS: Final = 4000
 _OF_VECTORS: Final = ("kind", "model", "dimensions", "passage_prefix")
 _OF_REPLIES: Final = frozenset({*_OF_VECTORS, "base_url", "api_key_env", "query_prefix"})
 """Columns on which the vectors depend, and those on which depends whether a server answers at all."""
@@ -58,8 +60,9 @@ def try_server(services: Services, server: models.EmbeddingServer) -> Trial:
         if exc.details.get("status") in (401, 403) and (unset := _describe_unset_key(services, server)):
             exc = errors.ModelRejectedError(unset)
         return Trial(returned, (time.perf_counter() - started) * 1000, None, suggested, exc)
-    seconds = time.perf_counter() - started
-    return Trial(len(vectors[0]), seconds * 1000, len(sentences) / seconds, suggested)
+    seconds, returned = time.perf_counter() - started, len(vectors[0])
+    wrong = None if returned == server.dimensions else _describe_other_size(server, returned)
+    return Trial(returned, seconds * 1000, len(sentences) / seconds, suggested, wrong)
 
 
 def add(
@@ -97,24 +100,24 @@ def change(
     Other vectors than those of its documents get a server of their own, with another id, to which the library moves.
     Raises ServerInUseError where documents or notes need a `documents` that is not given, or that is not possible.
     """
+    if active is False:
+        _switch_off(services, server_id, user, documents, is_default=is_default)
+        return server_id
     with services.database.as_worker() as connection:
         row = stored_settings.find_server(connection, server_id)
-    if active is False:
-        _switch_off(services, row, user, documents, is_default=is_default)
-        return server_id
-    server = replace(row.server, **changes, managed=True)
+    server = _apply(row.server, changes)
     if "api_key_env" in changes and (unset := _describe_unset_key(services, server)):
         raise errors.InvalidInputError(unset)
     if changes.keys() & _OF_REPLIES or is_default or active:
         require(services, server)
-    if any(getattr(server, name) != getattr(row.server, name) for name in _OF_VECTORS):
-        server_id = _replace(services, row, server, user, documents)
-    elif changes:
-        if server.base_url != row.server.base_url:
-            _check_same_vectors(services, server)
-        with services.database.as_worker() as connection:
-            administration.save_server(connection, server, user)
+    if (keeps_vectors := _gives_same_vectors(server, row.server)) and server.base_url != row.server.base_url:
+        _check_same_vectors(services, server)
     with services.database.as_worker() as connection:
+        row = administration.hold_server(connection, server_id, tried=row)
+        if not keeps_vectors:
+            server_id = _replace(connection, row, server, user, documents)
+        elif changes:
+            administration.save_server(connection, server, user)
         if is_default:
             administration.make_default(connection, server_id, user)
         elif active:
@@ -128,7 +131,7 @@ def change(
 def remove(services: Services, server_id: str, user: models.User) -> None:
     """Raises ConflictError for the default server, and ServerInUseError for one that holds documents or notes."""
     with services.database.as_worker() as connection:
-        row = stored_settings.find_server(connection, server_id)
+        row = administration.hold_server(connection, server_id)
         _refuse_default(row)
         administration.remove_server(connection, row, user)
     services.forget_policy()
@@ -158,11 +161,23 @@ def require(services: Services, server: models.EmbeddingServer, *, finds_size: b
     """The server, if it works, with `finds_size` of as many dimensions as it returns; raises what is wrong with it."""
     trial = try_server(services, server)
     if finds_size and trial.error is not None and trial.dimensions is not None:
+        if trial.dimensions > MAX_DIMENSIONS:
+            raise errors.ModelRejectedError(
+                f"The server returns {trial.dimensions} dimensions, and a vector has at most {MAX_DIMENSIONS} here."
+                " Choose another model, or dimensions that this one shortens its vectors to."
+            )
         server = replace(server, dimensions=trial.dimensions)
         trial = try_server(services, server)
     if trial.error is not None:
         raise trial.error
     return server
+
+
+def _describe_other_size(server: models.EmbeddingServer, returned: int) -> errors.ModelRejectedError:
+    """What is wrong with the dimensions of a local server; embedders of other servers check theirs themselves."""
+    return errors.ModelRejectedError(
+        f"{server.model} has {returned} dimensions, not {server.dimensions}.", returned_dimensions=returned
+    )
 
 
 def _check_place(server: models.EmbeddingServer) -> None:
@@ -178,11 +193,27 @@ def _describe_unset_key(services: Services, server: models.EmbeddingServer) -> s
 
 
 def _find_local(model: str) -> models.EmbeddingServer:
-    try:
-        return policy.LOCAL_SERVERS[model]
-    except KeyError:
-        names = " and ".join(policy.LOCAL_SERVERS)
-        raise errors.InvalidInputError(f"There is no local model {model}. There are {names}.") from None
+    """The local server of a model, which may have the name of its author before its own."""
+    for name, server in policy.LOCAL_SERVERS.items():
+        if model in (name, server.model):
+            return server
+    raise errors.InvalidInputError(f"There is no local model {model}. There are {' and '.join(policy.LOCAL_SERVERS)}.")
+
+
+def _apply(server: models.EmbeddingServer, changes: Mapping[str, Any]) -> models.EmbeddingServer:
+    """The server with the changes; prefixes that are those of its model become those of its new model."""
+    if server.kind == "local" and "model" in changes:
+        local = _find_local(changes["model"])
+        server = replace(local, id=server.id, name=server.name)
+        changes = {**changes, "model": local.model}
+    elif "model" in changes and find_prefixes(server.model) == (server.query_prefix, server.passage_prefix):
+        query, passage = find_prefixes(changes["model"])
+        changes = {"query_prefix": query, "passage_prefix": passage, **changes}
+    return replace(server, **changes, managed=True)
+
+
+def _gives_same_vectors(one: models.EmbeddingServer, other: models.EmbeddingServer) -> bool:
+    return all(getattr(one, name) == getattr(other, name) for name in _OF_VECTORS)
 
 
 def _check_same_vectors(services: Services, server: models.EmbeddingServer) -> None:
@@ -203,7 +234,7 @@ def _check_same_vectors(services: Services, server: models.EmbeddingServer) -> N
 
 
 def _replace(
-    services: Services,
+    connection: Connection,
     row: stored_settings.StoredServer,
     server: models.EmbeddingServer,
     user: models.User,
@@ -219,37 +250,32 @@ def _replace(
             notes=row.notes,
         )
     changed = replace(server, id="", similarity_scales={}, calibrated_passages=None)
-    with services.database.as_worker() as connection:
-        administration.set_aside(connection, row)
-        server_id = administration.save_server(connection, changed, user)
-        if holds:
-            moves.move_to_server(connection, server_id, user)
-        elif row.is_default:
-            administration.make_default(connection, server_id, user)
+    administration.set_aside(connection, row)
+    server_id = administration.save_server(connection, changed, user)
+    if holds:
+        moves.move_to_server(connection, server_id, user)
+    elif row.is_default:
+        administration.make_default(connection, server_id, user)
     return server_id
 
 
 def _switch_off(
-    services: Services,
-    row: stored_settings.StoredServer,
-    user: models.User,
-    documents: Choice | None,
-    *,
-    is_default: bool,
+    services: Services, server_id: str, user: models.User, documents: Choice | None, *, is_default: bool
 ) -> None:
     if is_default:
         raise errors.InvalidInputError("A server that is switched off cannot be the default.")
-    _refuse_default(row)
-    if row.documents + row.notes > 0 and documents is None:
-        raise errors.ServerInUseError(
-            f'{_count(row)} have the vectors of {row.server.name}. Send "documents": "reindex" to index them again'
-            ' with the default server, or "words" to let questions find them by their words alone.',
-            documents=row.documents,
-            notes=row.notes,
-        )
-    reindexes = documents == "reindex" and row.documents + row.notes > 0
     with services.database.as_worker() as connection:
-        administration.switch_off(connection, row, user, reindexes=reindexes)
+        row = administration.hold_server(connection, server_id)
+        _refuse_default(row)
+        holds = row.documents + row.notes > 0
+        if holds and documents is None:
+            raise errors.ServerInUseError(
+                f'{_count(row)} have the vectors of {row.server.name}. Send "documents": "reindex" to index them again'
+                ' with the default server, or "words" to let questions find them by their words alone.',
+                documents=row.documents,
+                notes=row.notes,
+            )
+        administration.switch_off(connection, row, user, reindexes=holds and documents == "reindex")
     services.forget_policy()
 
 

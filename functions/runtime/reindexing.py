@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from functions.adapters.postgres import settings as stored_settings
-from functions.adapters.postgres.embedding import moves
+from functions.adapters.postgres.embedding import administration, moves
 from functions.core import errors, models
 from functions.runtime import embedding_servers, policy
 
@@ -134,6 +134,7 @@ def move(services: Services, server_id: str, user: models.User) -> State:
         server = stored_settings.find_server(connection, server_id).server
     embedding_servers.require(services, server)
     with services.database.as_worker() as connection:
+        administration.hold_server(connection, server_id)
         moves.move_to_server(connection, server_id, user)
     return _begin(services)
 

@@ -188,6 +188,22 @@ def test_what_fails_every_ingestion_is_said_before_one_fails(
     assert ready("models")["ok"]
 
 
+@pytest.mark.parametrize("address", ["http://[::1/v1", "http://models:abc/v1", "http://é..fr/v1"])
+def test_an_address_that_no_request_can_go_to_is_told_and_mended_by_another(
+    deploy: Deploy, model: FakeModelServer, address: str
+) -> None:
+    """OPS-4, ING-8: in the documents, in /ready, and in the answers."""
+    caller = deploy(EMBEDDING_MODEL="fake-model", EMBEDDING_DIMENSIONS="64", EMBEDDING_BASE_URL=address)
+    document_id = upload(caller)
+    assert "The address of the model server is not valid." in read(caller, document_id)["error"]
+    assert (caller.call("settings", "GET", ROUTE).status, ready("models")["ok"]) == (200, False)
+    assert ask(caller)["degraded"] == ["fake-model"]
+    caller = deploy(EMBEDDING_BASE_URL=model.base_url)
+    caller.services.policy()
+    caller.services.make_worker().ingest_next()
+    assert read(caller, document_id)["status"] == "indexed"
+
+
 def test_a_server_that_limits_its_requests_is_not_reported(deploy: Deploy, model: FakeModelServer) -> None:
     """OPS-4: ingestion waits for it."""
     deploy(EMBEDDING_MODEL="fake-model", EMBEDDING_DIMENSIONS="64")

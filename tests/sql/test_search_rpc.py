@@ -59,6 +59,7 @@ def test_words_and_a_plain_list_of_numbers_find_typed_rows(
             "content": "beta two",
             "score": 0,
             "similarity": 1.0,
+            "translation": None,
         }
     ]
 
@@ -79,6 +80,20 @@ def test_words_are_searched_in_both_languages_unless_one_is_named(
 ) -> None:
     index_document(db, database, ["les chevaux courent"], server=server, lang="fr")
     assert [row["lang"] for row in search(rest, query_text="cheval")] == ["fr"]
+
+
+def test_a_passage_is_found_by_its_translation_which_stands_beside_it(
+    db: Database, database: str, server: models.EmbeddingServer, rest: FakePostgrest
+) -> None:
+    """RPC-1, LANG-2"""
+    index_document(db, database, ["the boiler burns peat"], server=server)
+    library.translate_everything(db, "la chaudière brûle de la tourbe")
+    langs: list[dict[str, Any]] = [{}, {"query_lang": "fr"}]
+    found = [search(rest, query_text="chaudière", **lang) for lang in langs]
+    expected = [("the boiler burns peat", "en", "la chaudière brûle de la tourbe")]
+    assert [[(row["content"], row["lang"], row["translation"]) for row in rows] for rows in found] == [expected] * 2
+    assert [row["translation"] for row in search(rest, query_text="boiler", query_lang="en")] == [None]
+    assert search(rest, BOB, query_text="chaudière") == []
 
 
 def test_a_user_finds_nothing_of_others_and_nobody_finds_nothing(

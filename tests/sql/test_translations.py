@@ -306,6 +306,17 @@ def test_a_new_direction_translates_what_was_left(place: Place) -> None:
     assert place.translator.asked == ["Le pont est long"]
 
 
+def test_a_character_that_cannot_be_stored_does_not_stop_a_translation(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LANG-2"""
+    monkeypatch.setitem(FRENCH, ENGLISH[1], "Le chat\x00 dort \ud800 sur le paillasson")
+    document_id = place.add()
+    place.run()
+    assert (place.describe(document_id)["status"], place.describe(document_id)["translated"]) == ("done", 3)
+    assert [hit.translation for hit in place.find("paillasson")] == ["Le chat\ufffd dort \ufffd sur le paillasson"]
+
+
 def test_equal_passages_are_translated_once(place: Place) -> None:
     """LANG-2"""
     place.add(ENGLISH[:1])

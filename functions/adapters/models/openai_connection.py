@@ -37,6 +37,7 @@ _ADVICE = {
     404: "The model server does not know the model. An administrator should check the model's name and address.",
 }
 _QUOTA = "The model server's quota is used up. An administrator should check its plan and billing."
+_ADDRESS = "The address of the model server is not valid. An administrator should check it."
 _VALIDATION = "validation error"
 """What llama-cpp-python says in a 500 about a field that it does not take."""
 _RETRYABLE = (408, 409, 425, 429)
@@ -73,7 +74,10 @@ class Connection:
         read_seconds: float,
         total_seconds: float = math.inf,
     ) -> None:
-        """`read_seconds` limits each silence of the server, `total_seconds` a stream of comments alone."""
+        """`read_seconds` limits each silence of the server, `total_seconds` a stream of comments alone or another body.
+
+        Without `total_seconds`, a body may take as long as two silences.
+        """
         self._total_seconds = total_seconds
         self._base_url = base_url
         self._api_key = api_key
@@ -96,7 +100,11 @@ class Connection:
         from functions.adapters.models import stream_body
 
         timeout = openai.Timeout(self._read_seconds, connect=CONNECT_SECONDS)
-        wrap_body = partial(stream_body.wrap_body, silence_seconds=min(self._total_seconds, COMMENT_SECONDS))
+        wrap_body = partial(
+            stream_body.wrap_body,
+            silence_seconds=min(self._total_seconds, COMMENT_SECONDS),
+            total_seconds=2 * self._read_seconds if math.isinf(self._total_seconds) else self._total_seconds,
+        )
         return openai.OpenAI(
             api_key=self._api_key or "none",  # the client requires one; servers without keys ignore it
             base_url=self._base_url or "https://api.openai.com/v1",
@@ -163,10 +171,13 @@ def mentions(text: str, field: str) -> bool:
 @contextmanager
 def vendor_errors() -> Iterator[None]:
     """Turns every error of the client library into one of ours, whose message never contains a key."""
+    import httpx2
     import openai
 
     try:
         yield
+    except httpx2.InvalidURL as exc:
+        raise errors.ModelRejectedError(_ADDRESS, status=404) from exc
     except openai.APIStatusError as exc:
         raise _status_error(exc) from exc
     except openai.APITimeoutError as exc:

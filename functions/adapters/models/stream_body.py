@@ -1,4 +1,4 @@
-"""The body of a streamed response: times out when it has only comments, and is read to its end when it is done.
+"""The body of a response: a stream times out when it has only comments, any other body when it arrives too slowly.
 
 This module imports the HTTP library of OpenAI's client, so the first request imports it.
 """
@@ -15,6 +15,8 @@ import httpx2
 REST_BYTES = 65_536
 REST_SECONDS = 5.0
 """How much may follow the marker DONE, and for how long, before the connection is closed instead of reused."""
+MAX_BODY_BYTES = 256 * 1024 * 1024
+"""More than the vectors of the largest batch take as decimals."""
 _DATA, _DONE = b"data:", b"[DONE]"
 
 
@@ -66,8 +68,35 @@ class EventBody(httpx2.SyncByteStream):
             self._body.close()
 
 
-def wrap_body(response: httpx2.Response, silence_seconds: float) -> None:
-    """A response hook that gives uncompressed server-sent events an EventBody."""
-    is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
-    if is_stream and "content-encoding" not in response.headers:
+class WholeBody(httpx2.SyncByteStream):
+    """A body that is read before it is used: raises ReadTimeout after `seconds`, and ReadError over MAX_BODY_BYTES.
+
+    A read timeout alone never fires for a server that sends a byte now and then, nor for one that never ends.
+    """
+
+    def __init__(self, response: httpx2.Response, seconds: float) -> None:
+        assert isinstance(response.stream, httpx2.SyncByteStream)
+        self._body = response.stream
+        self._request = response.request
+        self._seconds = seconds
+
+    def __iter__(self) -> Iterator[bytes]:
+        left, deadline = MAX_BODY_BYTES, time.monotonic() + self._seconds
+        for piece in self._body:
+            left -= len(piece)
+            if left < 0:
+                raise httpx2.ReadError("the body is too large", request=self._request)
+            if time.monotonic() > deadline:
+                raise httpx2.ReadTimeout("the body arrives too slowly", request=self._request)
+            yield piece
+
+    def close(self) -> None:
+        self._body.close()
+
+
+def wrap_body(response: httpx2.Response, silence_seconds: float, total_seconds: float) -> None:
+    """A response hook that limits how long a body may take; compressed server-sent events are left as they are."""
+    if not response.headers.get("content-type", "").startswith("text/event-stream"):
+        response.stream = WholeBody(response, total_seconds)
+    elif "content-encoding" not in response.headers:
         response.stream = EventBody(response, silence_seconds)

@@ -114,10 +114,13 @@ class JobStore:
         return dict(row["facts"])
 
     def finish_ingest_job(self, job: jobs.Job, facts: dict[str, Any]) -> None:
-        with self._database.as_worker() as connection:
-            row = connection.execute(
-                "select rag.finish_ingest_job(%s, %s, %s) as held", (job.id, job.lease_token, json.dumps(facts))
-            ).fetchone()
+        try:
+            with self._database.as_worker() as connection:
+                row = connection.execute(
+                    "select rag.finish_ingest_job(%s, %s, %s) as held", (job.id, job.lease_token, json.dumps(facts))
+                ).fetchone()
+        except errors.NotFoundError as exc:  # a worker of the default server does it again
+            raise errors.UnavailableError("The embedding server was removed while it indexed this.") from exc
         _check_held(row, job)
 
     def fail_ingest_job(self, job: jobs.Job, error: errors.IbidError, max_attempts: int) -> str | None:

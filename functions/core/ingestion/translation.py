@@ -19,6 +19,7 @@ from functions.core import errors, models, ports
 from functions.core.ingestion import embedding
 from functions.core.settings import Settings
 from functions.core.text import languages, words
+from functions.core.text.storable import clean_text
 
 if TYPE_CHECKING:
     from functions.core.ports import Matrix
@@ -139,7 +140,7 @@ def find_cost(usage: models.Usage, settings: Settings) -> float:
 
 def check_translation(text: str, passage: StoredPassage, lang: models.Lang) -> str | None:
     """The text, if it can be a translation of the passage: of about its length, and in no other language."""
-    text = text.strip()
+    text = clean_text(text).strip()
     if not words.keys(text) or len(text) > MAX_GROWTH * len(passage.text) + SPARE_CHARS:
         return None
     if len(passage.text) > MAX_GROWTH * len(text) + SPARE_CHARS:

@@ -49,6 +49,8 @@ class CircuitBreaker:
         except errors.UnavailableError as exc:
             if exc.retryable or (isinstance(exc, errors.ModelRejectedError) and exc.concerns_every_text):
                 self._leave_aside(min(self._aside, exc.details.get("retry_after", self._aside)))
+            else:
+                self._closed_until = None
             raise
         self._closed_until = None
         return vectors

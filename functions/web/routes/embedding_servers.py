@@ -187,7 +187,10 @@ def _hide_user(base_url: str | None) -> str | None:
     """The address without a name and a password, which one from the environment may have."""
     if base_url is None:
         return None
-    parts = urlsplit(base_url)
+    try:
+        parts = urlsplit(base_url)
+    except ValueError:  # it is no address, and no request goes there
+        return base_url.rpartition("@")[2]
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
 
 

@@ -16,9 +16,9 @@ _KEY_VARIABLE: Final = re.compile(r"[A-Z][A-Z0-9_]{0,90}_API_KEY")
 
 
 def check_address(value: str) -> str:
-    """An absolute address of HTTP without a user, a query or a fragment."""
+    """An absolute address of HTTP without a user, a query or a fragment; ValueError also for a port above 65535."""
     parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0 or re.search(r"\s", value):
         raise ValueError("give an address that begins with http:// or https://")
     if parts.username is not None or parts.password is not None:
         raise ValueError("put no name or password into the address; name the variable of the key in api_key_env")
@@ -87,6 +87,8 @@ class ServerChanges(Request):
     def check_alone(self) -> ServerChanges:
         if self.active is False and self.model_fields_set - {"active", "documents"}:
             raise ValueError("switch a server off in a request of its own")
+        if not self.model_fields_set - {"documents"}:
+            raise ValueError("name what shall change")
         return self
 
     def columns(self) -> dict[str, Any]:

@@ -63,6 +63,8 @@ class Reply:
     """The pieces are a refusal, not content."""
     raw: bytes | None = None
     """The exact bytes of the body, for example the HTML of a proxy."""
+    drip: float = 0.0
+    """Seconds before each 100 of the `raw` bytes."""
     vectors: Sequence[Sequence[float]] | None = None
     """The embeddings to return, whatever the input is."""
     calls: Sequence[Call] = ()
@@ -300,7 +302,9 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json" if is_json else "text/html")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body)
+        for at in range(0, len(body), 100 if reply.drip else len(body) or 1):
+            time.sleep(reply.drip)
+            self.wfile.write(body[at : at + 100] if reply.drip else body)
 
     def _send(self, status: int, body: Body) -> None:
         content = json.dumps(body).encode()

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import pytest
 
-from functions.adapters.models import openai_connection
+from functions.adapters.models import openai_connection, stream_body
 from functions.adapters.models.openai_chat import OpenAIChatModel
 from functions.adapters.models.openai_connection import RetryPolicy
 from functions.adapters.models.openai_embedder import MAX_BATCH_TOKENS, OpenAIEmbedder
@@ -47,6 +48,29 @@ def test_first_requests_at_the_same_time_share_one_client() -> None:
     with ThreadPoolExecutor(8) as threads:
         clients = threads.map(lambda _: (ready.wait(), connection.client)[1], range(8))
         assert len({id(client) for client in clients}) == 1
+
+
+def endless() -> bytes:
+    """A reply with the right vector and 1,000 spaces before it ends."""
+    return json.dumps({"data": [{"embedding": word_vector("why", 8)}]}).encode() + b" " * 1000
+
+
+def test_vectors_that_arrive_too_slowly_are_not_waited_for(server: FakeModelServer) -> None:
+    """ING-8: although the server is never silent for long."""
+    server.script(Reply(raw=endless(), drip=0.1))
+    slow = embedder(server, read_seconds=0.2, retry_policy=RetryPolicy(attempts=1))
+    with pytest.raises(errors.ModelUnavailableError, match="too slow"):
+        slow.embed(["why"])
+
+
+def test_a_reply_without_an_end_is_not_read_to_its_end(
+    server: FakeModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ING-8"""
+    monkeypatch.setattr(stream_body, "MAX_BODY_BYTES", 500)
+    server.script(Reply(raw=endless()))
+    with pytest.raises(errors.ModelUnavailableError):
+        embedder(server, retry_policy=RetryPolicy(attempts=1)).embed(["why"])
 
 
 def test_a_500_that_calls_a_field_invalid_is_a_refusal_of_the_field(server: FakeModelServer) -> None:

@@ -91,6 +91,15 @@ def test_a_refused_text_leaves_the_server_to_other_questions() -> None:
     assert server.asked == 2
 
 
+def test_a_server_that_refuses_a_text_after_a_failure_works_again() -> None:
+    server = Server(SILENT)
+    server.fails()
+    server.now, server.fault = 30.1, errors.ModelRejectedError(status=400)
+    server.fails()
+    server.fault = None
+    assert not server.fails()
+
+
 def test_a_server_that_names_its_time_is_asked_again_then() -> None:
     server = Server(errors.ModelRateLimitedError(retry_after=2))
     server.fails()

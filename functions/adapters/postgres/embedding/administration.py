@@ -30,11 +30,37 @@ _WRITABLE = (
 )
 
 
+def hold_server(
+    connection: Connection, server_id: str, tried: settings.StoredServer | None = None
+) -> settings.StoredServer:
+    """A server that no other administrator changes before this transaction ends.
+
+    Raises NotFoundError, and ConflictError where somebody has changed it since it was `tried`.
+    """
+    _take_turns(connection)
+    row = settings.find_server(connection, server_id)
+    if tried is not None and (_describe(row.server), row.is_default, row.active) != (
+        _describe(tried.server),
+        tried.is_default,
+        tried.active,
+    ):
+        raise errors.ConflictError(
+            f"Somebody else has changed {row.server.name} at the same moment. Look at it, then try again."
+        )
+    return row
+
+
+def _take_turns(connection: Connection) -> None:
+    """Lets one administrator at a time change embedding servers."""
+    connection.execute("select pg_advisory_xact_lock(hashtextextended('rag.adopt_embedding_server', 0))")
+
+
 def save_server(connection: Connection, server: models.EmbeddingServer, user: models.User) -> str:
     """Adds a server, or changes the one with its id, and records that in the audit; returns the id.
 
     The environment no longer describes it. Raises ConflictError when another server has its name.
     """
+    _take_turns(connection)
     same = connection.execute(
         "select from rag.embedding_servers where name = %s and id::text <> %s", (server.name, server.id)
     ).fetchone()
@@ -66,7 +92,7 @@ def set_aside(connection: Connection, row: settings.StoredServer) -> None:
 
 def make_default(connection: Connection, server_id: str, user: models.User) -> None:
     """New documents are indexed with this server from now on; those of other servers stay with them."""
-    connection.execute("select pg_advisory_xact_lock(hashtextextended('rag.adopt_embedding_server', 0))")
+    _take_turns(connection)
     before = settings.describe_servers(connection)[0].server
     connection.execute("update rag.embedding_servers set is_default = false where is_default")
     connection.execute(

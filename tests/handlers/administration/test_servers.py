@@ -2,83 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from functions.runtime import policy
-from functions.runtime.services import Services, shared_services
-from tests.handlers import events
-from tests.handlers.conftest import QUEUE, Caller
-from tests.handlers.events import Answer, Json
+from tests.handlers.administration.conftest import FACT, ROUTE, add, change, listed, work
+from tests.handlers.conftest import Caller
+from tests.handlers.events import Json
 from tests.support.fakes.model_server import FakeModelServer, Reply, word_vector
 
-ROUTE = "/api/rag/embedding-servers"
-FACT = b"The boiler burns wood chips in winter."
 SIZES = (384, 768, 1024, 1536, 3072)
-
-
-@pytest.fixture
-def model() -> Iterator[FakeModelServer]:
-    with FakeModelServer(dimensions=64) as running:
-        yield running
-
-
-@pytest.fixture
-def other() -> Iterator[FakeModelServer]:
-    with FakeModelServer(dimensions=96) as running:
-        yield running
-
-
-@pytest.fixture
-def caller(database: str, tmp_path: Path, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Caller]:
-    """An administrator of an installation whose environment describes `fake-model`."""
-    variables = {
-        "DATABASE_URL": database,
-        "IBID_HOME": str(tmp_path),
-        "INGEST_QUEUE_URL": QUEUE,
-        "LOG_LEVEL": "CRITICAL",
-        "EMBEDDING_MODEL": "fake-model",
-        "EMBEDDING_DIMENSIONS": "64",
-        "OPENAI_BASE_URL": model.base_url,
-        "OTHER_API_KEY": "sk-other",
-    }
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setattr(policy, "POLICY_SECONDS", 0.0)
-    shared_services.cache_clear()
-    services: Services = shared_services()
-    services.policy()
-    yield Caller(services, admin=True)
-    services.database.close()
-    shared_services.cache_clear()
-
-
-def listed(caller: Caller) -> dict[str, Json]:
-    """Every server by its name."""
-    return {row["name"]: row for row in caller.call("settings", "GET", ROUTE).json["servers"]}
-
-
-def add(caller: Caller, server: FakeModelServer, name: str = "other", **fields: Any) -> Answer:
-    body = {"name": name, "model": f"{name}-model", "base_url": server.base_url} | fields
-    return caller.call("settings", "POST", ROUTE, body)
-
-
-def change(caller: Caller, server: str, /, **fields: Any) -> Answer:
-    return caller.call("settings", "PATCH", f"{ROUTE}/{listed(caller)[server]['id']}", fields)
-
-
-def work(nudged: list[int]) -> None:
-    """Runs the sweeper, and the jobs that it names."""
-    nudged.clear()
-    events.invoke("sweeper", events.load("schedule"))
-    for job_id in list(nudged):
-        record = events.load("sqs")["Records"][0] | {"body": json.dumps({"job_id": job_id})}
-        assert events.invoke("ingest", {"Records": [record]}) == {"batchItemFailures": []}
 
 
 def search(caller: Caller) -> Json:
@@ -113,6 +47,19 @@ def test_a_server_that_does_not_work_is_not_added(caller: Caller, other: FakeMod
     wrong = add(caller, other, dimensions=64)
     assert "returns 96 dimensions, but 64 are configured" in wrong.json["detail"]
     assert list(listed(caller)) == ["fake-model"]
+
+
+def test_a_model_with_more_dimensions_than_can_be_stored_is_refused(caller: Caller) -> None:
+    """SET-1"""
+    with FakeModelServer(dimensions=4001) as large:
+        answer = add(caller, large)
+    assert (answer.problem, "returns 4001 dimensions" in answer.json["detail"]) == ((502, "model_rejected"), True)
+
+
+@pytest.mark.parametrize("fields", [{}, {"documents": "words"}], ids=str)
+def test_a_change_that_names_nothing_is_refused(caller: Caller, fields: Json) -> None:
+    """SET-1"""
+    assert change(caller, "fake-model", **fields).problem == (400, "invalid_input")
 
 
 @pytest.mark.parametrize(
@@ -388,6 +335,38 @@ def test_a_local_server_is_added_by_its_name_alone(caller: Caller) -> None:
     assert (added["dimensions"], added["token_level"], added["passage_prefix"]) == (384, True, "passage: ")
     unknown = caller.call("settings", "POST", ROUTE, body | {"name": "there", "model": "unknown"})
     assert "There are multilingual-e5-small and all-MiniLM-L6-v2" in unknown.json["detail"]
+
+
+def test_a_local_server_has_the_dimensions_of_its_model(caller: Caller) -> None:
+    """SET-1"""
+    caller.call("settings", "POST", ROUTE, {"name": "here", "kind": "local", "model": "multilingual-e5-small"})
+    refused = change(caller, "here", dimensions=385)
+    assert (refused.problem, "has 384 dimensions, not 385" in refused.json["detail"]) == ((502, "model_rejected"), True)
+
+
+def test_another_local_model_brings_what_is_known_of_it(caller: Caller) -> None:
+    """SET-1"""
+    caller.call("settings", "POST", ROUTE, {"name": "here", "kind": "local", "model": "multilingual-e5-small"})
+    changed = change(caller, "here", model="all-MiniLM-L6-v2").json
+    known = ("model", "passage_prefix", "max_input_tokens", "languages")
+    assert [changed[name] for name in known] == ["sentence-transformers/all-MiniLM-L6-v2", "", 254, ["en"]]
+
+
+def test_another_model_brings_its_prefixes_unless_others_were_given(caller: Caller, other: FakeModelServer) -> None:
+    """SET-1"""
+    add(caller, other)
+    changed = change(caller, "other", model="e5-base-v2").json
+    assert (changed["query_prefix"], changed["passage_prefix"]) == ("query: ", "passage: ")
+    change(caller, "other", query_prefix="ask: ")
+    assert change(caller, "other", model="plain").json["query_prefix"] == "ask: "
+
+
+@pytest.mark.parametrize(
+    "address", ["http://a b/v1", "http://models:99999/v1", "http://[::1/v1", "http://models:abc/v1"]
+)
+def test_an_address_that_no_request_can_go_to_is_refused(caller: Caller, other: FakeModelServer, address: str) -> None:
+    """SET-1"""
+    assert add(caller, other, base_url=address).problem == (400, "invalid_input")
 
 
 @pytest.mark.parametrize(
