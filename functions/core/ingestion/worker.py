@@ -117,7 +117,7 @@ class Worker:
             if job.object_path is not None:
                 self.objects.download(job.object_path, path)
                 if self.store.adopt_duplicate(job, hash_file(path)):
-                    self.objects.remove([job.object_path])
+                    self.objects.discard([job.object_path])
                     return "duplicate"
             with self._open(job, path) as document:
                 checkpoint = self._ingest_pages(job, document)

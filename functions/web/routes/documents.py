@@ -200,8 +200,8 @@ def delete_document(document_id: str, user: CurrentUser, services: ServicesDep) 
     checked_id = read_id(document_id, "document")
     with services.database.as_user(user) as connection:
         receipt = documents.delete_document(connection, checked_id)
-    removed = services.objects.remove(receipt.pop("object_paths"))
-    return {"document_id": checked_id, "removed": receipt | {"objects": removed}}
+    objects = services.objects.discard(receipt.pop("object_paths"))
+    return {"document_id": checked_id, "removed": receipt | {"objects": objects or 0}, "files_pending": objects is None}
 
 
 @router.get("/{document_id}/text", response_model=operations.DocumentText)

@@ -129,8 +129,14 @@ def delete_note(
     checked_id = read_id(note_id, "note")
     with services.database.as_user(user) as connection:
         removed, kept = notes.delete(connection, checked_id, keep_attachments=attachments == "keep")
-    removed["objects"] = services.objects.remove(removed.pop("object_paths"))
-    return {"note_id": checked_id, "removed": removed, "moved": {"documents": kept}}
+    objects = services.objects.discard(removed.pop("object_paths"))
+    removed["objects"] = objects or 0
+    return {
+        "note_id": checked_id,
+        "removed": removed,
+        "moved": {"documents": kept},
+        "files_pending": objects is None,
+    }
 
 
 @router.get("/{note_id}/text", response_model=NoteText)
