@@ -1,7 +1,8 @@
-"""No regular expression of the code takes time that grows faster than the square of its input's length.
+"""No regular expression of the code or the page takes time that grows faster than the square of its input's length.
 
 Each one is run, by the methods that its module calls, on repetitions of characters, of words that it names and of pairs
-of these, with an end that spoils a match.
+of these, with an end that spoils a match. Those of the page are written in Python for that, whose engine tries the same
+alternatives in the same order.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import math
 import re
 import signal
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeGuard
 
 import pytest
 
@@ -35,6 +37,11 @@ SLOW_SECONDS = 0.004
 MAX_DEGREE = 2.6
 """Between the square and the cube."""
 GIVE_UP_SECONDS = 2.0
+
+PAGE = REPOSITORY / "functions" / "web" / "static"
+_LITERAL = re.compile(r"(?:[(,=:\[!&|?;{>]|\breturn)\s*/((?![*/])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n\[])+)/([a-z]*)")
+_CLASS = re.compile(r"\[(?:\\.|[^\]\\])*\]|\\[pP]\{\w+\}")
+LETTERS = {r"\p{L}": "A-Za-zà-ÿ", r"\p{Lu}": "A-ZÀ-Þ", r"\p{Ll}": "a-zà-ÿ", r"\p{N}": "0-9", r"\p{M}": "\u0300-\u036f"}
 
 Pattern = tuple[str, str, "re.Pattern[str]"]
 """The module with the name or the line of an expression, the method that is called, and the expression."""
@@ -56,6 +63,27 @@ def list_patterns() -> Iterator[Pattern]:
             yield f"{name}:{line}", method, re.compile(text)
 
 
+def list_page_patterns() -> Iterator[Pattern]:
+    """The literals of the page's scripts."""
+    for path in sorted(PAGE.rglob("*.js")):
+        for literal in _LITERAL.finditer(path.read_text(encoding="utf-8")):
+            yield f"{path.name}: {literal[1]}", "sub" if "g" in literal[2] else "search", translate(*literal.groups())
+
+
+def translate(text: str, flags: str) -> re.Pattern[str]:
+    """An expression of JavaScript in Python; properties of Unicode become the letters that they stand for here."""
+    text = _CLASS.sub(lambda found: _translate_class(found[0]), text.replace("(?<", "(?P<"))
+    text = text.replace("(?P<=", "(?<=").replace("(?P<!", "(?<!")
+    with warnings.catch_warnings(action="ignore"):  # "[[" is no nested set in either language
+        return re.compile(text, (re.I if "i" in flags else 0) | (re.M if "m" in flags else 0))
+
+
+def _translate_class(text: str) -> str:
+    for name, letters in LETTERS.items():
+        text = f"[{letters}]" if text == name else text.replace(name, letters)
+    return text
+
+
 def find_patterns(value: Any) -> Iterator[re.Pattern[str]]:
     """The expressions in a value and in the tables in it."""
     if isinstance(value, re.Pattern):
@@ -72,6 +100,13 @@ def list_inline(tree: ast.Module, names: dict[str, Any]) -> Iterator[tuple[int, 
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func) in {f"re.{method}" for method in METHODS}:
             yield node.lineno, ast.unparse(node.func).removeprefix("re."), read_text(node.args[0], names)
+        if isinstance(node, ast.FunctionDef):  # no variable of the module has what a function compiles
+            for call in filter(is_compilation, ast.walk(node)):
+                yield call.lineno, "search", read_text(call.args[0], names)
+
+
+def is_compilation(node: ast.AST) -> TypeGuard[ast.Call]:
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "re.compile"
 
 
 def read_text(node: ast.expr, names: dict[str, Any]) -> str:
@@ -159,6 +194,39 @@ def test_the_time_of_every_regular_expression_grows_with_the_square_at_most() ->
     found = {name: find_slow_input(method, pattern) for (pattern, method), name in patterns.items()}
     assert len(patterns) > 200
     assert {name: slow for name, slow in found.items() if slow and name not in KNOWN_SLOW} == {}
+
+
+def test_the_time_of_every_regular_expression_of_the_page_grows_with_the_square_at_most() -> None:
+    """LIM-1: the page runs them over what documents and models write."""
+    found = {name: find_slow_input(method, pattern) for name, method, pattern in list_page_patterns()}
+    assert len(found) > 60
+    assert {name: slow for name, slow in found.items() if slow} == {}
+
+
+def test_every_expression_of_the_code_is_listed() -> None:
+    """One in a class, or compiled by a module that imports `re` in another way, would not be measured."""
+    sources = {path: ast.parse(path.read_text(encoding="utf-8")) for path in MODULES}
+    compiled = {
+        (path, node.lineno) for path, tree in sources.items() for node in filter(is_compilation, ast.walk(tree))
+    }
+    listed = {(path, line) for path, tree in sources.items() for line in list_lines(tree)}
+    assert compiled - listed == set()
+    assert [path for path, tree in sources.items() if imports_otherwise(tree)] == []
+
+
+def list_lines(tree: ast.Module) -> Iterator[int]:
+    """The lines of what modules assign to variables and what functions do."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            yield from range(node.lineno, (node.end_lineno or 0) + 1)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef):
+            yield from range(node.lineno, (node.end_lineno or 0) + 1)
+
+
+def imports_otherwise(tree: ast.Module) -> bool:
+    imports = [ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    return any(re.match(r"from (re|regex) |import (regex|re\b.+)", line) for line in imports)
 
 
 @pytest.mark.parametrize(
