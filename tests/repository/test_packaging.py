@@ -91,6 +91,14 @@ def test_every_served_route_is_reachable_through_the_gateway() -> None:
     assert served == {operation for name in HTTP for operation in operations(name) if is_sent_to(name, *operation)}
 
 
+def test_pages_are_drawn_by_a_function_without_long_polls() -> None:
+    """LIM-1: the gateway sends a request where the path is most specific."""
+    assert service.routes("drawing") == {("GET", "/api/rag/documents/{id}/pages/{number}")}
+    assert {path for _, path in operations("drawing") if is_sent_to("drawing", "GET", path)} == {
+        "/api/rag/documents/{document_id}/pages/{number}.png"
+    }
+
+
 def test_the_functions_get_every_variable_they_read() -> None:
     """FIX-7"""
     declared = set(service.read()["provider"]["environment"])
@@ -225,6 +233,7 @@ MAY: dict[str, tuple[list[str], list[str]]] = {
     "ChatStream": ([*USERS, *MODELS, "RERANK_API_KEY"], []),
     "Conversations": (USERS, SENDS),
     "Documents": ([*USERS, "SUPABASE_SECRET_KEY"], SENDS),
+    "Drawing": ([*USERS, "SUPABASE_SECRET_KEY"], []),
     "Notebooks": ([*USERS, "SUPABASE_SECRET_KEY"], SENDS),
     "Search": ([*USERS, *MODELS, "RERANK_API_KEY"], []),
     "Mcp": ([*USERS, *MODELS, "RERANK_API_KEY"], []),
