@@ -26,7 +26,7 @@ from tests.support.requirements import REPOSITORY
 
 CHARACTERS = (" ", "\n", "a", "A", "é", "1", ".", ",", "-", "'", "(", "|", "#", "*", "/", "<", '"', "_", "\u00ad")
 ENDS = ("", "\x01", "1")
-LENGTHS = (12, 24, 200, 400, 800)
+LENGTHS = (12, 24, 200, 800)
 # Expressions that grow faster, and why that does no harm.
 KNOWN_SLOW = {
     "functions.core.ingestion.chunking.running_lines._PAGE_NUMBER": "it is used on at most 80 characters",
@@ -127,12 +127,15 @@ def list_units(pattern: re.Pattern[str]) -> list[str]:
     return [*parts, *map("".join, itertools.permutations([*CHARACTERS[:6], *words], 2))]
 
 
-def measure(run: Callable[[str], object], text: str) -> float:
+def measure(run: Callable[[str], object], text: str, enough: float = 0.0) -> float:
+    """The better time of two runs, or that of the first if it is below `enough`."""
     best = math.inf
     for _ in range(2):
         began = time.thread_time()
         run(text)
         best = min(best, time.thread_time() - began)
+        if best < enough:
+            break
     return best
 
 
@@ -147,7 +150,7 @@ def find_slow_input(method: str, pattern: re.Pattern[str]) -> str | None:
         with time_limit() as limit:
             for length in LENGTHS:
                 text = unit * (length // len(unit))
-                if measure(run, text + end) > SLOW_SECONDS:
+                if measure(run, text + end, SLOW_SECONDS) > SLOW_SECONDS:
                     degrees = [_measure_degree(run, text, end) for _ in range(3)]
                     if min(degrees) > MAX_DEGREE:
                         return f"{unit!r} repeated, then {end!r}: degree {min(degrees):.1f}"
