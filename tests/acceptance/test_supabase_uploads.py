@@ -356,6 +356,7 @@ def test_a_duplicate_found_while_the_storage_fails_is_one_and_its_file_goes_late
     def refuse_to_remove(paths: list[str]) -> NoReturn:
         raise Refusal("500", "Internal", "Internal Server Error", "InternalError")
 
+    run_due_jobs(server)  # those of other tests
     tickets = [ada.announce(name, FACT).json() for name in ("first.txt", "second.txt")]
     for ticket in tickets:
         ada.put(ticket, FACT)

@@ -98,15 +98,23 @@ def find_patterns(value: Any) -> Iterator[re.Pattern[str]]:
 def list_inline(tree: ast.Module, names: dict[str, Any]) -> Iterator[tuple[int, str, str]]:
     """Expressions that are written where they are used: line, method, text."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in {f"re.{method}" for method in METHODS}:
-            yield node.lineno, ast.unparse(node.func).removeprefix("re."), read_text(node.args[0], names)
+        if isinstance(node, ast.Call) and (method := find_function(node)) in METHODS:
+            yield node.lineno, method, read_text(node.args[0], names)
         if isinstance(node, ast.FunctionDef):  # no variable of the module has what a function compiles
             for call in filter(is_compilation, ast.walk(node)):
                 yield call.lineno, "search", read_text(call.args[0], names)
 
 
 def is_compilation(node: ast.AST) -> TypeGuard[ast.Call]:
-    return isinstance(node, ast.Call) and ast.unparse(node.func) == "re.compile"
+    return isinstance(node, ast.Call) and find_function(node) == "compile"
+
+
+def find_function(call: ast.Call) -> str:
+    """The function of the module `re` that is called, if it is one."""
+    match call.func:
+        case ast.Attribute(value=ast.Name(id="re"), attr=name):
+            return name
+    return ""
 
 
 def read_text(node: ast.expr, names: dict[str, Any]) -> str:
