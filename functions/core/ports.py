@@ -6,13 +6,12 @@ have one each, and tests put fakes in its place.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
-from functions.core import errors, models
+from functions.core import models
 
 if TYPE_CHECKING:  # numpy costs 100 ms at import and most handlers never touch a vector
     from array import array
@@ -25,8 +24,6 @@ if TYPE_CHECKING:  # numpy costs 100 ms at import and most handlers never touch 
     Vector = npt.NDArray[np.float32] | array[float]
     Vectors = Matrix | list[array[float]]
 
-
-_log = logging.getLogger(__name__)
 
 Schema = dict[str, Any]
 """A JSON schema."""
@@ -243,14 +240,6 @@ class ObjectStore(Protocol):
     def remove(self, paths: Sequence[str]) -> int:
         """Removes those objects that exist and returns their number."""
         ...
-
-    def discard(self, paths: Sequence[str]) -> int | None:
-        """Removes objects whose rows are gone; None if the storage fails, which leaves them to the sweeper."""
-        try:
-            return self.remove(paths)
-        except errors.IbidError as exc:
-            _log.warning("%d files of deleted documents are left to the sweeper: %s", len(paths), exc.message)
-            return None
 
     def close(self) -> None:
         """Closes the connections that are open."""

@@ -227,12 +227,10 @@ def test_every_expression_of_the_code_is_listed() -> None:
 
 def list_lines(tree: ast.Module) -> Iterator[int]:
     """The lines of what modules assign to variables and what functions do."""
-    for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign):
-            yield from range(node.lineno, (node.end_lineno or 0) + 1)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            yield from range(node.lineno, (node.end_lineno or 0) + 1)
+    assignments = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    for node in (*assignments, *functions):
+        yield from range(node.lineno, (node.end_lineno or 0) + 1)
 
 
 def imports_otherwise(tree: ast.Module) -> bool:

@@ -21,6 +21,7 @@ from functions.core.extraction import file_types, scratch
 from functions.core.text.storable import clean_text
 from functions.runtime.services import Services
 from functions.web.deps import CurrentUser, ServicesDep, read_id
+from functions.web.discarding import discard
 from functions.web.polling import MAX_WAIT_SECONDS, read_until
 from functions.web.schemas import operations, requests
 
@@ -202,7 +203,7 @@ def delete_document(document_id: str, user: CurrentUser, services: ServicesDep) 
     checked_id = read_id(document_id, "document")
     with services.database.as_user(user) as connection:
         receipt = documents.delete_document(connection, checked_id)
-    objects = services.objects.discard(receipt.pop("object_paths"))
+    objects = discard(services.objects, receipt.pop("object_paths"))
     return {"document_id": checked_id, "removed": receipt | {"objects": objects or 0}, "files_pending": objects is None}
 
 

@@ -11,6 +11,7 @@ from functions.adapters.postgres import notebooks, users
 from functions.core import errors
 from functions.core.text.storable import clean_text
 from functions.web.deps import CurrentUser, ServicesDep, read_id
+from functions.web.discarding import discard
 from functions.web.schemas import library as schemas
 from functions.web.schemas.operations import NotebookReceipt
 
@@ -85,6 +86,6 @@ def delete_notebook(
             moved = notebooks.move_contents_out(connection, checked_id)
         notebooks.delete(connection, checked_id)
     if contents == "delete":
-        objects = services.objects.discard(removed.pop("object_paths"))
+        objects = discard(services.objects, removed.pop("object_paths"))
         removed["objects"] = objects or 0
     return {"notebook_id": checked_id, "removed": removed, "moved": moved, "files_pending": objects is None}

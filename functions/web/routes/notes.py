@@ -12,6 +12,7 @@ from functions.adapters.postgres import notes, users
 from functions.core import errors
 from functions.core.text.storable import clean_text
 from functions.web.deps import CurrentUser, ServicesDep, read_id
+from functions.web.discarding import discard
 from functions.web.polling import MAX_WAIT_SECONDS, read_until
 from functions.web.routes.notebooks import Cursor, Limit, TitleFilter
 from functions.web.schemas import library as schemas
@@ -134,7 +135,7 @@ def delete_note(
     checked_id = read_id(note_id, "note")
     with services.database.as_user(user) as connection:
         removed, kept = notes.delete(connection, checked_id, keep_attachments=attachments == "keep")
-    objects = services.objects.discard(removed.pop("object_paths"))
+    objects = discard(services.objects, removed.pop("object_paths"))
     removed["objects"] = objects or 0
     return {
         "note_id": checked_id,
