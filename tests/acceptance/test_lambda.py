@@ -245,7 +245,7 @@ def test_the_database_figures_are_shown_at_metrics(cloud: Cloud, document: Json)
 
 
 def test_pages_are_rendered_and_files_downloaded(cloud: Cloud, document: Json) -> None:
-    picture = cloud.send("documents", "GET", f"/api/rag/documents/{document['id']}/pages/1.png", query="start=0&end=9")
+    picture = cloud.send("drawing", "GET", f"/api/rag/documents/{document['id']}/pages/1.png", query="start=0&end=9")
     assert (picture.status, picture.content[:4]) == (200, b"\x89PNG")
     download = cloud.send("documents", "GET", f"/api/rag/documents/{document['id']}/download")
     with urllib.request.urlopen(download.headers.get("location") or download.json["url"]) as file:

@@ -100,6 +100,7 @@ def test_deleting_a_notebook_keeps_its_contents_by_default(server: LocalServer, 
         "notebook_id": made["notebook_id"],
         "removed": {},
         "moved": {"notes": 2, "documents": 2},
+        "files_pending": False,
     }
     assert {ada.get(f"/notes/{note_id}")["notebook_id"] for note_id in made["notes"]} == {None}
     assert {ada.get(f"/documents/{document_id}")["notebook_id"] for document_id in made["documents"]} == {None}
@@ -113,7 +114,7 @@ def test_a_notebook_can_be_deleted_with_everything_in_it(server: LocalServer, ad
     kept = writing.write(ada, "The heat pump hums.")
     deleted = writing.delete(ada, f"/notebooks/{made['notebook_id']}?contents=delete")
     counts = {"notes": 2, "documents": 3, "pages": 5, "chunks": 5, "vectors": 5, "jobs": 5, "objects": 3}
-    assert deleted == {"notebook_id": made["notebook_id"], "removed": counts, "moved": {}}
+    assert deleted == {"notebook_id": made["notebook_id"], "removed": counts, "moved": {}, "files_pending": False}
     assert [item["id"] for item in ada.get("/notes")["items"]] == [kept["id"]]
     assert writing.sources(ada, "turbine chimney walrus boiler") == {("note", kept["id"])}
     rows = writing.count_rows(server, ada)

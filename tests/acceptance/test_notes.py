@@ -454,7 +454,7 @@ def test_deleting_in_any_state_leaves_nothing_and_returns_a_receipt(
         note_id = make(server, ada)["id"]
         assert ada.get(f"/notes/{note_id}")["status"] == status
         deleted = writing.delete(ada, f"/notes/{note_id}")
-    assert deleted == {"note_id": note_id, "removed": receipt, "moved": {"documents": 0}}
+    assert deleted == {"note_id": note_id, "removed": receipt, "moved": {"documents": 0}, "files_pending": False}
     assert writing.count_rows(server, ada) == {}
     assert writing.texts(ada, "boiler") == []
     for method in ("GET", "DELETE"):
@@ -497,7 +497,12 @@ def test_attachments_can_be_kept_in_the_notebook_of_their_note(
     note = writing.write(ada, BOILER, notebook_id=notebook_id)
     document_id = attach(ada, tmp_path, note)
     deleted = writing.delete(ada, f"/notes/{note['id']}?attachments=keep")
-    assert deleted == {"note_id": note["id"], "removed": INDEXED, "moved": {"documents": 1}}
+    assert deleted == {
+        "note_id": note["id"],
+        "removed": INDEXED,
+        "moved": {"documents": 1},
+        "files_pending": False,
+    }
     document = ada.get(f"/documents/{document_id}")
     assert (document["note_id"], document["notebook_id"]) == (None, notebook_id)
     assert writing.sources(ada, "boiler chimney") == {("document", document_id)}

@@ -44,6 +44,19 @@ def test_half_open_uploads_keep_no_other_request_waiting(ada: Person, bob: Perso
         assert time.monotonic() - began < 2
 
 
+def test_long_polls_keep_no_other_request_waiting(server: LocalServer, ada: Person, bob: Person) -> None:
+    """LIM-1, LIB-6"""
+    document = ada.announce("later.txt").json()["document"]
+    address = f"{server.base_url}/api/rag/documents/{document['id']}?wait=20"
+    with ExitStack() as stack:
+        for _ in range(THREADS + 10):
+            stack.enter_context(open_request("GET", address, b"", length=0, token=ada.token))
+        time.sleep(1)  # they have been received
+        began = time.monotonic()
+        assert bob.get("/documents")["items"] == []
+        assert time.monotonic() - began < 2
+
+
 @pytest.mark.parametrize("method", ["PUT", "POST"])
 def test_a_body_that_does_not_arrive_in_time_is_refused(
     server: LocalServer, ada: Person, monkeypatch: pytest.MonkeyPatch, method: str

@@ -6,7 +6,8 @@ for secrets to a store on this machine, and without the start of the interpreter
 same libraries with one route and one query, or with one question to a model for functions that ask models; its
 environment has the secrets. The functions take turns and the fastest run of each counts, because other load can only
 slow a run down. Lambda gives a function of 1,024 MB little more than half a processor.
-Prints a table and, as the last line, a JSON object.
+One function is also compared with itself: with a store as far away as that of AWS, and with its secrets in its
+environment. Prints a table and, as the last line, a JSON object.
 """
 
 from __future__ import annotations
@@ -23,13 +24,14 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import uuid4
 
 import jwt
 
 from functions.local.database import embedded_postgres, migrate
 from functions.local.packaging import artifacts, packages
+from tests.bench import far_store
 from tests.bench.report import at_most, figure, print_figures
 from tests.handlers import events
 from tests.support.fakes.model_server import FakeModelServer
@@ -37,6 +39,7 @@ from tests.support.lambda_platform import Platform
 
 SHORT, LONG = 12, 30
 MAX_RATIO_TO_BARE = 1.3
+MAX_RATIO_TO_ENVIRONMENT = 1.3
 MAX_MB = {name: 150.0 if name == "ingest" else 60.0 for name in artifacts.SETS}
 SUPABASE = "http://127.0.0.1:9"  # nothing listens on the discard port
 JWT_SECRET = "the legacy JWT secret of a Supabase project"
@@ -64,16 +67,22 @@ class Start:
     path: str
     body: Any = None
     module: str = ""
+    secrets: Literal["near", "far", "environment"] = "near"
+    """Where they are: in a store on this machine, in one as far away as that of AWS, or in the environment."""
 
 
 BASELINES = {
-    "bare": Start("settings", "GET", "/settings", module=BARE),
-    "bare with openai": Start("chat", "GET", "/answer", module=BARE),
+    "bare": Start("settings", "GET", "/settings", module=BARE, secrets="environment"),
+    "bare with openai": Start("chat", "GET", "/answer", module=BARE, secrets="environment"),
 }
 STARTS = {
     "settings": Start("settings", "GET", "/api/rag/settings"),
     "conversations": Start("conversations", "GET", "/api/rag/conversations"),
     "chat": Start("chat", "POST", "/api/rag/chat", {"query": "What is the question?"}),
+}
+STORES = {
+    "far": Start("settings", "GET", "/api/rag/settings", secrets="far"),
+    "environment": Start("settings", "GET", "/api/rag/settings", secrets="environment"),
 }
 MORE_STARTS = {
     "notebooks": Start("notebooks", "GET", "/api/rag/notebooks"),
@@ -89,8 +98,9 @@ Times = tuple[float, float, float]
 class Bench:
     """Starts functions; raises SystemExit when a first request does not succeed."""
 
-    def __init__(self, platform: Platform, folder: Path) -> None:
+    def __init__(self, platform: Platform, folder: Path, far: far_store.FarStore) -> None:
         self._platform = platform
+        self._far = far
         self._extra = folder / "bare"
         self._extra.mkdir()
         source = shutil.copy(Path(__file__).with_name(f"{BARE}.py"), self._extra)
@@ -99,8 +109,10 @@ class Bench:
 
     def measure(self, start: Start) -> Times:
         environment = self._platform.environment(start.function)
-        if start.module:
-            environment |= self._platform.variables  # the baseline reads its secrets from there
+        if start.secrets == "environment":
+            environment |= {**self._platform.variables, "SECRETS": ""}
+        elif start.secrets == "far":
+            environment |= self._far.variables
         module = start.module or environment["_HANDLER"].removesuffix(".handler").replace("/", ".")
         query = "q=question" if start.function == "search" else ""
         event = events.http(start.method, start.path, start.body, headers=self._headers, query=query)
@@ -127,8 +139,8 @@ def issue_token() -> str:
     return jwt.encode(claims | {"iss": f"{SUPABASE}/auth/v1"}, JWT_SECRET, "HS256")
 
 
-def run(folder: Path, starts: Mapping[str, Start], rounds: int) -> dict[str, Times]:
-    """Measures each start `rounds` times; returns the best times by name."""
+def run(folder: Path, starts: Mapping[str, Start], rounds: int) -> tuple[dict[str, Times], float]:
+    """Measures each start `rounds` times; returns the best times by name, and the calls of a start to the far store."""
     with embedded_postgres.start(folder / "postgres") as server, FakeModelServer() as model:
         migrate.migrate(server.dsn)
         variables = {
@@ -143,24 +155,36 @@ def run(folder: Path, starts: Mapping[str, Start], rounds: int) -> dict[str, Tim
             "EMBEDDING_DIMENSIONS": str(model.dimensions),
         }
         found: dict[str, list[Times]] = {name: [] for name in starts}
-        with Platform(folder / "lambda", variables) as platform:
-            bench = Bench(platform, folder)
+        with Platform(folder / "lambda", variables) as platform, far_store.run(platform.store, folder / "far") as far:
+            bench = Bench(platform, folder, far)
             for _ in range(1 + rounds):  # one round more, which fills the file cache
                 for name, start in starts.items():
                     found[name].append(bench.measure(start))
-    return {name: tuple(map(min, zip(*rows, strict=True))) for name, rows in found.items()}
+    times = {name: tuple(map(min, zip(*rows, strict=True))) for name, rows in found.items()}
+    return times, len(far.requests) / (1 + rounds)
 
 
 def list_figures(found: Mapping[str, Times]) -> list[dict[str, Any]]:
     rows = []
     for name, (imported, answered, worked) in found.items():
-        if name in BASELINES:
+        if name in BASELINES | STORES:
             continue
         bare_imported, bare_answered, bare_worked = found[BASELINE_OF.get(name, "bare")]
         rows.append(at_most(f"{name}: import and first request, ms", answered, bare_answered, MAX_RATIO_TO_BARE))
         rows.append(figure("  of these on the processor", worked, bare_worked))
         rows.append(figure("  import alone", imported, bare_imported))
     return rows
+
+
+def compare_stores(found: Mapping[str, Times], calls: float) -> list[dict[str, Any]]:
+    """What reading secrets adds to a cold start."""
+    (_, answered, worked), (_, own, own_worked) = found["far"], found["environment"]
+    name = f"settings: secrets from a store that takes {1000 * far_store.SECONDS:.0f} ms, to from the environment, ms"
+    return [
+        at_most(name, answered, own, MAX_RATIO_TO_ENVIRONMENT),
+        figure("  of these on the processor", worked, own_worked),
+        at_most("  calls to the store", calls, 1.0),
+    ]
 
 
 def list_sizes(target: packages.Target) -> list[dict[str, Any]]:
@@ -177,11 +201,12 @@ def list_sizes(target: packages.Target) -> list[dict[str, Any]]:
 
 def main() -> None:
     is_long = "--long" in sys.argv[1:]
-    starts = BASELINES | STARTS | (MORE_STARTS if is_long else {})
+    starts = BASELINES | STARTS | STORES | (MORE_STARTS if is_long else {})
     with tempfile.TemporaryDirectory(prefix="ibid-bench-") as name:
-        figures = list_figures(run(Path(name).resolve(), starts, LONG if is_long else SHORT))
+        found, calls = run(Path(name).resolve(), starts, LONG if is_long else SHORT)
     load = figure("load of the machine, last minute, to its processors", os.getloadavg()[0], os.cpu_count() or 1)
-    print_figures("coldstart", [*figures, *list_sizes(packages.HOST), load])
+    figures = [*list_figures(found), *compare_stores(found, calls), *list_sizes(packages.HOST)]
+    print_figures("coldstart", [*figures, load])
 
 
 if __name__ == "__main__":

@@ -144,7 +144,7 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
         "schemas": set(),
         "app": {"errors"},
         "openapi": {"errors", "schemas"},
-        "routes": {"deps", "errors", "mcp_server", "page_bundle", "schemas", "sse"},
+        "routes": {"deps", "discarding", "errors", "mcp_server", "page_bundle", "polling", "schemas", "sse"},
     },
     "local": {
         "database": set(),

@@ -54,7 +54,7 @@ def test_the_child_programs_of_a_process_are_counted(start: Callable[[str], psut
     assert measure_memory(process) - read_memory(process.pid, "VmRSS") > 100_000_000
 
 
-@pytest.mark.parametrize(("name", "limits"), [("ingest", READING), ("documents", DRAWING)])
+@pytest.mark.parametrize(("name", "limits"), [("ingest", READING), ("drawing", DRAWING)])
 def test_the_limits_of_a_file_fit_into_those_of_the_function_that_reads_it(name: str, limits: Limits) -> None:
     """LIM-1: half a gigabyte is left for the function itself and for Tesseract."""
     function = service.functions()[name]

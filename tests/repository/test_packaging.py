@@ -91,6 +91,14 @@ def test_every_served_route_is_reachable_through_the_gateway() -> None:
     assert served == {operation for name in HTTP for operation in operations(name) if is_sent_to(name, *operation)}
 
 
+def test_pages_are_drawn_by_a_function_without_long_polls() -> None:
+    """LIM-1: the gateway sends a request where the path is most specific."""
+    assert service.routes("drawing") == {("GET", "/api/rag/documents/{id}/pages/{number}")}
+    assert {path for _, path in operations("drawing") if is_sent_to("drawing", "GET", path)} == {
+        "/api/rag/documents/{document_id}/pages/{number}.png"
+    }
+
+
 def test_the_functions_get_every_variable_they_read() -> None:
     """FIX-7"""
     declared = set(service.read()["provider"]["environment"])
@@ -225,6 +233,7 @@ MAY: dict[str, tuple[list[str], list[str]]] = {
     "ChatStream": ([*USERS, *MODELS, "RERANK_API_KEY"], []),
     "Conversations": (USERS, SENDS),
     "Documents": ([*USERS, "SUPABASE_SECRET_KEY"], SENDS),
+    "Drawing": ([*USERS, "SUPABASE_SECRET_KEY"], []),
     "Notebooks": ([*USERS, "SUPABASE_SECRET_KEY"], SENDS),
     "Search": ([*USERS, *MODELS, "RERANK_API_KEY"], []),
     "Mcp": ([*USERS, *MODELS, "RERANK_API_KEY"], []),
@@ -270,11 +279,27 @@ def test_a_function_reads_what_its_role_may_read_in_one_call(name: str) -> None:
 def test_no_file_of_a_deployment_has_a_secret(tmp_path: Path) -> None:
     """SEC-8: whoever packages may have the secrets in the environment."""
     secrets = {secret for name in service.functions() for secret in service.secrets(name)}
-    write_template(tmp_path, **{name: f"canary-{name}" for name in secrets | {"MISTRAL_API_KEY"}})
+    canaries = {name: f"canary-{name}" for name in secrets | {"MISTRAL_API_KEY"}}
+    write_template(tmp_path, CHAT_MODEL="no-secret", **canaries)
     files = [path for path in (*tmp_path.rglob("*"), *artifacts.build(HOST).glob("*.zip")) if path.is_file()]
     assert len(files) > len(artifacts.SETS)
-    found = [(path.name, content) for path in files for content in read_files(path) if b"canary-" in content]
-    assert found == []
+    assert [path.name for path in files if any(b"canary-" in content for content in read_files(path))] == []
+    assert [path.suffix for path in files if any(b"no-secret" in content for content in read_files(path))] != []
+
+
+def test_what_is_packaged_can_be_read_by_its_owner_only() -> None:
+    """SEC-8: templates name accounts, addresses and settings."""
+    recipe = subprocess.run(
+        ["make", "-n", "-o", "installed-test", "-o", "node_modules/.installed", "package"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    packaging = re.findall(r"^.*osls package$", recipe, re.MULTILINE)
+    assert [line.strip() for line in packaging] == [
+        "umask 077 && IBID_ARTIFACTS=$artifacts node_modules/.bin/osls package"
+    ]
 
 
 def read_files(path: Path) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -117,7 +118,8 @@ class Worker:
             if job.object_path is not None:
                 self.objects.download(job.object_path, path)
                 if self.store.adopt_duplicate(job, hash_file(path)):
-                    self.objects.remove([job.object_path])
+                    with suppress(errors.StorageUnavailableError):  # then the sweeper removes it
+                        self.objects.remove([job.object_path])
                     return "duplicate"
             with self._open(job, path) as document:
                 checkpoint = self._ingest_pages(job, document)

@@ -47,7 +47,7 @@ from functions.web.routes import (
 )
 
 HOST = "127.0.0.1"
-# A long poll or a stream keeps a thread while it waits, so a few busy tabs would use up the default of forty.
+# A stream keeps a thread while it waits for a model, so a few busy tabs would use up the default of forty.
 THREADS = 90
 UPLOAD_THREADS = 16
 KEEPER_SECONDS = 2.0

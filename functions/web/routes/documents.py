@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict
 from datetime import date
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urljoin
 from uuid import UUID, uuid4
 
+import anyio.to_thread
 from fastapi import APIRouter, Query, Request, Response
 
 from functions.adapters.postgres import documents, users
@@ -20,12 +21,12 @@ from functions.core.extraction import file_types, scratch
 from functions.core.text.storable import clean_text
 from functions.runtime.services import Services
 from functions.web.deps import CurrentUser, ServicesDep, read_id
+from functions.web.discarding import discard
+from functions.web.polling import MAX_WAIT_SECONDS, read_until
 from functions.web.schemas import operations, requests
 
 router = APIRouter(prefix="/api/rag/documents")
 
-POLL_SECONDS = 0.4
-MAX_WAIT_SECONDS = 25  # an API gateway gives up after 30
 TEXT_PAGES = 20
 MAX_MATCHES = 200
 MAX_SECTIONS = 500
@@ -113,7 +114,7 @@ def list_documents(
 
 
 @router.get("/{document_id}")
-def get_document(
+async def get_document(
     document_id: str,
     user: CurrentUser,
     services: ServicesDep,
@@ -124,15 +125,17 @@ def get_document(
 
     Without `since`, responds at once if the document is `indexed` or `failed`.
     """
-    row = _find(services, user, document_id)
-    if since is None and row["status"] in _FINAL:
-        return requests.Document.of(row)
-    deadline = time.monotonic() + wait
-    seen = since or requests.Document.of(row).model_dump(mode="json")["updated_at"]
-    while time.monotonic() < deadline and requests.Document.of(row).model_dump(mode="json")["updated_at"] == seen:
-        time.sleep(POLL_SECONDS)
-        row = _find(services, user, document_id)
+    find = partial(_find, services, user, document_id)
+    row = await anyio.to_thread.run_sync(find)
+    if wait and (since is not None or row["status"] not in _FINAL):
+        seen = since or _read_stamp(row)
+        row = await read_until(find, lambda found: _read_stamp(found) != seen, wait)
     return requests.Document.of(row)
+
+
+def _read_stamp(row: dict[str, Any]) -> str:
+    """When the document last changed, as the response says it."""
+    return str(requests.Document.of(row).model_dump(mode="json")["updated_at"])
 
 
 @router.patch("/{document_id}", responses={409: {}})
@@ -200,8 +203,8 @@ def delete_document(document_id: str, user: CurrentUser, services: ServicesDep) 
     checked_id = read_id(document_id, "document")
     with services.database.as_user(user) as connection:
         receipt = documents.delete_document(connection, checked_id)
-    removed = services.objects.remove(receipt.pop("object_paths"))
-    return {"document_id": checked_id, "removed": receipt | {"objects": removed}}
+    objects = discard(services.objects, receipt.pop("object_paths"))
+    return {"document_id": checked_id, "removed": receipt | {"objects": objects or 0}, "files_pending": objects is None}
 
 
 @router.get("/{document_id}/text", response_model=operations.DocumentText)

@@ -11,6 +11,7 @@ from functions.adapters.postgres import notebooks, users
 from functions.core import errors
 from functions.core.text.storable import clean_text
 from functions.web.deps import CurrentUser, ServicesDep, read_id
+from functions.web.discarding import discard
 from functions.web.schemas import library as schemas
 from functions.web.schemas.operations import NotebookReceipt
 
@@ -75,15 +76,16 @@ def delete_notebook(
 ) -> dict[str, Any]:
     """Deletes a notebook; with `contents=delete` also its notes and documents, rows before stored files."""
     checked_id = read_id(notebook_id, "notebook")
-    removed, moved, paths = {}, {}, []
+    removed, moved = {}, {}
+    objects: int | None = 0
     with services.database.as_user(user) as connection:
         notebooks.lock(connection, checked_id)
         if contents == "delete":
             removed = notebooks.delete_contents(connection, checked_id)
-            paths = removed.pop("object_paths")
         else:
             moved = notebooks.move_contents_out(connection, checked_id)
         notebooks.delete(connection, checked_id)
     if contents == "delete":
-        removed["objects"] = services.objects.remove(paths)
-    return {"notebook_id": checked_id, "removed": removed, "moved": moved}
+        objects = discard(services.objects, removed.pop("object_paths"))
+        removed["objects"] = objects or 0
+    return {"notebook_id": checked_id, "removed": removed, "moved": moved, "files_pending": objects is None}

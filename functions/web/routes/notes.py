@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import time
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
+import anyio.to_thread
 from fastapi import APIRouter, Query
 
 from functions.adapters.postgres import notes, users
 from functions.core import errors
 from functions.core.text.storable import clean_text
 from functions.web.deps import CurrentUser, ServicesDep, read_id
+from functions.web.discarding import discard
+from functions.web.polling import MAX_WAIT_SECONDS, read_until
 from functions.web.routes.notebooks import Cursor, Limit, TitleFilter
 from functions.web.schemas import library as schemas
 from functions.web.schemas.operations import NoteReceipt, NoteText
 
 router = APIRouter(prefix="/api/rag/notes")
 
-POLL_SECONDS = 0.2
-MAX_WAIT_SECONDS = 25  # an API gateway gives up after 30
 TEXT_PARTS = 20
 
 
@@ -59,7 +59,7 @@ def list_notes(
 
 
 @router.get("/{note_id}")
-def get_note(
+async def get_note(
     note_id: str,
     user: CurrentUser,
     services: ServicesDep,
@@ -67,12 +67,18 @@ def get_note(
 ) -> schemas.Note:
     """With `wait`, responds when the note is no longer `queued`, or after `wait` seconds."""
     checked_id = read_id(note_id, "note")
-    deadline = time.monotonic() + wait
-    while True:
+
+    def read_status() -> str:
         with services.database.as_user(user) as connection:
-            if time.monotonic() >= deadline or notes.read_status(connection, checked_id) != "queued":
-                return schemas.Note.model_validate(notes.find(connection, checked_id))
-        time.sleep(POLL_SECONDS)
+            return notes.read_status(connection, checked_id)
+
+    def find() -> schemas.Note:
+        with services.database.as_user(user) as connection:
+            return schemas.Note.model_validate(notes.find(connection, checked_id))
+
+    if wait:
+        await read_until(read_status, lambda status: status != "queued", wait)
+    return await anyio.to_thread.run_sync(find)
 
 
 @router.patch("/{note_id}", responses={409: {}})
@@ -129,8 +135,14 @@ def delete_note(
     checked_id = read_id(note_id, "note")
     with services.database.as_user(user) as connection:
         removed, kept = notes.delete(connection, checked_id, keep_attachments=attachments == "keep")
-    removed["objects"] = services.objects.remove(removed.pop("object_paths"))
-    return {"note_id": checked_id, "removed": removed, "moved": {"documents": kept}}
+    objects = discard(services.objects, removed.pop("object_paths"))
+    removed["objects"] = objects or 0
+    return {
+        "note_id": checked_id,
+        "removed": removed,
+        "moved": {"documents": kept},
+        "files_pending": objects is None,
+    }
 
 
 @router.get("/{note_id}/text", response_model=NoteText)

@@ -63,26 +63,28 @@ class Download(BaseModel):
     expires_in: int
 
 
-class DocumentReceipt(BaseModel):
-    """How many rows and files of each kind were deleted."""
+class Receipt(BaseModel):
+    """How many rows and files were deleted; with `files_pending` the storage failed, and its files go once it works."""
 
-    document_id: str
     removed: dict[str, int]
+    files_pending: bool
 
 
-class NotebookReceipt(BaseModel):
-    """How many rows and files of each kind were deleted, and how many moved out of the notebook."""
+class DocumentReceipt(Receipt):
+    document_id: str
+
+
+class NotebookReceipt(Receipt):
+    """A receipt that says how many sources moved out of the notebook."""
 
     notebook_id: str
-    removed: dict[str, int]
     moved: dict[str, int]
 
 
-class NoteReceipt(BaseModel):
-    """How many rows and files of each kind were deleted, and how many attachments were kept."""
+class NoteReceipt(Receipt):
+    """A receipt that says how many attachments were kept."""
 
     note_id: str
-    removed: dict[str, int]
     moved: dict[str, int]
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any, Self
 
 Body = dict[str, Any]
@@ -32,13 +34,23 @@ class FakeServer(ABC):
         self.requests: list[Body] = []
         """Every request: `{path, headers, body}`, in order of arrival."""
         self.faults: deque[Fault] = deque()
+        self.delay = 0.0
+        """Seconds before each regular reply."""
+        self._scheme = "http"
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (Handler,), {"fake": self}))
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}"
+
+    def encrypt(self, certificate: Path) -> None:
+        """Speaks HTTPS from now on; the file has the certificate of 127.0.0.1 and its key."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self._scheme = "https"
 
     def script(self, *faults: Fault) -> None:
         self.faults.extend(faults)
@@ -84,6 +96,7 @@ class Handler(BaseHTTPRequestHandler):
         elif self.command == "POST" and fake.faults:
             self._send(fake.faults.popleft())
         else:
+            time.sleep(fake.delay)
             self._send(fake.answer(f"{self.command} {self.path}", body))
 
     def _send(self, fault: Fault) -> None:
