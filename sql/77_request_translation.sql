@@ -10,7 +10,7 @@ declare
 begin
     update rag.translation_jobs j
     set status = case j.status when 'running' then 'running' else 'queued' end, attempts = 0, run_after = clock_timestamp(),
-        finished_at = null
+        finished_at = null, error_code = null, error = null
     from rag.documents d
     where d.id = request_translation.document_id and d.owner_id = auth.uid() and j.generation = d.generation
     returning j.generation into found_generation;

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.acceptance.support import writing
 from tests.browser.test_library_page import DESKTOP, Tab, ask
@@ -21,6 +21,7 @@ LINES = [
 ]
 JOINED = "The boiler burns wood chips in winter, and the international supplier brings them once a month, with a lorry."
 QUESTION = "What does the boiler burn in winter?"
+TABLE = "| Fuel | Price |\n|---|---|\n| wood, dry | 1,240 |\n| peat | 90 |\n| =SUM(A1) | |\n| gas | 300 [1] |"
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +77,47 @@ def test_words_that_are_not_in_the_source_say_so(page: Page, ada: Person, tmp_pa
     asked = ada.ask(QUESTION)
     answer_with(page, asked, asked["sources"][0] | {"check": "unverified", "support": "low"})
     expect(page.get_by_test_id("check-badge")).to_have_text("not found in the source")
+
+
+@pytest.fixture
+def table(page: Page, ada: Person, tmp_path: Path) -> Locator:
+    """A table that a model has written."""
+    ada.add(documents.make_pdf(tmp_path / "boiler.pdf", LINES))
+    asked = ada.ask(QUESTION)
+    sections = [{"text": TABLE, "citations": [1]}]
+    answer_with(page, asked, asked["sources"][0], sections=sections, answer=TABLE, mode="model")
+    return page.get_by_test_id("answer-text").locator("table")
+
+
+def test_a_table_is_sorted_by_numbers_by_words_and_back(page: Page, table: Locator) -> None:
+    """WEB-3"""
+    fuels, (fuel, price) = table.locator("tbody td:first-child"), page.get_by_test_id("table-sort").all()
+    for head, orders, shown in [
+        (price, [None, "ascending"], ["peat", "gas", "wood, dry", "=SUM(A1)"]),
+        (price, [None, "descending"], ["wood, dry", "gas", "peat", "=SUM(A1)"]),
+        (price, [None, None], ["wood, dry", "peat", "=SUM(A1)", "gas"]),
+        (fuel, ["ascending", None], ["=SUM(A1)", "gas", "peat", "wood, dry"]),
+    ]:
+        head.press("Enter")
+        assert fuels.all_inner_texts() == shown
+        assert table.locator("th").evaluate_all("all => all.map((one) => one.ariaSort)") == orders
+
+
+@pytest.mark.parametrize(
+    ("button", "copied"),
+    [
+        ("table-copy", "Fuel\tPrice\npeat\t90\ngas\t300\nwood, dry\t1,240\n'=SUM(A1)\t"),
+        ("table-copy-csv", 'Fuel,Price\npeat,90\ngas,300\n"wood, dry","1,240"\n\'=SUM(A1),'),
+    ],
+)
+def test_a_table_is_copied_as_it_is_sorted_without_marks_and_formulas(
+    page: Page, table: Locator, button: str, copied: str
+) -> None:
+    """WEB-3"""
+    table.get_by_role("button", name="Price").click()
+    page.get_by_test_id(button).click()
+    expect(page.get_by_test_id("toast")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == copied
 
 
 def test_the_markdown_of_a_note_is_drawn_in_an_extract_and_its_source(page: Page, ada: Person) -> None:

@@ -1,4 +1,4 @@
-"""A library of 500 documents and a conversation of 300 messages, written straight into the database."""
+"""A library of 500 documents, 2,000 conversations and one of 300 messages, written straight into the database."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from tests.support.local_server import LocalServer, Person
 
 DOCUMENTS: Final = 500
 MESSAGES: Final = 300
+CONVERSATIONS: Final = 2000
 CLAIM: Final = "The boiler of building {n} burns wood chips in winter, and its chimney is swept in March."
 
 
@@ -56,6 +57,16 @@ def add_conversation(server: LocalServer, person: Person, messages: int = MESSAG
                 ),
             )
     return conversation
+
+
+def add_conversations(server: LocalServer, person: Person, count: int = CONVERSATIONS) -> None:
+    """Conversations without messages, the newest of them `Heating 1`."""
+    with server.services.database.as_worker() as connection:
+        connection.execute(
+            "insert into rag.conversations (owner_id, title, updated_at)"
+            " select %s, 'Heating ' || n, now() - n * interval '1 minute' from generate_series(1, %s) as n",
+            (person.id, count),
+        )
 
 
 def _source(number: int, quote: str) -> dict[str, object]:

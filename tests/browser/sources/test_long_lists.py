@@ -13,6 +13,7 @@ from tests.support.local_server import LocalServer, Person
 
 MOST_NODES = 2500
 COUNT = "() => document.querySelectorAll('*').length"
+SCROLL = "(at) => { document.querySelector('.conversations .scroll').scrollTop = at; }"
 TO_THE_END = "() => { const list = document.getElementById('shelves'); list.scrollTop = list.scrollHeight; }"
 
 
@@ -68,3 +69,26 @@ def test_the_keyboard_walks_through_rows_that_were_not_drawn(page: Page) -> None
         page.keyboard.press("ArrowDown")
     expect(page.get_by_label("Select “Report 31 on heating.pdf”")).to_be_focused()
     expect(page.get_by_text("Report 31 on heating.pdf")).to_be_in_viewport()
+
+
+def load_conversations(page: Page) -> None:
+    """Scrolls until all of them are loaded."""
+    page.locator("[data-testid=source-tab][data-tab=conversations]").click()
+    for parts in range(1, -(-long_library.CONVERSATIONS // 30) + 1):
+        page.wait_for_function(f"() => document.getElementById('conversation-list').childElementCount === {parts}")
+        page.evaluate(SCROLL, 10_000_000)
+    expect(page.get_by_test_id("conversations-more")).to_be_hidden()
+
+
+def test_2000_conversations_are_few_nodes_in_their_places(page: Page, server: LocalServer, ada: Person) -> None:
+    """WEB-1"""
+    long_library.add_conversations(server, ada)
+    page.reload()
+    load_conversations(page)
+    last = page.get_by_text("Heating 2000", exact=True)
+    expect(last).to_be_in_viewport()
+    page.wait_for_function(f"() => document.querySelectorAll('*').length <= {MOST_NODES}")
+    page.evaluate(SCROLL, 0)
+    expect(page.get_by_text("Heating 1", exact=True)).to_be_in_viewport()
+    expect(last).to_have_count(0)
+    page.wait_for_function(f"() => document.querySelectorAll('*').length <= {MOST_NODES}")

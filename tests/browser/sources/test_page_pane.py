@@ -106,6 +106,21 @@ def test_the_outline_leads_to_a_section(page: Page) -> None:
     expect(page.get_by_test_id("outline")).to_be_hidden()
 
 
+@pytest.mark.parametrize(("tool", "opened"), [("outline", "outline"), ("find", "find-field")])
+def test_escape_closes_an_open_tool_of_the_pane_and_then_the_pane(page: Page, tool: str, opened: str) -> None:
+    """WEB-1, WEB-4"""
+    read(page, "handbook.md")
+    page.get_by_test_id(f"{tool}-open").click()
+    expect(page.get_by_test_id(opened)).to_be_visible()
+    page.get_by_test_id("page-next").focus()
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id(opened)).to_be_hidden()
+    expect(page.get_by_test_id(f"{tool}-open")).to_be_focused()
+    expect(page.get_by_test_id("source-panel")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_test_id("source-panel")).to_be_hidden()
+
+
 def test_a_phone_shows_one_pane_and_leads_back_to_the_answer(phone: Page) -> None:
     """WEB-1, WEB-4"""
     assert shown(phone) == ["#view-chat"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from playwright.sync_api import Browser, Locator, Page, ViewportSize, expect
 
 from tests.acceptance.support import writing
 from tests.browser.test_library_page import DESKTOP, TOO_WIDE, Tab, see, text_file
+from tests.support import documents
 from tests.support.local_server import Person
 
 NAMES = ["a.txt", "b.txt", "c.txt", "d.txt"]
@@ -130,6 +132,17 @@ def test_filters_leave_out_what_does_not_match(page: Page, ada: Person, tmp_path
     page.get_by_test_id("filter-added").select_option("7")
     page.get_by_test_id("filter-author").fill("Nobody")
     expect(see(page, "document-row")).to_have_count(0)
+
+
+def test_an_author_filters_whatever_the_case_and_accents(page: Page, ada: Person, tmp_path: Path) -> None:
+    """WEB-2, RET-10"""
+    for name, author in (("wood", "Zoé Müller"), ("peat", "Ada Larsen")):
+        ada.add(documents.make_pdf(tmp_path / f"{name}.pdf", f"The boiler burns {name}.", author=author))
+    page.reload()
+    page.get_by_test_id("filter-open").click()
+    page.get_by_test_id("filter-author").fill("MULLER zoe")
+    expect(page.locator("#documents .document-title")).to_have_text(["wood.pdf"])
+    expect(page.get_by_test_id("filter-open")).to_have_class(re.compile("in-use"))
 
 
 def test_a_plain_search_shows_passages_and_opens_them_on_their_page(page: Page) -> None:

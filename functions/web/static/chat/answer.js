@@ -191,7 +191,7 @@ export class Turn {
   }
 
   #footer(result) {
-    const copy = el("button", { type: "button", class: "button quiet small", "data-testid": "answer-copy", on: { click: () => this.#copy(result) } }, icon("copy"), t("chat.copy"));
+    const copy = el("button", { type: "button", class: "button quiet small", "data-testid": "answer-copy", title: t("chat.copy"), on: { click: () => this.#copy(result) } }, icon("copy"), el("span", {}, t("chat.copy")));
     const scope = scopeText(result.scope);
     return el("footer", { class: "answer-foot" },
       el("p", { class: "answer-facts" },
@@ -216,7 +216,7 @@ export class Turn {
     if (!this.onReplace || this.question === null) return null;
     return el("button", {
       type: "button", class: "button quiet small last-only", "data-testid": "answer-again", title: t("chat.againWhy"), on: { click: () => this.onReplace(this, this.question) },
-    }, icon("retry"), t("chat.again"));
+    }, icon("retry"), el("span", {}, t("chat.again")));
   }
 
   /** A button that saves the answer as a note; once saved, a link to the note. */
@@ -235,8 +235,8 @@ export class Turn {
       link.querySelector("button").focus({ preventScroll: true });
     };
     const button = el("button", {
-      type: "button", class: "button quiet small", "data-testid": "answer-keep", "aria-haspopup": "dialog", on: { click: save },
-    }, icon("note"), t("saveAsNote.button"));
+      type: "button", class: "button quiet small", "data-testid": "answer-keep", title: t("saveAsNote.button"), "aria-haspopup": "dialog", on: { click: save },
+    }, icon("note"), el("span", {}, t("saveAsNote.button")));
     return button;
   }
 

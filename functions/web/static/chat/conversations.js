@@ -5,13 +5,30 @@ import { byId, el, focusIfLost, onScrolledIntoView, setAttribute, setText } from
 import { cleanName, formatAge, onLanguage, t } from "../language/i18n.js";
 import { icon } from "../shared/icons.js";
 import { editTitle } from "../shared/inline_title.js";
+import { Viewport } from "../shared/lists/viewport.js";
 import { faultBox, report } from "../shared/notices.js";
 
 const PAGE = 30;
+const ROW_HEIGHT = 54;
 const TYPING_MS = 250;
 
+/** Conversations that follow each other, which are in the page together or not at all. */
+class Block {
+  constructor(items, makeRow) {
+    Object.assign(this, { items, makeRow, node: el("ul") });
+  }
+
+  draw() {
+    this.node.replaceChildren(...this.items.map(this.makeRow));
+  }
+
+  clear() {
+    this.node.replaceChildren();
+  }
+}
+
 export class Conversations {
-  #items = [];
+  #blocks = [];
   #cursor = null;
   #current = null;
   #loads = 0;
@@ -20,6 +37,7 @@ export class Conversations {
   constructor({ api, onOpen, onNew, onTitle }) {
     Object.assign(this, { api, onOpen, onNew, onTitle });
     this.list = byId("conversation-list");
+    this.viewport = new Viewport({ scroller: this.list.parentElement, guess: PAGE * ROW_HEIGHT });
     this.more = byId("conversations-more");
     byId("new-conversation").addEventListener("click", () => onNew());
     this.more.addEventListener("click", () => this.load({ next: true }));
@@ -34,13 +52,17 @@ export class Conversations {
     this.typing = setTimeout(() => this.load(), TYPING_MS);
   }
 
+  get #items() {
+    return this.#blocks.flatMap(({ items }) => items);
+  }
+
   titleOf(id) {
     return this.#items.find((item) => item.id === id)?.title ?? "";
   }
 
   setCurrent(id) {
     this.#current = id;
-    for (const row of this.list.children) markCurrent(row, row.dataset.conversationId === id);
+    for (const row of this.list.querySelectorAll(".conversation")) markCurrent(row, row.dataset.conversationId === id);
   }
 
   async load({ next = false } = {}) {
@@ -49,10 +71,9 @@ export class Conversations {
     try {
       const page = await this.api.get("/conversations", { limit: PAGE, cursor: next ? this.#cursor : null, q: this.search.value.trim() });
       if (load !== this.#loads) return;
-      this.#items = next ? [...this.#items, ...page.items] : page.items;
       this.#cursor = page.next_cursor;
       byId("conversations-fault").replaceChildren();
-      this.#draw();
+      this.#add(page.items, { next });
       if (this.titleOf(this.#current)) this.onTitle(this.titleOf(this.#current));
     } catch (error) {
       this.#showFault(error, next);
@@ -65,9 +86,26 @@ export class Conversations {
     byId("conversations-fault").replaceChildren(faultBox(error, { what: t("failed.conversations"), onRetry: () => this.load({ next }), testid: "conversations-fault" }));
   }
 
+  /** Add the next conversations, or show these instead of all others. */
+  #add(items, { next }) {
+    if (!next) for (const { node } of this.#blocks.splice(0)) this.viewport.remove(node);
+    const block = new Block(items, (item) => this.#row(item));
+    block.draw();
+    this.#blocks.push(block);
+    this.viewport.add(block.node, block);
+    if (!next) return this.#draw();
+    this.list.append(block.node);
+    return this.#drawEnd();
+  }
+
   #draw() {
     if (this.list.querySelector("input")) return;
-    this.list.replaceChildren(...this.#items.map((item) => this.#row(item)));
+    this.list.replaceChildren(...this.#blocks.map(({ node }) => node));
+    for (const block of this.#blocks) if (block.node.hasChildNodes()) block.draw();
+    this.#drawEnd();
+  }
+
+  #drawEnd() {
     this.more.hidden = !this.#cursor;
     const empty = byId("conversations-empty");
     empty.hidden = this.#items.length > 0;
@@ -117,7 +155,7 @@ export class Conversations {
     } catch (error) {
       if (error.status !== 404) return report(error, t("failed.delete", { name: title }));
     }
-    this.#items = this.#items.filter((other) => other !== item);
+    for (const block of this.#blocks) block.items = block.items.filter((other) => other !== item);
     this.#draw();
     byId("new-conversation").focus();
     if (item.id === this.#current) this.onNew();

@@ -12,6 +12,7 @@ import { drawBadge, failureText } from "../shared/status.js";
 import { metaOf } from "./document_row.js";
 import { titleOf } from "./documents.js";
 import { describeHealth, describeMetadata } from "./health.js";
+import { Translation } from "./translation.js";
 
 const TONES = { good: "check", warn: "alert", bad: "alert", plain: "document" };
 
@@ -24,15 +25,16 @@ class DocumentDialog {
   constructor({ api, documents, notebooks, document, openNote, openVersion, onClose }) {
     Object.assign(this, { api, documents, notebooks, document, openNote, openVersion });
     this.body = el("div", { class: "document-details" });
+    this.translation = new Translation({ api, documents });
     this.location = el("div", { class: "document-place" }, document.superseded_by || document.trashed_at ? null : this.#chooseNotebook(), this.#noteLine(document));
     this.versions = el("div", {});
     this.draw(document);
     this.dialog = openDialog({
-      testid: "document-dialog", title: titleOf(document), body: [this.body, this.location, this.versions], actions: this.#actions(document), onClose,
+      testid: "document-dialog", title: titleOf(document), body: [this.body, this.translation.node, this.location, this.versions], actions: this.#actions(document), onClose,
     });
     const stop = new AbortController();
     documents.addEventListener("change", ({ detail }) => detail.id === document.id && this.draw(detail), { signal: stop.signal });
-    this.dialog.addEventListener("close", () => stop.abort());
+    this.dialog.addEventListener("close", () => (stop.abort(), this.translation.close()));
     this.#refresh();
   }
 
@@ -45,6 +47,7 @@ class DocumentDialog {
       document.status === "failed" ? el("p", { class: "fault" }, failureText(document)) : null,
       facts(document), metadata(document), health(document),
     ].filter(Boolean));
+    this.translation.update(document);
   }
 
   /** Reload, as the list may be out of date: self-retrieval is measured after everything else. */

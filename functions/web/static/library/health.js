@@ -22,7 +22,6 @@ export function describeHealth(health, { file_type: type, page_count: pages }) {
     health.tables ? row("tables", t("health.tables", { n: health.tables })) : null,
     health.running_lines?.length ? row("running_lines", t("health.runningLines", { lines: health.running_lines.map(quotedLine).join(", ") })) : null,
     languages(health.languages ?? {}),
-    translation(health.translation),
     chunks(health),
     selfRetrieval(health.self_retrieval, toneOf("self_retrieval")),
   ].filter(Boolean);
@@ -98,14 +97,6 @@ function languages(byLanguage) {
   if (!total) return null;
   const names = found.map(([lang, count]) => [textOrNull(`lang.${lang}`) ?? lang, found.length > 1 ? formatPercent(count / total) : null].filter(Boolean).join(" "));
   return row("languages", t("health.languages", { names: names.join(", ") }));
-}
-
-/** How far the translation is, which goes on while the document can be searched. */
-function translation(found) {
-  if (!found || !found.passages) return null;
-  const counts = { n: found.translated, passages: found.passages };
-  if (found.error) return row("translation", `${t("health.translationFailed", counts)} ${textOrNull(`error.${found.error_code}`) ?? found.error}`, "warn");
-  return row("translation", t(found.status === "done" ? "health.translated" : "health.translating", counts));
 }
 
 function chunks({ chunks: count, chunks_not_embedded: without, chunking_strategy: strategy }) {

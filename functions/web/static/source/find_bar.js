@@ -73,10 +73,8 @@ export class FindBar {
   }
 
   #onKey(event) {
-    if (event.key === "Enter") this.#step(event.shiftKey ? -1 : 1);
-    else if (event.key === "Escape") this.close();
-    else return;
+    if (event.key !== "Enter") return;
     event.preventDefault();
-    event.stopPropagation();
+    this.#step(event.shiftKey ? -1 : 1);
   }
 }

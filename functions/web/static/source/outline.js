@@ -7,22 +7,21 @@ import { faultBox } from "../shared/notices.js";
 export class Outline {
   #isLoaded = false;
 
-  /** `onChoose({page, start, end})` shows a section; `end` is null where only its page is known. */
-  constructor({ api, address, paged, onChoose }) {
-    Object.assign(this, { api, address, paged, onChoose });
+  /** `onChoose({page, start, end})` shows a section; `end` is null where only its page is known. `onClose()` is called when the list is closed. */
+  constructor({ api, address, paged, onChoose, onClose }) {
+    Object.assign(this, { api, address, paged, onChoose, onClose });
     this.node = el("nav", { class: "outline", "aria-label": t("outline.title"), "data-testid": "outline", hidden: true });
   }
 
-  /** Resolves to whether the list is shown now. */
-  async toggle() {
-    this.node.hidden = !this.node.hidden;
-    if (!this.node.hidden && !this.#isLoaded) await this.#load();
-    if (!this.node.hidden) this.node.querySelector("button")?.focus();
-    return !this.node.hidden;
+  async open() {
+    this.node.hidden = false;
+    if (!this.#isLoaded) await this.#load();
+    this.node.querySelector("button")?.focus();
   }
 
   close() {
     this.node.hidden = true;
+    this.onClose();
   }
 
   async #load() {

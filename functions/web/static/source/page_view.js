@@ -62,16 +62,30 @@ export class PageView {
     this.outline = new Outline({
       api, address, paged,
       onChoose: (section) => {
-        this.#toggleOutline(outline);
+        this.outline.close();
         this.#go(section);
         this.scroller.focus();
+      },
+      onClose: () => {
+        setAttribute(outline, "aria-expanded", false);
+        outline.focus();
       },
     });
     return [find, outline];
   }
 
-  async #toggleOutline(button) {
-    setAttribute(button, "aria-expanded", await this.outline.toggle());
+  #toggleOutline(button) {
+    if (!this.outline.node.hidden) return this.outline.close();
+    setAttribute(button, "aria-expanded", true);
+    return this.outline.open();
+  }
+
+  /** Close the search or the outline, the one with the focus first; returns whether one was open. */
+  fold() {
+    const open = [this.find, this.outline].filter((tool) => tool && !tool.node.hidden);
+    const tool = open.find(({ node }) => node.contains(document.activeElement)) ?? open[0];
+    tool?.close();
+    return Boolean(tool);
   }
 
   /** Show a place of the document, `{page, start, end}`, with its words highlighted. */

@@ -23,7 +23,9 @@ export class SourcePanel {
     this.pane = byId("source");
     document.addEventListener("keydown", (event) => {
       const modal = document.querySelector("dialog.modal[open]");
-      if (event.key === "Escape" && this.isOpen && !modal && !event.defaultPrevented) this.close();
+      if (event.key !== "Escape" || !this.isOpen || modal || event.defaultPrevented) return;
+      if (this.#view?.fold()) event.preventDefault(); // which would empty a search field
+      else this.close();
     });
     onLanguage(() => this.isOpen && this.open(this.#citation, this.#opener));
   }
