@@ -146,7 +146,7 @@ def test_an_answer_is_saved_as_a_note_whose_links_open_the_cited_words(page: Pag
     expect(page.get_by_test_id("answer-note")).to_be_focused()
     expect(page.get_by_test_id("note-row")).to_have_count(1)
     page.get_by_test_id("answer-note").click()
-    page.get_by_test_id("note-read").click()
+    expect(page.get_by_test_id("note-content")).to_be_hidden()
     link = page.get_by_test_id("note-reading").get_by_role("link", name="wood_[1].txt")
     expect(link).to_have_attribute("href", f"#d={document_id}&page=1&start=0&end={len(WOOD)}")
     ada.http.delete(f"/api/rag/conversations/{conversation_of(page)}").raise_for_status()

@@ -653,3 +653,30 @@ def test_the_figure_that_carries_an_extract_is_bold_where_it_stands_alone(page: 
     expected = '<p class="verbatim">Of 120 pages, {} are lost &lt;b&gt;now&lt;/b&gt;.</p>'
     shown = [call(page, "chat/extracts.js", body, emphasis) for emphasis in ("20", "", "2", "<i>")]
     assert shown == [expected.format(found) for found in ("<strong>20</strong>", "20", "20", "20")]
+
+
+MARK_OF_TABLE = """document.body.replaceChildren(m.renderMarkdown(a, { known: new Set([1, 2]), drawMark: (number) =>
+        Object.assign(document.createElement("button"), { textContent: number, className: "citation" }) }));
+    const { equipTables } = await import("/chat/reading/tables.js");
+    equipTables(document.body);
+    return [...document.querySelectorAll(".table + *, .table + * ~ *")].map((node) => node.textContent);"""
+
+
+def test_the_marks_of_a_table_stand_before_the_buttons_that_copy_it(page: Page) -> None:
+    """WEB-3"""
+    table = "| n |\n|---|\n| 10 |\n\n[1][2]\n\nAfter."
+    assert call(page, "chat/markdown.js", MARK_OF_TABLE, table) == ["12Copy tableCopy as CSV", "After."]
+
+
+@pytest.mark.parametrize(
+    ("quote", "line"),
+    [
+        ("a mechanism during the\ndevelopment", "a mechanism during the development"),
+        ("| 06 Aug 2020 | 3.2.3 |    | 31 |", "06 Aug 2020 · 3.2.3 · 31"),
+        ("| a \\| b | c |", "a | b · c"),
+    ],
+)
+def test_the_words_of_a_markdown_file_are_read_on_one_line(page: Page, quote: str, line: str) -> None:
+    """WEB-3"""
+    citation = {"source": "document", "file_type": "md", "quote": quote}
+    assert call(page, "chat/extracts.js", "return m.quoteLine(a);", citation) == line

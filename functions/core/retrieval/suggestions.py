@@ -20,7 +20,21 @@ MAX_SUGGESTIONS: Final = 3
 _LONGEST_QUESTION, _LONGEST_HEADING = 120, 70
 _LEAST_TEXT: Final = 80  # characters below a heading that may say something
 
-_NUMBER = re.compile(r"^(?:(?:[\divxlc]+[.)]|\d[\d.]*)\s*)+[–—:-]?\s*", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"^(?:(?:chapter|chapitre|part|partie|section|appendix|annexe)\s+)?(?:(?:[\divxlc]+[.)]|\d[\d.]*)\s*)+[–—:-]?\s*",
+    re.IGNORECASE,
+)
+_SAYS_LITTLE: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    acknowledgements acknowledgments aim appendix bibliographie bibliography but credits description example examples
+    exemple exemples general général note notes objectif objective observation observations options procedure procédure
+    purpose rationale remarks remarques remerciements requirements specific thanks tip tips usage warning
+    """,
+    )
+)
+"""Words of headings that stand in many sections, and so ask for none of them."""
 _QUESTION = re.compile(r"[A-ZÀ-ÖØ-Þ¿][^?!\n]{10,}\?")
 _ASKED: Final[Mapping[str, str]] = {
     "en": "What does “{source}” say about “{heading}”?",
@@ -47,7 +61,8 @@ def suggest_questions(passages: Iterable[Passage], lang: str, known: str = "") -
     seen = [words.keys(known)]
     for passage in passages:
         for topic, question in _read_questions(passage, lang):
-            keys = words.keys(topic)
+            # Running headers differ in the number of the page.
+            keys = frozenset(key for key in words.keys(topic) if not key.isdigit())
             if keys and not any(keys <= others for others in seen):
                 seen.append(keys)
                 by_source[passage.source].append(question)
@@ -72,7 +87,7 @@ def _read_questions(passage: Passage, lang: str) -> Iterable[tuple[str, str]]:
     """Each question with its topic: the one that stands in the passage, and the one for its heading."""
     if passage.lang == lang:
         yield from ((printed, printed) for printed in _find_printed(passage))
-    heading = _NUMBER.sub("", " ".join((passage.heading or "").split())).rstrip(" .:")
+    heading = _NUMBER.sub("", " ".join((passage.heading or "").split())).rstrip(" .:!")
     if passage.source and _can_ask_for(heading) and len(passage.text) >= _LEAST_TEXT:
         shown = heading.capitalize() if heading.isupper() else heading
         yield heading, _ASKED.get(lang, _ASKED["en"]).format(source=passage.source, heading=shown)
@@ -87,4 +102,10 @@ def _find_printed(passage: Passage) -> Iterable[str]:
 
 
 def _can_ask_for(heading: str) -> bool:
-    return 3 < len(heading) <= _LONGEST_HEADING and not heading.endswith("?") and titles.is_title(heading)
+    says_something = not _SAYS_LITTLE.issuperset(heading.lower().split())
+    return (
+        3 < len(heading) <= _LONGEST_HEADING
+        and says_something
+        and not heading.endswith("?")
+        and titles.is_title(heading)
+    )

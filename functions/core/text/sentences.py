@@ -11,7 +11,8 @@ MAX_CHARS = 600
 """Longer spans are tables or lists without full stops rather than sentences; they are cut at line ends."""
 
 SENTENCE_END = r"""
-    (?: [.!?…]+ (?:\s?[”"'’»)\]])* (?:\[\d{1,3}\])* (?=\s|$)     # a stop, closing marks, footnote marks
+    (?: (?:\.(?:[ \u00a0]\.){2,} | [.!?…]+)                      # an ellipsis with spaces, or stops
+        (?:\s?[”"'’»)\]])* (?:\[\d{1,3}\])* (?=\s|$)            # closing marks, footnote marks
       | [。！？｡]+ [」』”’）]* )
 """
 """Matches a stop that may end a sentence (a verbose pattern); `ends_sentence` decides whether it does."""

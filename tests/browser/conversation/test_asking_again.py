@@ -94,6 +94,15 @@ def test_questions_are_suggested_at_the_start_and_after_an_answer(page: Page, ad
     expect(page.get_by_test_id("suggestions")).to_contain_text("You could ask next")
 
 
+def test_a_document_that_becomes_ready_renews_the_questions(page: Page) -> None:
+    """WEB-3"""
+    expect(page.get_by_test_id("welcome")).to_have_attribute("data-state", "ready")
+    terms = "# Deposit\n\n" + "The deposit of the lease is fixed in writing. " * 9
+    file = {"name": "lease.md", "mimeType": "text/markdown", "buffer": terms.encode()}
+    page.get_by_test_id("upload-input").set_input_files(files=[file])
+    expect(page.get_by_test_id("suggestion").first).to_contain_text("What does “lease.md” say about")
+
+
 def test_a_conversation_is_found_by_the_words_of_its_messages(page: Page, ada: Person) -> None:
     """CHAT-16, WEB-3"""
     ada.ask(QUESTION)

@@ -34,9 +34,31 @@ def test_sources_take_turns() -> None:
     assert suggest_questions(passages, "en") == [ASKED.format(*one) for one in asked]
 
 
-@pytest.mark.parametrize("heading", [None, "", "Introduction", "Table of contents", "7.", "1", "2024", "x" * 71])
+@pytest.mark.parametrize(
+    "heading",
+    [
+        None,
+        "",
+        "Introduction",
+        "Table of contents",
+        "7.",
+        "1",
+        "2024",
+        "x" * 71,
+        "Thanks!",
+        "4.1. Purpose",
+        "Specific Options",
+        "Objectif",
+    ],
+)
 def test_a_heading_that_says_nothing_becomes_no_question(heading: str | None) -> None:
     assert suggest_questions([make_passage(heading)], "en") == []
+
+
+def test_a_running_header_is_suggested_once_and_a_chapter_by_its_title() -> None:
+    """WEB-3"""
+    passages = [make_passage(f"Chapter 5. Checkbook {page}") for page in (87, 88)]
+    assert suggest_questions(passages, "en") == [ASKED.format("lease.pdf", "Checkbook 87")]
 
 
 def test_what_was_asked_is_not_suggested_again() -> None:

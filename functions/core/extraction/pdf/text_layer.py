@@ -3,8 +3,9 @@
 PDFium has a page as a list of characters and returns its text as UTF-16 units; a few characters (some unmapped glyphs)
 are in the list but not in the text. Stored page text is PDFium's text with these changes: `\\r\\n` becomes `\\n`, the
 mark that PDFium leaves for a hyphen at a line end (it joins the two lines) a soft hyphen, and characters that Postgres
-cannot store U+FFFD. Where the file mixes the columns of a page, the text is put in reading order. The characters behind
-a passage are not stored, but computed from the file again when someone opens the passage.
+cannot store U+FFFD. Where the file mixes the columns of a page, the text is put in reading order, and accents that it
+prints apart are joined to their letters. The characters behind a passage are not stored, but computed from the file
+again when someone opens the passage.
 
 The caller of a function that takes a page holds the lock of PDFium.
 """
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from functions.core import errors
-from functions.core.extraction.pdf import line_pieces, reading_order
+from functions.core.extraction.pdf import accents, line_pieces, reading_order
 from functions.core.extraction.pdf.geometry import Box, Rectangle, find_level_turns, join_boxes, turn
 from functions.core.extraction.pdf.line_pieces import continues_line, join_runs, measure_em, measure_wide_gap
 from functions.core.extraction.pdf.page_objects import (
@@ -60,8 +61,8 @@ _FOUR_DOUBLES = struct.Struct("4d")
 class TextLayer:
     """The stored text of a page and `raw`, PDFium's text that it is made of.
 
-    `places` are the offsets in `raw` of the characters of `text`, -1 for an added line break; None if the order is the
-    same in both.
+    `places` are the offsets in `raw` of the characters of `text`, -1 for an added line break; None if both are the same
+    characters in the same order.
     """
 
     text: str
@@ -99,6 +100,10 @@ def read_layer(text_page: pypdfium2.PdfTextPage) -> TextLayer:
     """The stored text of a page, in reading order, with the places of its characters in PDFium's text."""
     raw, runs = raw_text(text_page), read_runs(text_page)
     text, places = _put_in_order(text_page, raw, runs) or (stored_text(raw), None)
+    if accents.has_accents(text):
+        turns = _find_level_turns(text_page, text_page.page.get_rotation())
+        boxes = [turn(bounds, turns) if bounds else None for bounds in _read_bounds(text_page, raw)]
+        text, places = accents.join_accents(text, natural_places(raw) if places is None else places, boxes)
     return TextLayer(text, places, raw, runs)
 
 

@@ -21,6 +21,7 @@ export class Chat {
   #left = new Map();
   #opening = 0;
   #library = "loading";
+  #indexed = 0;
   #starters = { lang: null, questions: [] };
 
   /**
@@ -47,8 +48,8 @@ export class Chat {
   /** What an empty conversation shows depends on what the library contains. */
   setCounts(counts) {
     const state = libraryState(counts);
-    if (state === this.#library) return;
-    this.#library = state;
+    if (state === this.#library && counts.indexed === this.#indexed) return;
+    [this.#library, this.#indexed, this.#starters.lang] = [state, counts.indexed, null];
     if (this.#isWelcoming) this.#drawWelcome();
   }
 

@@ -9,9 +9,15 @@ const NUMBER_MARK = /\[(\s*\d{1,4}(?:\s*[,;–-]\s*\d{1,4})*\s*)\]/g;
 const TABLE = /^\| ?:?-{3,}/m;
 const LETTER = /[\p{L}\p{N}_]/u;
 const BLOCK_END = /(?:\||```)\s*$/;
+/** A row of a table, whose head may stand elsewhere. */
+const ROW = /^\|(.+)\|[^\S\n]*$/gm;
+const CELL_END = /(?<!\\)\|/;
 
 /** The words of a citation for reading; its offsets count those of the page. */
-export const quoteOf = (citation) => readable(citation.quote || citation.snippet_preview || "", citation);
+export const quoteOf = (citation) => joinCells(readable(citation.quote || citation.snippet_preview || "", citation));
+
+/** Rows without the head of their table as their cells, "06 Aug 2020 · 3.2.3 · 31". */
+const joinCells = (text) => (TABLE.test(text) ? text : text.replace(ROW, (_, row) => row.split(CELL_END).map((cell) => cell.trim()).filter(Boolean).join(" · ")));
 
 const readable = (text, { source, file_type: type }) => (source !== "note" && type === "pdf" ? unwrap(text, { isWhole: false }) : text);
 
@@ -56,8 +62,14 @@ export function drawQuote(citation) {
 
 /** The words of a citation on one line. */
 export function quoteLine(citation) {
-  const drawn = isMarkdown(citation) ? [...drawQuote(citation).childNodes].map((node) => node.textContent).join(" ") : quoteOf(citation);
+  const drawn = isMarkdown(citation) ? [...drawQuote(citation).childNodes].map(wordsOf).join(" ") : quoteOf(citation);
   return drawn.replace(/\s+/g, " ").trim();
+}
+
+/** The text of a node with a space for each line break. */
+function wordsOf(node) {
+  for (const lineBreak of node.querySelectorAll?.("br") ?? []) lineBreak.replaceWith(" ");
+  return node.textContent;
 }
 
 /** The sections of an extract as text with citation marks. */

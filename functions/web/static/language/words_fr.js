@@ -42,7 +42,7 @@ export const fr = {
   "conversation.export": "Exporter cette conversation en Markdown",
 
   "chat.question": "Votre question",
-  "chat.placeholder": "Posez une question sur vos documents…",
+  "chat.placeholder": "Interrogez vos documents…",
   "chat.keys": "Entrée pour envoyer, Maj+Entrée pour aller à la ligne.",
   "chat.send": "Envoyer",
   "chat.stop": "Arrêter",

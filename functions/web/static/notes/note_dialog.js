@@ -12,6 +12,8 @@ import { failureText } from "../shared/status.js";
 import { Autosave } from "./autosave.js";
 import { titleOf } from "./notes.js";
 
+/** A link to a cited passage, as in a saved answer, which is for reading first. */
+const CITES = /\]\(\/?#[dn]=[\w-]+&page=/;
 const DANGER_BUTTON = "button quiet danger-text";
 
 export class NoteDialog {
@@ -46,8 +48,10 @@ export class NoteDialog {
     this.attachments.load();
     if (note.id) this.#show("saved", { note });
     this.content.setSelectionRange(0, 0);
+    const isForReading = CITES.test(note.content ?? "");
+    if (isForReading) this.#setPreview(true);
     if (!note.id) this.title.focus();
-    else if (matchMedia("(hover: hover)").matches) this.content.focus(); // on touch screens this would open the keyboard
+    else if (matchMedia("(hover: hover)").matches) (isForReading ? this.reading : this.content).focus(); // on touch screens this would open the keyboard
   }
 
   get id() {
@@ -161,6 +165,7 @@ export class NoteDialog {
   #showNote(note) {
     this.title.value = note.title;
     this.content.value = note.content;
+    this.#setPreview(false);
     this.#notebook = note.notebook_id;
     this.select.querySelector("select").value = note.notebook_id ?? "";
     this.content.focus();

@@ -16,8 +16,16 @@ export function equipTables(root) {
     const table = frame.querySelector("table");
     const rows = [...table.tBodies[0].rows];
     if (rows.length >= FEWEST_ROWS) for (const [at, head] of [...table.tHead.rows[0].cells].entries()) equipHead(head, at, table, rows);
-    frame.after(el("p", { class: "table-actions" }, copyButton(table, "\t", "table.copy"), copyButton(table, ",", "table.copyCsv")));
+    frame.after(el("p", { class: "table-actions" }, ...takeMarks(frame.nextElementSibling), copyButton(table, "\t", "table.copy"), copyButton(table, ",", "table.copyCsv")));
   }
+}
+
+/** The marks of a table, which stand alone in the paragraph after it. */
+function takeMarks(paragraph) {
+  const marks = [...(paragraph?.querySelectorAll(".citation") ?? [])];
+  if (!marks.length || paragraph.tagName !== "P" || textOf(paragraph)) return [];
+  paragraph.remove();
+  return marks;
 }
 
 function equipHead(head, at, table, rows) {
