@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, FilePayload, Page, expect
 
 from tests.browser.test_library_page import DESKTOP, Tab, ask
 from tests.support.local_server import Person
@@ -98,7 +98,7 @@ def test_a_document_that_becomes_ready_renews_the_questions(page: Page) -> None:
     """WEB-3"""
     expect(page.get_by_test_id("welcome")).to_have_attribute("data-state", "ready")
     terms = "# Deposit\n\n" + "The deposit of the lease is fixed in writing. " * 9
-    file = {"name": "lease.md", "mimeType": "text/markdown", "buffer": terms.encode()}
+    file: FilePayload = {"name": "lease.md", "mimeType": "text/markdown", "buffer": terms.encode()}
     page.get_by_test_id("upload-input").set_input_files(files=[file])
     expect(page.get_by_test_id("suggestion").first).to_contain_text("What does “lease.md” say about")
 
