@@ -537,11 +537,15 @@ HEADING = "Notice period\nThe tenant gives notice three months ahead."
         ),
         ("The inter-\nnational lease of self-\nemployed people", "The international lease of self-employed people"),
         ("Le locataire a-\nt-il payé le loyer de la\nmaison ?", "Le locataire a-t-il payé le loyer de la maison ?"),
+        (
+            "Packages keep their data in /opt/\n<package>, as the standard says.",
+            "Packages keep their data in /opt/<package>, as the standard says.",
+        ),
         (HEADING, HEADING),
         (LIST, LIST),
         (TABLE, TABLE),
     ],
-    ids=["wrapped", "hyphens", "french", "heading", "list", "table"],
+    ids=["wrapped", "hyphens", "french", "path", "heading", "list", "table"],
 )
 def test_the_lines_of_a_page_are_joined_but_not_those_of_lists_and_tables(page: Page, text: str, shown: str) -> None:
     """WEB-4"""

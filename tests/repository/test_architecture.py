@@ -59,7 +59,8 @@ MAY_IMPORT_INSIDE: dict[str, dict[str, set[str]]] = {
         "tables": {"geometry", "page_objects"},
         "hidden_text": {"drawing", "geometry", "page_objects", "text_layer"},
         "reader": {"hidden_text", "metadata", "tables", "text_layer"},
-        "text_layer": {"geometry", "line_pieces", "page_objects", "reading_order"},
+        "accents": {"geometry"},
+        "text_layer": {"accents", "geometry", "line_pieces", "page_objects", "reading_order"},
     },
     "core/answering": {
         "extracts": set(),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, FilePayload, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.test_library_page import DESKTOP, Tab, ask
 from tests.support.local_server import Person
@@ -94,12 +95,12 @@ def test_questions_are_suggested_at_the_start_and_after_an_answer(page: Page, ad
     expect(page.get_by_test_id("suggestions")).to_contain_text("You could ask next")
 
 
-def test_a_document_that_becomes_ready_renews_the_questions(page: Page) -> None:
+def test_a_document_that_becomes_ready_renews_the_questions(page: Page, tmp_path: Path) -> None:
     """WEB-3"""
     expect(page.get_by_test_id("welcome")).to_have_attribute("data-state", "ready")
-    terms = "# Deposit\n\n" + "The deposit of the lease is fixed in writing. " * 9
-    file: FilePayload = {"name": "lease.md", "mimeType": "text/markdown", "buffer": terms.encode()}
-    page.get_by_test_id("upload-input").set_input_files(files=[file])
+    file = tmp_path / "lease.md"
+    file.write_text("# Deposit\n\n" + "The deposit of the lease is fixed in writing. " * 9, "utf-8")
+    page.get_by_test_id("upload-input").set_input_files(file)
     expect(page.get_by_test_id("suggestion").first).to_contain_text("What does “lease.md” say about")
 
 

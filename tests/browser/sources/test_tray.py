@@ -42,6 +42,7 @@ def test_the_tray_says_how_far_all_files_are(page: Page, server: LocalServer, tm
         add(page, *files)
         expect(tray).to_have_text("0 of 2 ready; waiting to be read")
         expect(page.get_by_test_id("tray-dismiss")).to_be_hidden()
+        expect(page.get_by_test_id("document-progress").first).to_have_css("animation-name", "none")
         assert page.evaluate(TOO_WIDE) == 0
     expect(tray).to_have_text("2 of 2 ready")
     expect(tray).to_be_hidden()

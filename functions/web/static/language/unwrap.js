@@ -8,6 +8,7 @@ const OPEN_END = /[,(«“[]$/;
 const OPEN_WORD =
   /(?:^|[\s(«“’'])(?:an?|and|as|at|by|for|from|in|is|its?|of|on|or|that|the|to|with|aux?|avec|ce|cette|dans|des?|du|en|est|et|la|les?|leur|o[uù]|par|pour|qu[ei]|sa|se|son|sur|une?)$/;
 const CUT_WORD = /\p{L}[-‐]$/u;
+const CUT_PATH = /\S\/$/;
 const COMPOUND = /(?:^|[^\p{L}])(?:all|anti|après|avant|co|cross|demi|ex|high|long|low|mi|mid|multi|non|post|pre|quasi|re|self|semi|short|sous|sub|vice|well)-$/iu;
 const FRENCH_TAIL = /^(?:t-)?(?:ce|ci|dire|elles?|ils?|je|là|mêmes?|moi|nous|on|toi|tu|vous)(?!\p{L})/u;
 const FIGURES = /(?:^|\s)[€$£+−-]?\d[\d.,’']*\s?[%€$£]?(?=\s|$)/g;
@@ -51,7 +52,7 @@ function findEdits(text, isWhole) {
     const [start, end] = [found.index, found.index + found[0].length];
     if (!continues(lines[at], lines[at + 1], width, at === 0 && !isWhole)) return { start, end, by: found[0].replace(/[^\n]/g, "") };
     if (isCut(lines[at], lines[at + 1], text)) return { start: start - 1, end, by: "" };
-    return { start, end, by: CUT_WORD.test(lines[at]) ? "" : " " };
+    return { start, end, by: CUT_WORD.test(lines[at]) || CUT_PATH.test(lines[at]) ? "" : " " };
   });
 }
 
