@@ -25,7 +25,10 @@ _NEAR_ENDINGS = (".local", ".lan", ".internal", ".localhost")
 
 def is_near(base_url: str | None) -> bool:
     """Whether the address is on this machine or its own network, where models are small and read slowly."""
-    host = urlsplit(base_url or "https://api.openai.com").hostname or ""
+    try:
+        host = urlsplit(base_url or "https://api.openai.com").hostname or ""
+    except ValueError:  # no address at all, which the first request tells
+        return False
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

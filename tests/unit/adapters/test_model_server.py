@@ -25,6 +25,7 @@ class SizeServer(FakeServer):
         (None, False),
         ("https://api.openai.com/v1", False),
         ("https://8.8.8.8/v1", False),
+        ("http://[::1", False),
         ("http://127.0.0.1:11434/v1", True),
         ("http://[::1]:8080/v1", True),
         ("http://localhost:8080/v1", True),
