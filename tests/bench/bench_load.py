@@ -45,7 +45,9 @@ LIBRARY_FILES, FILE_PAGES = 5, 6
 MAX_SLOWDOWN = 3.0
 MAX_GROWTH = 0.01
 """Of the memory, in a minute."""
-PIECE_SECONDS = 0.25  # a model that writes an answer in about ten seconds
+PIECES, PIECE_SECONDS = 40, 0.25
+ANSWER_SECONDS = PIECES * PIECE_SECONDS
+"""The readers begin spread over it: people do not all ask in the same instant, again and again."""
 QUESTIONS = [f"How often does the {noun} of {place} turn?" for noun in prose.NOUNS for place in prose.PLACES]
 _LIMITS = {
     "questions_per_day": 100_000,
@@ -68,7 +70,7 @@ def write_slowly(body: Body) -> Reply:
     prompt = str(body["messages"][-1]["content"])
     segment = prompt.split("[SEG=")[1].split("]")[0] if "[SEG=" in prompt else ""
     text = answer_json(("The passage says how often it turns, and before which year it did so first.", [segment]))
-    return Reply(pieces(text, -(-len(text) // 40)), delay=PIECE_SECONDS)
+    return Reply(pieces(text, -(-len(text) // PIECES)), delay=PIECE_SECONDS)
 
 
 class Client:
@@ -118,6 +120,7 @@ def load(base_url: str, token: str, seconds: float, folder: Path, results: Conne
 
     def repeat(number: int, act: Callable[[Client, int], bool], name: str) -> None:
         client, turn = Client(base_url, token), 0
+        time.sleep(ANSWER_SECONDS * (number % STREAMS) / STREAMS)
         while time.monotonic() < ends_at:
             turn += 1
             try:

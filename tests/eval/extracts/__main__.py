@@ -80,10 +80,11 @@ def list_questions(root: Path) -> list[Asked]:
 
 @dataclass(slots=True)
 class Spent:
-    """Processor seconds of answers, and of comparing sentences with the question in them."""
+    """Processor seconds of answers, and in them of comparing sentences with the question, and how often that was."""
 
     whole: float = 0.0
     comparing: float = 0.0
+    comparisons: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,7 @@ class _Answerer:
         compare = sentence_similarity.make_compare(self.library.server, lambda _: self.embedder)
         similarities = compare(question, texts)
         self.spent.comparing += time.process_time() - began
+        self.spent.comparisons += 1
         return similarities
 
     def _answer(self, text: str) -> models.Answer | None:
@@ -197,6 +199,7 @@ def main() -> int:
             None,
         )
     )
+    print(f"{1000 * spent.comparing / max(spent.comparisons, 1):.0f} ms of processor time a comparison")
     every, emphasized, right = judge_emphasis([question_sets.read_set(name) for name in SETS])
     print(f"{emphasized} of {every} answers have words in bold")
     figures.append(reach("words in bold that are the answer", right / max(emphasized, 1), EMPHASIS))
