@@ -145,7 +145,9 @@ def test_an_empty_library_offers_a_sample_document_and_a_question_that_it_answer
         page.get_by_test_id("language-switch").click()
 
 
-def test_a_refusal_offers_to_search_everything_and_to_add_documents(page: Page, ada: Person, tmp_path: Path) -> None:
+def test_a_refusal_offers_the_nearest_passages_and_to_search_everything_and_to_add_documents(
+    page: Page, ada: Person, tmp_path: Path
+) -> None:
     """WEB-3, RET-8"""
     ada.add(documents.make_pdf(tmp_path / "boiler.pdf", WOOD))
     note = writing.write(ada, "The chimney was swept by a walrus.", title="Chimney")
@@ -156,5 +158,8 @@ def test_a_refusal_offers_to_search_everything_and_to_add_documents(page: Page, 
     expect(answer.get_by_test_id("answer-mode")).to_have_text("No answer found in your documents")
     with page.expect_file_chooser():
         answer.get_by_test_id("add-documents").click()
+    answer.get_by_test_id("show-nearest").click()
+    expect(page.get_by_test_id("passage").first).to_contain_text(WOOD)
+    page.get_by_test_id("passages-close").click()
     answer.get_by_test_id("ask-everywhere").click()
     expect(page.get_by_test_id("answer").last.get_by_test_id("answer-text")).to_contain_text(WOOD)

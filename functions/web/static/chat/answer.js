@@ -182,6 +182,7 @@ export class Turn {
     return el("div", { class: "next-steps", "data-testid": "next-steps" },
       el("p", {}, t("refusal.hint")),
       isNarrowed ? step("search", "ask-everywhere", t("refusal.everywhere"), () => this.onAskEverywhere(this)) : null,
+      this.question === null ? null : step("quote", "show-nearest", t("refusal.nearest"), () => this.onShowNearest(this.question)),
       step("upload", "add-documents", t("library.add"), this.onUpload));
   }
 

@@ -28,8 +28,8 @@ export class Chat {
    * `onConversation(id)` is called when another conversation becomes current, `onStarted(id)` when the first question gave it
    * its id, `onAnswered()` when the list of conversations is out of date, `onDrawn()` when a conversation was loaded. `onSaveAsNote(address)` saves an answer by POST to `address` and resolves to the note, or to null if cancelled.
    */
-  constructor({ api, scope, card, onCite, onConversation, onStarted, onAnswered, onDrawn, onUpload, onSample, onSaveAsNote, onOpenNote }) {
-    Object.assign(this, { api, scope, card, onCite, onConversation, onStarted, onAnswered, onDrawn, onUpload, onSample, onSaveAsNote, onOpenNote });
+  constructor({ api, scope, card, onCite, onConversation, onStarted, onAnswered, onDrawn, onUpload, onShowNearest, onSample, onSaveAsNote, onOpenNote }) {
+    Object.assign(this, { api, scope, card, onCite, onConversation, onStarted, onAnswered, onDrawn, onUpload, onShowNearest, onSample, onSaveAsNote, onOpenNote });
     this.thread = byId("thread");
     this.messages = byId("messages");
     this.questionBox = byId("question");
@@ -226,7 +226,7 @@ export class Chat {
   #createTurn(fields) {
     const onSaveAsNote = (id) => this.onSaveAsNote(`/conversations/${this.#conversation}/messages/${id}/note`);
     const onRate = (...judgement) => this.#rate(...judgement);
-    return new Turn({ ...fields, card: this.card, onSaveAsNote, onRate, onAsk: (question) => this.ask(question), onCite: this.onCite, onOpenNote: this.onOpenNote, onUpload: this.onUpload, onAskEverywhere: (it) => this.#askEverywhere(it) });
+    return new Turn({ ...fields, card: this.card, onSaveAsNote, onRate, onAsk: (question) => this.ask(question), onCite: this.onCite, onOpenNote: this.onOpenNote, onUpload: this.onUpload, onShowNearest: this.onShowNearest, onAskEverywhere: (it) => this.#askEverywhere(it) });
   }
 
   #appendTurn(turn) {

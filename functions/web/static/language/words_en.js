@@ -97,6 +97,7 @@ export const en = {
   "mode.guard": "No answer found in your documents",
   "refusal.hint": "Try the words of the document, or a name or figure in it, or add a document that answers it.",
   "refusal.everywhere": "Search the whole library",
+  "refusal.nearest": "Show the nearest passages",
   "model.extractive": "No language model is set up, so answers quote your documents word for word.",
   "model.other": "The library is indexed with {stored}, and this installation now has {configured}. Questions and uploads work while the library is re-indexed.",
   "model.otherwise": "The environment configures {configured} otherwise than the library uses it.",

@@ -97,6 +97,7 @@ export const fr = {
   "mode.guard": "Aucune réponse trouvée dans vos documents",
   "refusal.hint": "Essayez les mots du document, ou un nom ou un chiffre qui y figure, ou ajoutez un document qui répond.",
   "refusal.everywhere": "Chercher dans toute la bibliothèque",
+  "refusal.nearest": "Afficher les passages les plus proches",
   "model.extractive": "Aucun modèle de langage n’est configuré : les réponses citent vos documents mot pour mot.",
   "model.other": "La bibliothèque est indexée avec {stored}, et cette installation dispose maintenant de {configured}. Les questions et les ajouts fonctionnent pendant la réindexation.",
   "model.otherwise": "L’environnement configure {configured} autrement que la bibliothèque ne l’utilise.",

@@ -35,6 +35,12 @@ export class SearchBar {
     this.leavePassages();
   }
 
+  /** Show the passages that are nearest to a question. */
+  search(question) {
+    this.field.value = question;
+    this.#searchText();
+  }
+
   /** Show the lists again, in place of the passages. */
   leavePassages() {
     this.#showPassages(false);
