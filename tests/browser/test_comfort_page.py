@@ -161,5 +161,6 @@ def test_a_refusal_offers_the_nearest_passages_and_to_search_everything_and_to_a
     answer.get_by_test_id("show-nearest").click()
     expect(page.get_by_test_id("passage").first).to_contain_text(WOOD)
     page.get_by_test_id("passages-close").click()
+    expect(page.get_by_test_id("title-filter")).to_have_value("")
     answer.get_by_test_id("ask-everywhere").click()
     expect(page.get_by_test_id("answer").last.get_by_test_id("answer-text")).to_contain_text(WOOD)

@@ -74,7 +74,8 @@ class ModelSize:
         if self._size is None and self._base_url is not None and is_near(self._base_url):
             with self._lock:
                 is_due = self._clock() >= self._ask_at
-                self._ask_at = self._clock() + ASK_AGAIN_SECONDS if is_due else self._ask_at
+                if is_due:
+                    self._ask_at = self._clock() + ASK_AGAIN_SECONDS
             if is_due:
                 self._size = ask_size(self._base_url, self._api_key, self._model)
         return self._size

@@ -85,7 +85,7 @@ function build(api) {
     onAnswered: () => conversations.load(),
     onDrawn: () => source.tint(),
     onUpload: () => byId("upload-input").click(),
-    onShowNearest: (question) => (showLibrary(), library.search.search(question)),
+    onShowNearest: (question) => (showLibrary(), library.search.showNearest(question)),
     onSample: () => openPart(SAMPLE, (part) => library.add([part.makeSample(language())])),
     onSaveAsNote: (address) => library.saveAnswerAsNote(address),
     onOpenNote: (id) => library.openNote(id),

@@ -76,7 +76,7 @@ def extract_answer(
         wanted = wording.read_question(part)
         for at, unit in enumerate(_find_units(part, wanted, passages, lang, compare)[:most]):
             # only the best one, because the others are quoted for those whom it does not answer
-            chosen.append((wanted, unit, "" if at else find_emphasis(part, unit)))
+            chosen.append((wanted, unit, "" if at else find_emphasis(part, wanted.keys, unit)))
     return quotation.quote_units(chosen, passages)
 
 

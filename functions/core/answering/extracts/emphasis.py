@@ -57,7 +57,7 @@ _FORMS = tuple(
 """What a question asks for, and how it is written; the first that fits counts."""
 
 
-def find_emphasis(question: str, unit: Unit) -> str:
+def find_emphasis(question: str, asked_words: frozenset[str], unit: Unit) -> str:
     """The words of a sentence or row that carry the answer; empty unless it has exactly one of the form asked for.
 
     A figure that the question has itself is not its answer. In a row, the figure may also stand below a column that the
@@ -66,7 +66,6 @@ def find_emphasis(question: str, unit: Unit) -> str:
     form = next((form for asked, form in _FORMS if asked.search(question)), None)
     if form is None:
         return ""
-    asked_words = words.keys(question)
     if unit.row is not None:
         return _find_in_row(unit, asked_words)
     return _only(_find_new(form, unwrap(unit.text, unit.hit.text), asked_words))

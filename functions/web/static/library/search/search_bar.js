@@ -35,10 +35,9 @@ export class SearchBar {
     this.leavePassages();
   }
 
-  /** Show the passages that are nearest to a question. */
-  search(question) {
-    this.field.value = question;
-    this.#searchText();
+  /** Show the passages that are nearest to a question, which is no title and so not written into the field. */
+  showNearest(question) {
+    this.#searchText(question);
   }
 
   /** Show the lists again, in place of the passages. */
@@ -55,8 +54,8 @@ export class SearchBar {
     this.leavePassages();
   }
 
-  #searchText() {
-    const { api, title: query, onOpen } = this;
+  #searchText(query = this.title) {
+    const { api, onOpen } = this;
     if (!query) return;
     this.#showPassages(true);
     const onClose = () => (this.leavePassages(), this.field.focus());

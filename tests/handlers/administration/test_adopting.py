@@ -12,19 +12,12 @@ import pytest
 from functions.runtime import policy
 from functions.runtime.services import Services, shared_services
 from tests.handlers import events
-from tests.handlers.conftest import Caller
+from tests.handlers.administration.conftest import FACT, ROUTE
+from tests.handlers.conftest import QUEUE, Caller
 from tests.handlers.events import Answer
 from tests.support.fakes.model_server import FakeModelServer, Reply
 
-ROUTE = "/api/rag/embedding-servers"
-FACT = b"The boiler burns wood chips in winter."
 QUESTION = "q=What+does+the+boiler+burn%3F&debug=true"
-
-
-@pytest.fixture
-def model() -> Iterator[FakeModelServer]:
-    with FakeModelServer(dimensions=64) as running:
-        yield running
 
 
 @pytest.fixture
@@ -33,7 +26,7 @@ def caller(database: str, tmp_path: Path, model: FakeModelServer, monkeypatch: p
     variables = {
         "DATABASE_URL": database,
         "IBID_HOME": str(tmp_path),
-        "INGEST_QUEUE_URL": "https://sqs.eu-central-1.amazonaws.com/123456789012/ibid-dev-ingest",
+        "INGEST_QUEUE_URL": QUEUE,
         "EMBEDDING_MODEL": "e5-base-v2",
         "EMBEDDING_DIMENSIONS": "64",
         "OPENAI_BASE_URL": model.base_url,

@@ -11,20 +11,13 @@ import pytest
 from functions.runtime import policy, readiness
 from functions.runtime.services import Services, shared_services
 from tests.handlers import events
+from tests.handlers.administration.conftest import FACT, ROUTE
 from tests.handlers.conftest import QUEUE, Caller
 from tests.handlers.events import Json
 from tests.support.fakes.model_server import FakeModelServer, Reply
 
-ROUTE = "/api/rag/embedding-servers"
-FACT = b"The boiler burns wood chips in winter."
 QUOTA = Reply(status=429, error={"message": "quota", "type": "insufficient_quota", "code": "insufficient_quota"})
 Deploy = Callable[..., Caller]
-
-
-@pytest.fixture
-def model() -> Iterator[FakeModelServer]:
-    with FakeModelServer(dimensions=64) as running:
-        yield running
 
 
 @pytest.fixture
