@@ -64,7 +64,7 @@ class ScaleLibraries:
     """Makes libraries in a migrated database, the same ones every time."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self.database = database
         self._random = np.random.default_rng(1)
         self.server = library.add_server(database, "scale", DIMENSIONS)
         sets = [question_sets.read_set(name) for name in SETS]
@@ -101,7 +101,7 @@ class ScaleLibraries:
         lang = "fr" if questions.name == "piaf" else "en"
         split = [_SENTENCE_END.split(passage.text) for passage in questions.passages]
         texts = [sentence for sentences in split for sentence in sentences]
-        with self._database.autocommit() as connection:
+        with self.database.autocommit() as connection:
             rows = connection.execute(_LEXEMES, (texts, lang)).fetchall()
         known = iter(
             Sentence(
@@ -123,7 +123,7 @@ class ScaleLibraries:
     def _copy(
         self, user: models.User, documents: Sequence[tuple[str, list[list[Sentence]]]], vectors: npt.NDArray[np.float16]
     ) -> list[int]:
-        with self._database.autocommit() as connection, connection.transaction(), connection.cursor() as cursor:
+        with self.database.autocommit() as connection, connection.transaction(), connection.cursor() as cursor:
             generations = _take_ids(cursor, "rag.generations_id_seq", len(documents))
             ids = _take_ids(cursor, "rag.chunk_ids", len(vectors))
             owner = uuid.UUID(user.id)

