@@ -1,4 +1,8 @@
-"""Dependencies of the routes: the services of the process, the signed-in user, checked ids."""
+"""Dependencies of the routes: the services of the process, the signed-in user, checked ids.
+
+Those that wait for nothing are coroutines, because FastAPI runs every other function in a thread of its own, and each
+change of thread waits for the interpreter.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from functions.runtime.config import find_function_name
 from functions.runtime.services import Services, shared_services
 
 
-def get_services(request: Request) -> Services:
+async def get_services(request: Request) -> Services:
     services: Services | None = request.app.state.services
     return services or shared_services()
 
@@ -27,7 +31,7 @@ def get_services(request: Request) -> Services:
 ServicesDep = Annotated[Services, Depends(get_services)]
 
 
-def get_authorization(request: Request) -> str | None:
+async def get_authorization(request: Request) -> str | None:
     return request.headers.get("authorization")
 
 
@@ -44,7 +48,7 @@ Caller = Annotated[models.User, Depends(get_caller)]
 """Whoever is signed in, also with an API key of any scope."""
 
 
-def get_user(caller: Caller, request: Request) -> models.User:
+async def get_user(caller: Caller, request: Request) -> models.User:
     return check_scope(caller, "read" if request.method == "GET" else "write")
 
 
@@ -52,14 +56,14 @@ CurrentUser = Annotated[models.User, Depends(get_user)]
 """Takes the scope `read` for GET and `write` for other methods."""
 
 
-def get_asker(caller: Caller) -> models.User:
+async def get_asker(caller: Caller) -> models.User:
     return check_scope(caller, "ask")
 
 
 Asker = Annotated[models.User, Depends(get_asker)]
 
 
-def get_key_owner(caller: Caller) -> models.User:
+async def get_key_owner(caller: Caller) -> models.User:
     if caller.scopes is not None:
         raise errors.NotAllowedError("Only you can make, list and revoke API keys, not a program. Sign in to do that.")
     return caller
@@ -68,7 +72,7 @@ def get_key_owner(caller: Caller) -> models.User:
 KeyOwner = Annotated[models.User, Depends(get_key_owner)]
 
 
-def get_deadline(request: Request) -> float:
+async def get_deadline(request: Request) -> float:
     """The `time.monotonic()` at which Lambda stops the function that serves this request; infinity elsewhere.
 
     Mangum hands the context of the invocation over, the web adapter of the streaming function sends it as a header.
@@ -88,7 +92,7 @@ def get_deadline(request: Request) -> float:
 Deadline = Annotated[float, Depends(get_deadline)]
 
 
-def get_admin(caller: Caller) -> models.User:
+async def get_admin(caller: Caller) -> models.User:
     if not caller.is_admin:
         raise errors.NotAdminError
     return caller

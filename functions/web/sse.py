@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import json
-import queue
 import threading
-from collections.abc import Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from functools import partial
 from typing import Any
 
 from fastapi.responses import StreamingResponse
@@ -33,64 +34,65 @@ class EventStream(StreamingResponse):
     """
 
     def __init__(self, events: Iterator[dict[str, Any]], end: str = "") -> None:
-        self._lines = _append(stream_events(events, PING_SECONDS), end)
+        self._lines = stream_events(events, PING_SECONDS, end)
         super().__init__(self._lines, media_type="text/event-stream", headers=HEADERS)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             await super().__call__(scope, receive, send)
         finally:
-            self._lines.close()
+            await self._lines.aclose()
 
 
-def _append(lines: Generator[str, None, None], end: str) -> Generator[str, None, None]:
-    yield from lines
+async def stream_events(
+    events: Iterator[dict[str, Any]], ping_seconds: float, end: str = ""
+) -> AsyncGenerator[str, None]:
+    """Each event as it arrives, the comment `: ping` after every `ping_seconds` without one, and at last `end`.
+
+    `events` runs in a thread of its own, because it waits for a model, and that is the only thread which a stream
+    keeps. After the client has disconnected, the thread closes `events` at its next event. Events wait for a client
+    that reads slowly; they are no more than one answer.
+    """
+    pending: asyncio.Queue[Any] = asyncio.Queue()
+    is_closed = threading.Event()
+    put = partial(_put, asyncio.get_running_loop(), pending, is_closed)
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(_pump, events, put), name="sse", daemon=True).start()
+    try:
+        while True:
+            try:
+                async with asyncio.timeout(ping_seconds):
+                    item = await pending.get()
+            except TimeoutError:
+                yield ": ping\n\n"
+                continue
+            if item is _END:
+                break
+            yield format_event(item)
+    finally:
+        is_closed.set()
     if end:
         yield end
 
 
-def stream_events(events: Iterator[dict[str, Any]], ping_seconds: float) -> Generator[str, None, None]:
-    """Each event as it arrives, and the comment `: ping` after every `ping_seconds` without one.
-
-    `events` runs in a separate thread, because a generator that waits for a model cannot send pings. After the client
-    has disconnected, the thread closes `events` at its next event.
-    """
-    pending: queue.Queue[Any] = queue.Queue(maxsize=64)
-    is_closed = threading.Event()
-    context = contextvars.copy_context()
-    thread = threading.Thread(target=context.run, args=(_pump, events, pending, is_closed), name="sse", daemon=True)
-    thread.start()
-    try:
-        while True:
-            try:
-                item = pending.get(timeout=ping_seconds)
-            except queue.Empty:
-                yield ": ping\n\n"
-                continue
-            if item is _END:
-                return
-            yield format_event(item)
-    finally:
-        is_closed.set()
-
-
-def _pump(events: Iterator[dict[str, Any]], pending: queue.Queue[Any], is_closed: threading.Event) -> None:
+def _pump(events: Iterator[dict[str, Any]], put: Callable[[Any], bool]) -> None:
     try:
         for event in events:
-            if not _put(pending, event, is_closed):
+            if not put(event):
                 break
     finally:
         close = getattr(events, "close", None)
         if close is not None:
             close()
-        _put(pending, _END, is_closed)
+        put(_END)
 
 
-def _put(pending: queue.Queue[Any], item: Any, is_closed: threading.Event) -> bool:
-    while not is_closed.is_set():
-        try:
-            pending.put(item, timeout=0.5)
-            return True
-        except queue.Full:
-            continue
-    return False
+def _put(loop: asyncio.AbstractEventLoop, pending: asyncio.Queue[Any], is_closed: threading.Event, item: Any) -> bool:
+    """False after the client has disconnected, or the server has stopped."""
+    if is_closed.is_set():
+        return False
+    try:
+        loop.call_soon_threadsafe(pending.put_nowait, item)
+    except RuntimeError:  # the loop is closed
+        return False
+    return True

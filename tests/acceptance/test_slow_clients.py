@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -12,7 +13,8 @@ import pytest
 
 from functions.local.server.serve import THREADS
 from functions.web import app
-from tests.support.local_server import LocalServer, Person
+from tests.support.fakes.model_server import FakeModelServer, Reply, quote_first_passage
+from tests.support.local_server import LocalServer, Person, wait_until
 
 BODY = b"x" * 1000
 
@@ -55,6 +57,29 @@ def test_long_polls_keep_no_other_request_waiting(server: LocalServer, ada: Pers
         began = time.monotonic()
         assert bob.get("/documents")["items"] == []
         assert time.monotonic() - began < 2
+
+
+def test_streams_keep_no_other_request_waiting(
+    thinking: LocalServer, ada: Person, model: FakeModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LIM-1, CHAT-2: there may be more readers than threads."""
+    ada.follow(ada.add_bytes("boiler.txt", b"The boiler burns wood chips every day in winter.")["id"])
+    readers, question = THREADS + 10, b'{"query": "What does the boiler burn in winter?", "stream": true}'
+    is_over = threading.Event()
+    monkeypatch.setattr(
+        model, "respond", lambda request: quote_first_passage(request) if is_over.wait(60) else Reply(status=503)
+    )
+    address = f"{thinking.base_url}/api/rag/chat"
+    with ExitStack() as stack:
+        stack.callback(is_over.set)
+        for _ in range(readers):
+            stack.enter_context(open_request("POST", address, question, length=len(question), token=ada.token))
+        wait_until(lambda: len(model.chats) >= readers, seconds=60)
+        began = time.monotonic()
+        with thinking.person("Bob") as bob:
+            assert bob.get("/documents")["items"] == []
+        assert time.monotonic() - began < 2
+    wait_until(lambda: "sse" not in {thread.name for thread in threading.enumerate()})
 
 
 @pytest.mark.parametrize("method", ["PUT", "POST"])

@@ -1,9 +1,9 @@
 """Measures a laptop's server under load: `python -m tests.bench.bench_load [--long] [--minutes N]`.
 
 50 people read streamed answers and 10 upload files at the same time, all the time, for 3 minutes (30 in the long
-form), from a process of their own. Meanwhile this process searches twice a second. No request may fail, a search may
-take three times as long as before the load at most, and the memory of the server and of its worker must not grow.
-Prints a table and, as the last line, a JSON object.
+form), from a process of their own. Meanwhile this process, which does nothing else, searches twice a second. No request
+may fail, a search may take three times as long as before the load at most, and the memory of the server and of its
+worker must not grow. Prints a table and, as the last line, a JSON object.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -71,6 +72,27 @@ def write_slowly(body: Body) -> Reply:
     segment = prompt.split("[SEG=")[1].split("]")[0] if "[SEG=" in prompt else ""
     text = answer_json(("The passage says how often it turns, and before which year it did so first.", [segment]))
     return Reply(pieces(text, -(-len(text) // PIECES)), delay=PIECE_SECONDS)
+
+
+@contextmanager
+def run_model() -> Iterator[str]:
+    """The address of a model server in a process of its own, because this process measures how long it waits."""
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe()
+    process = context.Process(target=_serve_model, args=(sender,), daemon=True)
+    process.start()
+    try:
+        yield receiver.recv()
+    finally:
+        receiver.send("stop")
+        process.join()
+
+
+def _serve_model(parent: Connection) -> None:
+    with FakeModelServer(respond=write_slowly) as model:
+        parent.send(model.base_url)
+        while not parent.poll(SAMPLE_SECONDS):
+            model.requests.clear()  # the fake keeps each
 
 
 class Client:
@@ -204,14 +226,14 @@ def run(folder: Path, minutes: float) -> list[dict[str, Any]]:
     home = folder / "home"
     home.mkdir()
     user = models.User.named("00000000-0000-4000-8000-0000000000aa")
-    with embedded_postgres.start(folder / "postgres") as postgres, FakeModelServer(respond=write_slowly) as model:
+    with embedded_postgres.start(folder / "postgres") as postgres, run_model() as model_url:
         migrate.migrate(postgres.dsn)
         database = Database(postgres.dsn)
         with database.as_worker() as connection:
             stored_settings.write(connection, _LIMITS, user)
         database.close()
         token = auth.issue_local_token(read_or_create_secret(home / "secret"), user.id, "reader", lifetime=4 * 3600)
-        with serve(describe_environment(postgres.dsn, home, model.base_url)) as server:
+        with serve(describe_environment(postgres.dsn, home, model_url)) as server:
             client = Client(server.base_url, token)
             for number in range(LIBRARY_FILES):
                 prose.make_book(folder / f"shelf {number}.pdf", FILE_PAGES)
@@ -219,8 +241,7 @@ def run(folder: Path, minutes: float) -> list[dict[str, Any]]:
             faults: Counter[str] = Counter()
             idle_ends = time.monotonic() + IDLE_SECONDS
             idle = probe(client, lambda: time.monotonic() > idle_ends, lambda: None, faults)
-            model.requests.clear()
-            return measure(client, server.pid, token, minutes, folder, idle, faults, model)
+            return measure(client, server.pid, token, minutes, folder, idle, faults)
 
 
 def measure(
@@ -231,7 +252,6 @@ def measure(
     folder: Path,
     idle: list[float],
     faults: Counter[str],
-    model: FakeModelServer,
 ) -> list[dict[str, Any]]:
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
@@ -243,7 +263,6 @@ def measure(
         if time.monotonic() >= next_sample:
             next_sample = time.monotonic() + SAMPLE_SECONDS
             memory.sample(pid)
-            model.requests.clear()  # the fake keeps each, and this process is not the one that is measured
 
     loader.start()
     ends_at = time.monotonic() + minutes * 60

@@ -28,6 +28,10 @@ from functions.core import errors, models
 Connection = psycopg.Connection[DictRow]
 
 WORKER_ROLE = "rag_worker"
+MAX_CONNECTIONS = 24
+"""Of one process. More would wait for each other inside Postgres, which refuses those above its `max_connections`."""
+WAIT_SECONDS = 20.0
+"""How long a caller waits for one of them."""
 _NOT_MIGRATED = (
     psycopg.errors.UndefinedTable,
     psycopg.errors.UndefinedColumn,
@@ -68,6 +72,8 @@ class Database:
         self._application_name = application_name
         self._idle: list[tuple[Connection, float]] = []
         self._lock = threading.Lock()
+        self._free = threading.BoundedSemaphore(MAX_CONNECTIONS)
+        self._is_closed = False
 
     @contextmanager
     def as_user(self, user: models.User) -> Iterator[Connection]:
@@ -88,7 +94,9 @@ class Database:
             yield connection
 
     def close(self) -> None:
+        """Closes the idle connections now, and each other one when it is given back."""
         with self._lock:
+            self._is_closed = True
             idle, self._idle = self._idle, []
         for connection, _ in idle:
             connection.close()
@@ -117,7 +125,17 @@ class Database:
 
     @contextmanager
     def _connection(self) -> Iterator[Connection]:
-        connection = self._take()
+        """A connection of our own; a thread must not ask for a second one, because none may be left."""
+        if not self._free.acquire(timeout=WAIT_SECONDS):
+            raise errors.DatabaseUnavailableError("The database is busy. Try again in a moment.")
+        try:
+            with self._keep(self._take()) as connection:
+                yield connection
+        finally:
+            self._free.release()
+
+    @contextmanager
+    def _keep(self, connection: Connection) -> Iterator[Connection]:
         try:
             yield connection
         except BaseException:
@@ -127,8 +145,14 @@ class Database:
             raise
         finally:
             if not connection.closed:
-                with self._lock:
-                    self._idle.append((connection, time.monotonic()))
+                self._give_back(connection)
+
+    def _give_back(self, connection: Connection) -> None:
+        with self._lock:
+            if not self._is_closed:
+                self._idle.append((connection, time.monotonic()))
+                return
+        connection.close()
 
     def _take(self) -> Connection:
         """An idle connection that still works, or a new one.

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import time
@@ -14,7 +15,7 @@ from tests.handlers.events import Context
 
 def find_seconds(scope: dict[str, Any]) -> float:
     """The seconds that a request with this scope has left."""
-    return deps.get_deadline(Request({"type": "http", "headers": []} | scope)) - time.monotonic()
+    return asyncio.run(deps.get_deadline(Request({"type": "http", "headers": []} | scope))) - time.monotonic()
 
 
 def write_header(value: str) -> dict[str, Any]:
