@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -85,22 +86,26 @@ class PolicyReader:
         self._config = config
         self._database = database
         self._policy: Policy | None = None
+        self._changes = 0
+        self._lock = threading.Lock()
         self._has_warned = False
 
     def read(self) -> Policy:
         """The policy in force; a database without servers gets the one that the environment configures."""
-        policy = self._policy
+        policy, changes = self._policy, self._changes
         if policy is None or time.monotonic() - policy.read_at > POLICY_SECONDS:
             with self._database().as_worker() as connection:
-                policy = self._policy = _read_policy(connection)
+                policy = _read_policy(connection)
             if policy.servers:
                 policy = self._follow_environment(policy)
+            self._keep(policy, changes)
         if not policy.servers:  # after the block above, because the pooler may have no second connection
             configured = configured_server(self._config)
             if configured is MINILM_SERVER and self._config.embedding_model is None:
                 _log.warning("multilingual-e5-small is not installed, so this library is indexed with all-MiniLM-L6-v2")
             server = stored_settings.ensure_default_server(self._database(), configured)
-            policy = self._policy = replace(policy, servers=(server,))
+            policy = replace(policy, servers=(server,))
+            self._keep(policy, changes)
         return policy
 
     def _follow_environment(self, policy: Policy) -> Policy:
@@ -114,7 +119,7 @@ class PolicyReader:
         if stored_settings.follow_environment(self._database(), configured):
             _log.warning("%s now indexes new documents: nothing was indexed with %s", configured.name, default.name)
             with self._database().as_worker() as connection:
-                policy = self._policy = _read_policy(connection)
+                policy = _read_policy(connection)
         elif not self._has_warned:
             self._has_warned = True
             _log.warning("%s", describe_other_model(configured, default))
@@ -122,7 +127,15 @@ class PolicyReader:
 
     def forget(self) -> None:
         """Makes the next call read the database again, after a setting was changed."""
-        self._policy = None
+        with self._lock:
+            self._changes += 1
+            self._policy = None
+
+    def _keep(self, policy: Policy, changes: int) -> None:
+        """Keeps what was read, unless a setting was changed meanwhile."""
+        with self._lock:
+            if changes == self._changes:
+                self._policy = policy
 
 
 def _read_policy(connection: Connection) -> Policy:

@@ -73,8 +73,9 @@ def add_pages(person: Person, folder: Path) -> Json:
 
 
 def translation_of(person: Person, document: Json) -> Json:
+    """What the document says of its translation; nothing until one is due."""
     health = person.get(f"/documents/{document['id']}")["health"]
-    return dict(health["translation"])
+    return dict(health.get("translation") or {"status": None})
 
 
 def find(person: Person, question: str) -> Json:
