@@ -53,7 +53,7 @@ _OPENAI_TYPES: Final = {401: "authentication_error", 403: "permission_error", 42
 
 # The details that responses contain: the invalid fields, the conversation in which the question was saved, and how many
 # documents and notes an embedding server holds.
-_PUBLIC_DETAILS: Final = ("faults", "conversation_id", "documents", "notes")
+PUBLIC_DETAILS: Final = ("faults", "conversation_id", "documents", "notes")
 
 _log = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ def status_of(error: errors.IbidError) -> int:
 def describe_problem(error: errors.IbidError) -> dict[str, Any]:
     """The problem+json body of an error."""
     body = _problem(status_of(error), error.code, error.message)
-    return body | {key: error.details[key] for key in _PUBLIC_DETAILS if key in error.details}
+    return body | {key: error.details[key] for key in PUBLIC_DETAILS if key in error.details}
 
 
 def _problem(status: int, code: str, detail: str) -> dict[str, Any]:

@@ -12,7 +12,10 @@ Mode = Literal["model", "extractive", "guard"]
 
 
 class Problem(BaseModel):
-    """An error (RFC 9457); `code` is stable, `detail` is a sentence for people, `faults` name the invalid fields."""
+    """An error (RFC 9457); `code` is stable, `detail` is a sentence for people, `faults` name the invalid fields.
+
+    `documents` and `notes` are the numbers of those that `server_in_use` is about.
+    """
 
     type: str
     title: str
@@ -22,6 +25,8 @@ class Problem(BaseModel):
     request_id: str
     faults: list[dict[str, str]] | None = None
     conversation_id: str | None = None
+    documents: int | None = None
+    notes: int | None = None
 
 
 class OpenAIFault(BaseModel):

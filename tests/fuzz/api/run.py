@@ -156,7 +156,8 @@ class _Sender:
             and str(answer.status_code) not in self.operation.definition.raw["responses"]
         ):
             yield f"status {answer.status_code}, which is not in the document: {text[:300]}"
-        if "text/event-stream" in answer.headers["content-type"]:  # the document describes the events as text
+        (media_type,) = answer.headers["content-type"]
+        if media_type.startswith("text/event-stream"):  # the document describes the events as text
             yield from (f"event {event}" for event in text.strip().split("\n\n") if not event.startswith("data: "))
             return
         try:

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from functions.core import errors
-from functions.web.errors import STATUS, describe_problem, status_of
+from functions.web.errors import PUBLIC_DETAILS, STATUS, describe_problem, status_of
+from functions.web.schemas.answers import Problem
 
 
 def leaves(cls: type[errors.IbidError] = errors.IbidError) -> list[type[errors.IbidError]]:
@@ -27,3 +28,8 @@ def test_only_an_internal_error_is_a_500() -> None:
 def test_the_tree_of_errors_in_the_docstring_is_complete() -> None:
     drawn = {word for line in (errors.__doc__ or "").splitlines() for word in line.split() if word.endswith("Error")}
     assert drawn == {cls.__name__ for cls in leaves()}
+
+
+def test_the_document_describes_every_detail_of_an_error_that_responses_contain() -> None:
+    """API-1"""
+    assert set(PUBLIC_DETAILS) <= set(Problem.model_fields)
