@@ -133,6 +133,16 @@ def test_a_page_whose_script_is_refused_offers_to_load_it_again(
     platform.run_until(lambda: page.get_by_test_id("token-dialog").is_visible())
 
 
+def test_a_question_is_not_lost_before_the_page_has_started(
+    page: Page, platform: Platform, server: LocalServer
+) -> None:
+    """WEB-3: the browser itself would send the form, and load the page anew."""
+    platform.refuse("app.js", 1)
+    page.goto(server.base_url, wait_until="commit")
+    platform.run_until(lambda: bool(platform.refused))
+    expect(page.get_by_test_id("send")).to_be_disabled()
+
+
 def test_reads_that_are_refused_while_the_page_starts_are_repeated(
     page: Page, platform: Platform, server: LocalServer
 ) -> None:

@@ -48,6 +48,7 @@ async function main() {
   const api = new Api({ openSession: () => openSession({ askForToken, askToSignIn }), language });
   const parts = build(api);
   byId("starting").remove();
+  byId("send").disabled = false; // until now the browser itself would have sent the form, and the question been lost
   start(api, parts);
 }
 

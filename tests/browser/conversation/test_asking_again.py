@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.test_library_page import DESKTOP, Tab, ask
-from tests.support.local_server import Person
+from tests.support.local_server import Person, wait_until
 
 WOOD = "The boiler burns wood chips in winter."
 PEAT = "The stove burns peat bricks in summer."
@@ -76,7 +76,7 @@ def test_a_rating_is_kept_with_its_reason_and_can_be_withdrawn(page: Page, ada: 
     expect(page.get_by_test_id("rate-down")).to_have_attribute("aria-pressed", "true")
     page.get_by_test_id("rate-down").click()
     expect(page.get_by_test_id("rate-down")).to_have_attribute("aria-pressed", "false")
-    assert ada.get("/conversations/ratings")["items"] == []
+    wait_until(lambda: ada.get("/conversations/ratings")["items"] == [])  # the page does not wait for the server
 
 
 def test_questions_are_suggested_at_the_start_and_after_an_answer(page: Page, ada: Person) -> None:

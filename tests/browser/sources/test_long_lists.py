@@ -28,6 +28,13 @@ def page(server: LocalServer, ada: Person, tab: Tab) -> Iterator[Page]:
     yield from tab.open(ada)
 
 
+@pytest.fixture
+def tall_page(server: LocalServer, ada: Person, browser: Browser) -> Iterator[Page]:
+    long_library.add_documents(server, ada)
+    long_library.add_conversations(server, ada)
+    yield from Tab(browser, viewport={"width": 1280, "height": 9000}).open(ada)
+
+
 def load_all(page: Page) -> None:
     rows = see(page, "document-row")
     for count in range(50, long_library.DOCUMENTS, 50):
@@ -48,6 +55,13 @@ def test_500_documents_and_300_messages_are_few_nodes(page: Page, server: LocalS
     page.evaluate("() => { document.getElementById('messages').scrollTo({ top: 0, behavior: 'instant' }); }")
     expect(page.get_by_text("What does the boiler of building 0 burn?")).to_be_visible()
     page.wait_for_function(f"() => document.querySelectorAll('*').length <= {MOST_NODES}")
+
+
+def test_a_window_taller_than_what_is_loaded_at_once_is_filled(tall_page: Page) -> None:
+    """WEB-1: with documents, and with conversations."""
+    expect(tall_page.get_by_text("Report 120 on heating.pdf")).to_be_visible()
+    tall_page.locator("[data-testid=source-tab][data-tab=conversations]").click()
+    expect(tall_page.get_by_text("Heating 90", exact=True)).to_be_visible()
 
 
 def test_a_document_that_was_scrolled_away_comes_back_in_its_place(page: Page) -> None:

@@ -21,6 +21,7 @@ LEASE: Final = (
     "The lease runs until 30 June 2031. The rent is 1,240 euros a month.",
     "Either party ends the lease with three months' notice. The deposit is two months' rent.",
 )
+DIALOG: Final = "dialog[open]:not(#source)"
 QUESTION: Final = "When does the lease end, and how much notice ends it?"
 UNANSWERED: Final = "Who won the regatta of the walruses?"
 
@@ -52,9 +53,14 @@ def list_sources(page: Page, tab: str) -> None:
     page.locator(f"[data-testid=source-tab][data-tab={tab}]").click()
 
 
+def see_dialog(page: Page) -> None:
+    """Waits for the dialog that was asked for: its module may still be on its way."""
+    expect(page.locator(DIALOG)).to_have_count(1)
+
+
 def close_dialog(page: Page) -> None:
     page.keyboard.press("Escape")
-    expect(page.locator("dialog[open]:not(#source)")).to_have_count(0)
+    expect(page.locator(DIALOG)).to_have_count(0)
 
 
 def walk(page: Page) -> Iterator[str]:
@@ -79,6 +85,7 @@ def _visit_conversations(page: Page) -> Iterator[str]:
     yield ""
     row.hover()
     row.get_by_test_id("conversation-delete").click()
+    see_dialog(page)
     yield ": delete"
     page.get_by_test_id("confirm-no").click()
 
@@ -100,9 +107,11 @@ def _visit_answer(page: Page) -> Iterator[str]:
     expect(page.get_by_test_id("answer")).to_have_count(2)
     yield ""
     page.get_by_test_id("answer-keep").first.click()
+    see_dialog(page)
     yield ": keep"
     close_dialog(page)
     page.get_by_test_id("attach-open").click()
+    see_dialog(page)
     yield ": attach"
     close_dialog(page)
 

@@ -65,18 +65,21 @@ export class Conversations {
     for (const row of this.list.querySelectorAll(".conversation")) markCurrent(row, row.dataset.conversationId === id);
   }
 
+  /** Load the first page or the next one; true if it came. */
   async load({ next = false } = {}) {
     const load = ++this.#loads;
     this.more.disabled = true;
     try {
       const page = await this.api.get("/conversations", { limit: PAGE, cursor: next ? this.#cursor : null, q: this.search.value.trim() });
-      if (load !== this.#loads) return;
+      if (load !== this.#loads) return false;
       this.#cursor = page.next_cursor;
       byId("conversations-fault").replaceChildren();
       this.#add(page.items, { next });
       if (this.titleOf(this.#current)) this.onTitle(this.titleOf(this.#current));
+      return true;
     } catch (error) {
       this.#showFault(error, next);
+      return false;
     } finally {
       this.more.disabled = false;
     }

@@ -39,11 +39,18 @@ export function focusIfLost(node) {
   if (document.activeElement === document.body) node?.focus({ preventScroll: true });
 }
 
-/** Call back whenever an enabled button scrolls into view, so that lists load more by themselves. */
+/**
+ * Call back whenever an enabled button scrolls into view, so that lists load more by themselves.
+ *
+ * The observer reports changes only. After a callback that returns true, the button is observed anew, because it may still be in view:
+ * the window is taller than what was loaded, or the user has scrolled on at once.
+ */
 export function onScrolledIntoView(button, callback) {
   if (!("IntersectionObserver" in window)) return;
-  const observer = new IntersectionObserver((entries) => {
-    if (entries.some((entry) => entry.isIntersecting) && !button.hidden && !button.disabled) callback();
+  const observer = new IntersectionObserver(async (entries) => {
+    if (!entries.some((entry) => entry.isIntersecting) || button.hidden || button.disabled || !(await callback())) return;
+    observer.unobserve(button);
+    observer.observe(button);
   });
   observer.observe(button);
 }

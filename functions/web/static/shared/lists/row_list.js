@@ -80,16 +80,19 @@ export class RowList {
     return row;
   }
 
+  /** Load the next page; true if it came. */
   async loadMore() {
     this.more.disabled = true;
+    let items = null;
     try {
-      const items = await this.pager.load({ ...this.#query, limit: PAGE }, { next: true });
+      items = await this.pager.load({ ...this.#query, limit: PAGE }, { next: true });
       for (const item of items ?? []) if (!this.#rows.has(item.id)) this.list.append(this.#rowFor(item).node);
     } catch (error) {
       this.onError(error);
     }
     this.more.disabled = false;
     this.#updateMoreButton();
+    return items !== null;
   }
 
   clear() {
