@@ -11,29 +11,38 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan -- planning for thousands of generations would take longer
 as $$
+declare
+    listed record;
 begin
-    with joined as materialized (
-        -- A full join has one plan, which reads each side once.
-        select g.segment_id, g.chunk_count, g.generation as listed, w.generation as wanted
+    -- The subquery in the select list has one plan, a hash table of the generations.
+    select coalesce(array_agg(g.segment_id), '{}') as segments, coalesce(bool_or(g.wanted < g.total), false) as is_part,
+        coalesce(sum(g.wanted), 0) as wanted
+    into listed
+    from (
+        select c.segment_id, count(*) as total, count(*) filter (where c.is_wanted) as wanted
         from (
-            select s.*, case when not s.is_stale then s.generation end as current from rag.segment_generations s
-        ) g
-        full join unnest(generations) as w (generation) on w.generation = g.current
-    ), chosen as materialized (
-        select j.segment_id from joined j
-        group by 1 having sum(j.chunk_count) filter (where j.wanted is not null) >= sum(j.chunk_count) / 4
-    )
-    select array(select c.segment_id from chosen c), array(
+            select s.segment_id, s.chunk_count, not s.is_stale and s.generation in (select unnest(generations)) as is_wanted
+            from rag.segment_generations s
+            offset 0 -- looks each generation up once
+        ) c
+        group by 1 having sum(c.chunk_count) filter (where c.is_wanted) >= sum(c.chunk_count) / 4
+    ) g;
+    segment_ids := listed.segments;
+    -- Most scopes are whole libraries, of which nothing is left out; then neither of the others is looked for.
+    left_out := case when not listed.is_part then '{}' else array(
         select c.chunk_id
-        from joined j
-        join chosen using (segment_id)
-        join rag.segment_generations g on g.generation = j.listed
-        cross join unnest(g.chunk_ids) as c (chunk_id)
-        where j.wanted is null
-    ), array(
-        select j.wanted from joined j
-        where j.wanted is not null and (j.segment_id is null or not j.segment_id in (select c.segment_id from chosen c))
-    ) into segment_ids, left_out, unlisted;
+        from rag.segment_generations g cross join unnest(g.chunk_ids) as c (chunk_id)
+        where g.segment_id = any (segment_ids) and (g.is_stale or not g.generation in (select unnest(generations)))
+    ) end;
+    -- A full join has one plan, which reads each side once.
+    unlisted := case when listed.wanted = cardinality(generations) then '{}' else array(
+        select w.generation
+        from (
+            select s.generation from rag.segment_generations s where s.segment_id = any (segment_ids) and not s.is_stale
+        ) g
+        full join unnest(generations) as w (generation) on w.generation = g.generation
+        where g.generation is null
+    ) end;
 end
 $$;
 revoke all on function rag.segment_scope(bigint[]) from public;

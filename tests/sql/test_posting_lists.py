@@ -125,6 +125,24 @@ def test_posting_lists_find_what_reading_every_passage_finds(
     assert listed == every
 
 
+def test_no_match_is_lost_where_more_passages_have_the_rarest_word_than_there_are_candidates(
+    db: Database, database: str, server: models.EmbeddingServer
+) -> None:
+    """RET-2: what has too little of the rarer words is dropped before the commonest one is read."""
+    rng = random.Random(21)
+    shares = {"badger": 0.25, "harbour": 0.3, "lantern": 0.35, "meadow": 0.4, "orchard": 0.8}
+    texts = [
+        " ".join(word for word, share in shares.items() if rng.random() < share for _ in range(rng.randrange(1, 4)))
+        + " kettle" * rng.randrange(1, 9)
+        for _ in range(1500)
+    ]
+    vector = np.eye(1, server.dimensions, dtype=np.float32).repeat(len(texts), 0)
+    library.write_documents(db, ADA, server, [make_document("all.txt", texts, vector)])
+    assert renew(database) == [1500]
+    found = [search(database, " ".join(shares), count=count) for count in (3, 5, 6)]
+    assert [listed for _, listed in found] == [every for every, _ in found]
+
+
 def test_a_part_of_a_library_is_searched_like_the_whole(
     db: Database, database: str, server: models.EmbeddingServer
 ) -> None:
