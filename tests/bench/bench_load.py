@@ -1,9 +1,10 @@
 """Measures a laptop's server under load: `python -m tests.bench.bench_load [--long] [--minutes N]`.
 
 50 people read streamed answers and 10 upload files at the same time, all the time, for 3 minutes (30 in the long
-form), from a process of their own. Meanwhile this process, which does nothing else, searches twice a second. No request
-may fail, a search may take three times as long as before the load at most, and the memory of the server and of its
-worker must not grow. Prints a table and, as the last line, a JSON object.
+form), from a process of their own. The files go to libraries of their own, so that what is searched stays as large
+as it was. Meanwhile this process, which does nothing else, searches twice a second. No request may fail, a search may
+take three times as long as before the load at most, and the memory of the server and of its worker must not grow.
+Prints a table and, as the last line, a JSON object.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import statistics
 import tempfile
 import threading
 import time
+import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -136,12 +138,15 @@ class Client:
         return bool(document["status"] == "indexed")
 
 
-def load(base_url: str, token: str, seconds: float, folder: Path, results: Connection) -> None:
-    """The load, in a process of its own: sends its Tally when the last answers have been read."""
+def load(base_url: str, tokens: Sequence[str], seconds: float, folder: Path, results: Connection) -> None:
+    """The load, in a process of its own: sends its Tally when the last answers have been read.
+
+    `tokens` are that of the reader, and one for each who uploads.
+    """
     tally, lock, ends_at = Tally(), threading.Lock(), time.monotonic() + seconds
 
     def repeat(number: int, act: Callable[[Client, int], bool], name: str) -> None:
-        client, turn = Client(base_url, token), 0
+        client, turn = Client(base_url, tokens[max(0, number - STREAMS + 1)]), 0
         time.sleep(ANSWER_SECONDS * (number % STREAMS) / STREAMS)
         while time.monotonic() < ends_at:
             turn += 1
@@ -232,22 +237,24 @@ def run(folder: Path, minutes: float) -> list[dict[str, Any]]:
         with database.as_worker() as connection:
             stored_settings.write(connection, _LIMITS, user)
         database.close()
-        token = auth.issue_local_token(read_or_create_secret(home / "secret"), user.id, "reader", lifetime=4 * 3600)
+        people = [user.id, *(str(uuid.uuid4()) for _ in range(INGESTIONS))]
+        secret = read_or_create_secret(home / "secret")
+        tokens = [auth.issue_local_token(secret, person, "person", lifetime=4 * 3600) for person in people]
         with serve(describe_environment(postgres.dsn, home, model_url)) as server:
-            client = Client(server.base_url, token)
+            client = Client(server.base_url, tokens[0])
             for number in range(LIBRARY_FILES):
                 prose.make_book(folder / f"shelf {number}.pdf", FILE_PAGES)
                 client.add_file(folder / f"shelf {number}.pdf")
             faults: Counter[str] = Counter()
             idle_ends = time.monotonic() + IDLE_SECONDS
             idle = probe(client, lambda: time.monotonic() > idle_ends, lambda: None, faults)
-            return measure(client, server.pid, token, minutes, folder, idle, faults)
+            return measure(client, server.pid, tokens, minutes, folder, idle, faults)
 
 
 def measure(
     client: Client,
     pid: int,
-    token: str,
+    tokens: Sequence[str],
     minutes: float,
     folder: Path,
     idle: list[float],
@@ -255,7 +262,7 @@ def measure(
 ) -> list[dict[str, Any]]:
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    loader = context.Process(target=load, args=(str(client.http.base_url), token, minutes * 60, folder, sender))
+    loader = context.Process(target=load, args=(str(client.http.base_url), tokens, minutes * 60, folder, sender))
     memory, next_sample = Memory(), 0.0
 
     def sample() -> None:
