@@ -40,6 +40,11 @@ class Keys(Protocol):
     @property
     def algorithms(self) -> tuple[str, ...]: ...
 
+    @property
+    def is_fetched(self) -> bool:
+        """Whether `find` may wait for a server."""
+        ...
+
     def find(self, token: str) -> Any:
         """The key that verifies `token`; raises NotSignedInError when there is none."""
         ...
@@ -49,6 +54,7 @@ class SharedSecret:
     """One secret that both signs and verifies: for local use, and for projects with a legacy JWT secret."""
 
     algorithms = ("HS256",)
+    is_fetched = False
 
     def __init__(self, secret: bytes) -> None:
         if len(secret) < MIN_SECRET_BYTES:
@@ -67,6 +73,8 @@ class KeySet:
     ends. An unknown key id also triggers a fetch. At most one fetch happens in `cooldown` seconds, so invented key ids
     and an unreachable server do not cause one fetch per request.
     """
+
+    is_fetched = True
 
     def __init__(
         self,
@@ -215,6 +223,11 @@ class JwtAuthenticator:
         algorithms = tuple(name.strip() for name in algorithm.split(","))
         with _configuration_errors():
             return cls(KeySet(f"{issuer}/.well-known/jwks.json", algorithms), issuer=issuer)
+
+    @property
+    def fetches_keys(self) -> bool:
+        """Whether `authenticate` may wait for the server that publishes the keys."""
+        return self._keys.is_fetched
 
     def authenticate(self, token: str) -> models.User:
         """The user of a valid token of role `authenticated`.

@@ -1,7 +1,7 @@
 """Dependencies of the routes: the services of the process, the signed-in user, checked ids.
 
-Those that wait for nothing are coroutines, because FastAPI runs every other function in a thread of its own, and each
-change of thread waits for the interpreter.
+Those that wait for nothing in a process that has started are coroutines, because FastAPI runs every other function in
+a thread of its own, and each change of thread waits for the interpreter.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Annotated
 from uuid import UUID
 
 from fastapi import Depends, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.security import HTTPBearer
 from pydantic import SecretStr
 
@@ -40,8 +41,11 @@ Authorization = Annotated[str | None, Depends(get_authorization)]
 DESCRIBED = Depends(HTTPBearer(auto_error=False, scheme_name="token", description="An access token or an API key"))
 
 
-def get_caller(services: ServicesDep, authorization: Authorization, _: object = DESCRIBED) -> models.User:
-    return authenticate(services, read_bearer(authorization))
+async def get_caller(services: ServicesDep, authorization: Authorization, _: object = DESCRIBED) -> models.User:
+    bearer = read_bearer(authorization)
+    if api_keys.is_key(bearer) or services.authenticator.fetches_keys:  # waits for the database or the sign-in server
+        return await run_in_threadpool(authenticate, services, bearer)
+    return authenticate(services, bearer)
 
 
 Caller = Annotated[models.User, Depends(get_caller)]

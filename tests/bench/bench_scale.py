@@ -35,7 +35,7 @@ from tests.bench.scale_library import DOCUMENT_CHUNKS, ScaleLibraries, ScaleLibr
 # The smaller library is read whole; the larger one has posting lists and a vector index, which 50,000 do not have.
 BASE, SHORT, ROUNDS = 10_000, 52_000, 10
 TOPIC_CHUNKS = 10_000
-RECALL_DEPTH = 20
+RECALL_DEPTH, RECALL_QUESTIONS = 20, 100
 WARM_UP = 3
 GROWTH_GOAL, TENANT_GOAL = 6.0, 1.3
 ARMS = ("hybrid", "words", "vectors")
@@ -99,7 +99,7 @@ class Bench:
         """The mean share of the nearest 20 passages that the vector search finds."""
         vectors = np.concatenate(library.vectors)
         recalls = []
-        for text, lang, vector in self.libraries.ask(library, self.rounds):
+        for text, lang, vector in self.libraries.ask(library, RECALL_QUESTIONS):
             query = make_query(self.libraries.server, "vectors", text, lang, vector)
             hits = search.hybrid_search(self.database, library.user, query).hits
             similarities = np.concatenate([part.astype(np.float32) @ vector for part in np.array_split(vectors, 32)])

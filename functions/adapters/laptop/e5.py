@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -43,6 +45,9 @@ class Model:
         graph = e5_graph.build_graph(weights, bits or e5_graph.choose_bits())
         self._session, self._tensors = onnx_graph.open_session(*graph, threads=1)
         self._pool = ThreadPoolExecutor(threads, "embed") if threads > 1 else None
+        # Texts of many callers take turns: more at a time than there are processors end later on average, and keep
+        # everything else in the process waiting.
+        self._turns = threading.BoundedSemaphore(max(threads, os.cpu_count() or 1))
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         import numpy as np
@@ -68,5 +73,6 @@ class Model:
     def _run(self, output: str, ids: list[int]) -> npt.NDArray[np.float32]:
         words = e5_weights.to_floats(self._words[[self._start, *ids, self._end]])
         words += self._positions[: len(words)]
-        result: npt.NDArray[np.float32] = self._session.run([output], {"inputs": words[None]})[0]
+        with self._turns:
+            result: npt.NDArray[np.float32] = self._session.run([output], {"inputs": words[None]})[0]
         return result

@@ -157,6 +157,9 @@ def serve(config: Config, *, page_sources: bool = False) -> int:
             )
             door = f"{address}#key={app.state.sign_in.key}" if services.is_local else address
             print(f"Ibid is ready: {door}  (data in {config.home}; Ctrl-C stops it)", flush=True)
+            # All requests wait for a full garbage collection: 100 ms with what is loaded by now, and none without.
+            gc.collect()
+            gc.freeze()
             server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=5))
             # Uvicorn leaves SIGHUP to us. An exit raised inside a request would only end that request.
             signal.signal(signal.SIGHUP, server.handle_exit)
@@ -189,9 +192,6 @@ def warm_up(services: Services) -> None:
                 services.embedder_of(server).embed(["ready"])
     except errors.IbidError as exc:
         print(f"ibid: {exc.message}", file=sys.stderr)
-    # All requests wait for a full garbage collection, which takes 100 ms with what is loaded by now and none without.
-    gc.collect()
-    gc.freeze()
 
 
 def announce_other_model(services: Services) -> None:

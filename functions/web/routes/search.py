@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 
 from functions.adapters.postgres import documents
 from functions.adapters.postgres import search as stored_search
@@ -21,8 +21,8 @@ from functions.web.schemas.answers import SearchResults, Suggestions
 router = APIRouter(prefix="/api/rag/search")
 
 
-@router.get("", response_model=SearchResults, response_model_exclude_unset=True, responses={404: {}, 409: {}})
-def search(user: CurrentUser, services: ServicesDep, parameters: Annotated[requests.Search, Query()]) -> dict[str, Any]:
+@router.get("", response_model=SearchResults, responses={404: {}, 409: {}})
+def search(user: CurrentUser, services: ServicesDep, parameters: Annotated[requests.Search, Query()]) -> Response:
     """The fused ranking, reranked where a reranker is set up; with `debug`, ranks, scores, evidence and timings."""
     scope = _read_scope(parameters)
     if scope.kind != "library":
@@ -44,7 +44,9 @@ def search(user: CurrentUser, services: ServicesDep, parameters: Annotated[reque
     }
     if parameters.debug:
         body["debug"] = _describe_retrieval(retrieval)
-    return body
+    # FastAPI would check a dict in another thread, and write it in the event loop, where all requests wait for it.
+    content = SearchResults.model_validate(body).model_dump_json(exclude_unset=True)
+    return Response(content, media_type="application/json")
 
 
 @router.get("/suggestions")
