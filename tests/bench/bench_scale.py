@@ -3,7 +3,8 @@
 A library of `--base` passages and one of `--passages` are in one database, in a folder of their own below /tmp, and are
 asked in turns with the same library of `--base` passages alone in a database on a server of its own. Processor times,
 of the client's thread and the server's process together, say the same on a busy machine. With `--tenants`, as many
-libraries share `--shared` passages more. Prints a table and, as the last line, a JSON object.
+libraries share `--shared` passages more. `--words` leaves out vectors, whose index takes most of the time to build.
+Prints a table and, as the last line, a JSON object.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import argparse
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,15 +76,15 @@ class Asked:
 class Bench:
     """Asks libraries the questions of the sets, each with a vector near one of its topics."""
 
-    def __init__(self, libraries: ScaleLibraries, rounds: int) -> None:
-        self.database, self.libraries, self.rounds = libraries.database, libraries, rounds
+    def __init__(self, libraries: ScaleLibraries, rounds: int, arms: Sequence[str] = ARMS) -> None:
+        self.database, self.libraries, self.rounds, self.arms = libraries.database, libraries, rounds, arms
 
     def ask_of(self, library: ScaleLibrary) -> Asked:
         return Asked(self.libraries, library, list(self.libraries.ask(library, self.rounds + WARM_UP)))
 
     def measure(self, asked: dict[str, Asked]) -> dict[tuple[str, str], list[float]]:
         """The processor milliseconds of each search of each library; they take turns."""
-        spent: dict[tuple[str, str], list[float]] = {(name, arm): [] for name in asked for arm in ARMS}
+        spent: dict[tuple[str, str], list[float]] = {(name, arm): [] for name in asked for arm in self.arms}
         pids = {name: read_pid(one.libraries.database) for name, one in asked.items()}
         for place in range(self.rounds + WARM_UP):
             for (name, arm), times in spent.items():
@@ -186,22 +187,24 @@ def list_figures(
     started = time.monotonic()
     segments = search.renew_segments(bench.database)
     listed = time.monotonic()
-    vector_indexes.build_vector_indexes(bench.database)
+    if "vectors" in bench.arms:
+        vector_indexes.build_vector_indexes(bench.database)
     built = time.monotonic()
     vacuum(bench.database)
     after = bench.measure(asked)
-    rows = [_growth(f"{arm} of {passages:,} to {base_size:,} passages", after, arm) for arm in ARMS]
-    rows += [_compare(f"  {arm} of {passages:,}, to reading all", after, before, ("large", arm)) for arm in ARMS]
-    for arm in ARMS:  # the library alone has no indexes: what changed for both is the machine
+    rows = [_growth(f"{arm} of {passages:,} to {base_size:,} passages", after, arm) for arm in bench.arms]
+    rows += [_compare(f"  {arm} of {passages:,}, to reading all", after, before, ("large", arm)) for arm in bench.arms]
+    for arm in bench.arms:  # the library alone has no indexes: what changed for both is the machine
         with_indexes, without = (_relate_to_alone(times, arm) for times in (after, before))
         name = f"  {arm} of {base_size:,} to alone, with indexes and without"
         rows.append(at_most(name, with_indexes, without, 1.05))
-    with_alone = {("base", arm): after["alone", arm] for arm in ARMS}
+    with_alone = {("base", arm): after["alone", arm] for arm in bench.arms}
     rows += [
         _compare(f"{arm} of {base_size:,} among others, to alone", after, with_alone, ("base", arm), TENANT_GOAL)
-        for arm in ARMS
+        for arm in bench.arms
     ]
-    rows.append(figure("recall@20 of the vector index", bench.measure_recall(large), 1.0, 0.99))
+    if "vectors" in bench.arms:
+        rows.append(figure("recall@20 of the vector index", bench.measure_recall(large), 1.0, 0.99))
     rows.append(figure("questions whose words find the same", bench.compare_words(large), 1.0, 1.0))
     sizes = bench.read_sizes()
     rows += [figure(f"MB of {name}", size, sum(sizes.values())) for name, size in sizes.items() if size > 1]
@@ -241,9 +244,11 @@ def main() -> None:
     parser.add_argument("--tenants", type=int, default=0, help="libraries beside it")
     parser.add_argument("--shared", type=int, default=100_000, help="passages that those share")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="questions asked of each library")
+    parser.add_argument("--words", action="store_true", help="search by words alone, and build no vector index")
     asked = parser.parse_args()
+    arms = ("words",) if asked.words else ARMS
     with open_database() as database, open_database() as other:
-        bench = Bench(ScaleLibraries(database), asked.rounds)
+        bench = Bench(ScaleLibraries(database), asked.rounds, arms)
         figures = list_figures(bench, ScaleLibraries(other), asked.base, asked.passages, asked.tenants, asked.shared)
         print_figures("scale", figures)
 
