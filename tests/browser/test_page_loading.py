@@ -157,6 +157,7 @@ def test_reads_that_are_refused_while_the_page_starts_are_repeated(
 def test_a_refused_part_is_loaded_again(page: Page, platform: Platform, server: LocalServer) -> None:
     """WEB-5"""
     start(platform, page, server.door)
+    platform.run_until(lambda: page.get_by_test_id("settings-open").is_visible())  # once it is known who signed in
     platform.refuse("settings.js", 2)
     page.get_by_test_id("settings-open").click()
     platform.run_until(lambda: page.get_by_test_id("settings-dialog").is_visible())

@@ -30,7 +30,7 @@ TRANSLATION_SECONDS = translation.RESERVE_SECONDS + 10.0
 """A translation lets an upload have its turn after some ten seconds."""
 DAY_SECONDS = 24 * 3600.0
 MODEL_THREADS = min(8, os.cpu_count() or 1)
-NICENESS = 19  # the lowest priority: questions are answered before files are read
+NICENESS = 5  # questions are answered before files are read
 
 _log = logging.getLogger(__name__)
 
