@@ -49,9 +49,9 @@ async def stream_events(
 ) -> AsyncGenerator[str, None]:
     """Each event as it arrives, the comment `: ping` after every `ping_seconds` without one, and at last `end`.
 
-    `events` runs in a thread of its own, because it waits for a model, and that is the only thread which a stream
-    keeps. After the client has disconnected, the thread closes `events` at its next event. Events wait for a client
-    that reads slowly; they are no more than one answer.
+    `events` runs in a thread of its own, because it waits for a model; none of the threads that run routes is kept.
+    After the client has disconnected, the thread closes `events` at its next event. Events wait for a client that reads
+    slowly; they are no more than one answer.
     """
     pending: asyncio.Queue[Any] = asyncio.Queue()
     is_closed = threading.Event()
