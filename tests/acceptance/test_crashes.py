@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,10 @@ from tests.support import database as database_servers
 KILLS = 50
 SUPERVISORS = 2
 LONGEST_START, LONGEST_WORK = 1.0, 1.6
+PATIENCE = 5.0
+"""How many times as long as an uninterrupted run the work that remains may take: waits before retries come to it."""
+SENTENCES = 3
+"""On a page: the number of pages decides how many batches a document takes, and their text how long each takes."""
 NOTE = ("A note on valleys", prose.write_markdown("valleys", 6))
 
 
@@ -40,7 +44,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Documents in three formats that take one to eight batches."""
     folder = tmp_path_factory.mktemp("files")
     for pages in (3, 17, 30, 64):
-        prose.make_book(folder / f"book of {pages}.pdf", pages)
+        prose.make_book(folder / f"book of {pages}.pdf", pages, SENTENCES)
     prose.make_report(folder / "report.docx", 12)
     (folder / "guide.md").write_text(prose.write_markdown("guide", 20), encoding="utf-8")
     return folder
@@ -49,18 +53,32 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
 Contents = dict[str, dict[str, Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class Uninterrupted:
+    """What an uninterrupted worker stores for the files, and the seconds that it takes on this machine."""
+
+    contents: Contents
+    seconds: float
+
+    @property
+    def longest_wait(self) -> float:
+        return 60 + PATIENCE * self.seconds
+
+
 @pytest.fixture(scope="module")
 def uninterrupted(
     clusters: database_servers.Clusters, postgres_major: int, files: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Contents]:
-    """The contents that an uninterrupted worker stores for the files, in its own database."""
+) -> Iterator[Uninterrupted]:
+    """An uninterrupted run, in its own database."""
     cluster = clusters.get(postgres_major)
     dsn = cluster.clone()
     with open_workplace(dsn, tmp_path_factory.mktemp("uninterrupted")) as place:
         user = add_everything(place, files)
+        began = time.monotonic()
         place.run_due_jobs()
+        seconds = time.monotonic() - began
         assert set(place.statuses(user).values()) == {"indexed"}
-        yield place.contents(user)
+        yield Uninterrupted(place.contents(user), seconds)
     cluster.drop(dsn)
 
 
@@ -103,7 +121,7 @@ class Supervisor:
 
 
 def test_fifty_kills_at_random_moments_do_not_change_the_result(
-    place: Workplace, files: Path, uninterrupted: Contents
+    place: Workplace, files: Path, uninterrupted: Uninterrupted
 ) -> None:
     """ING-7, ING-10, LIB-2"""
     place.set(
@@ -118,20 +136,22 @@ def test_fifty_kills_at_random_moments_do_not_change_the_result(
         thread.join()
     worker = place.start_worker()
     try:
-        assert wait_for(place.is_idle, 60)
+        assert wait_for(place.is_idle, uninterrupted.longest_wait)
     finally:
         worker.terminate()
         worker.wait(15)
     assert sum(keeper.killed_at_work for keeper in keepers) > KILLS / 2
     assert set(place.statuses(user).values()) == {"indexed"}
-    assert place.contents(user) == uninterrupted
+    assert place.contents(user) == uninterrupted.contents
     assert place.find_leftovers() == {}
 
 
 # The database
 
 
-def test_repeated_kills_of_the_database_cost_only_time(files: Path, uninterrupted: Contents, tmp_path: Path) -> None:
+def test_repeated_kills_of_the_database_cost_only_time(
+    files: Path, uninterrupted: Uninterrupted, tmp_path: Path
+) -> None:
     """ING-10"""
     # Not pytest's folder: root's is closed to the server's user. Only fsync is off, so commits survive a kill.
     with (
@@ -148,12 +168,12 @@ def test_repeated_kills_of_the_database_cost_only_time(files: Path, uninterrupte
                 time.sleep(seconds)
                 kill_server(server)
             try:
-                assert wait_for(lambda: is_idle_again(place), 60)
+                assert wait_for(lambda: is_idle_again(place), uninterrupted.longest_wait)
             finally:
                 stopping.set()
                 thread.join()
             assert set(place.statuses(user).values()) == {"indexed"}
-            assert place.contents(user) == uninterrupted
+            assert place.contents(user) == uninterrupted.contents
             assert place.find_leftovers() == {}
 
 
@@ -206,7 +226,7 @@ def take_over(place: Workplace, seconds: float) -> None:
 
 @pytest.mark.parametrize("seconds", [3600.0, 0.0], ids=["which-ends-it", "which-only-claims-it"])
 def test_a_slow_worker_whose_job_was_taken_over_saves_nothing(
-    place: Workplace, files: Path, uninterrupted: Contents, tmp_path: Path, seconds: float
+    place: Workplace, files: Path, uninterrupted: Uninterrupted, tmp_path: Path, seconds: float
 ) -> None:
     """ING-10"""
     (tmp_path / "one").mkdir()
@@ -221,7 +241,7 @@ def test_a_slow_worker_whose_job_was_taken_over_saves_nothing(
     with place.services.database.as_worker() as connection:
         connection.execute("update rag.ingest_jobs set run_after = now() where status = 'queued'")
     place.run_due_jobs()
-    assert place.contents(user) == {"book of 17.pdf": uninterrupted["book of 17.pdf"]}
+    assert place.contents(user) == {"book of 17.pdf": uninterrupted.contents["book of 17.pdf"]}
     assert place.find_leftovers() == {}
 
 
