@@ -14,17 +14,17 @@ from functions.local.evaluation.scores import mean_scores
 from tests.eval import bm25
 from tests.support.requirements import need_eval_data
 
-NDCG = 0.845
+NDCG = 0.865
 """The least nDCG@10 on a part of the set. `make eval ARGS=passages/scifact` measures all of it and takes far longer."""
 
 
 def read_part() -> question_sets.QuestionSet:
-    """Reads every third claim, the abstracts that answer them, and every ninth of the other abstracts."""
+    """Reads every sixth claim, the abstracts that answer them, and every eighteenth of the other abstracts."""
     found = question_sets.read_set("scifact", root=need_eval_data("passages"))
-    questions = found.questions[::3]
+    questions = found.questions[::6]
     gold = {unit for question in questions for unit in question.gold}
     others = [passage for passage in found.passages if passage.id not in gold]
-    kept = {passage.id for passage in others[::9]} | gold
+    kept = {passage.id for passage in others[::18]} | gold
     passages = tuple(passage for passage in found.passages if passage.id in kept)
     return replace(found, passages=passages, questions=questions)
 
@@ -37,7 +37,7 @@ def test_the_hybrid_search_ranks_better_than_either_arm(database: str, pytestcon
         found = command.evaluate(store, questions, embedder, Settings())
     report.print_report(found)
     scores = {arm: mean_scores(asked).ndcg for arm, asked in found.arms.items()}
-    assert (found.document_count, len(found.arms["hybrid"])) == (len(questions.passages), 270)
+    assert (found.document_count, len(found.arms["hybrid"])) == (len(questions.passages), 135)
     assert scores["hybrid"] >= NDCG
     assert scores["hybrid"] > max(scores["lexical"], scores["dense"])
     assert found.missed_by_words == []
