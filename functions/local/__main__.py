@@ -55,10 +55,12 @@ def _run(options: argparse.Namespace) -> int:
 
         return serve.serve(config, page_sources=options.page_sources)
     if options.command == "work":
-        from functions.local.server import worker
+        from functions.local.server import priority, worker
         from functions.runtime.services import Services
 
-        worker.work(Services(config, model_threads=worker.MODEL_THREADS), parent=options.parent)
+        limit = priority.WorkerThreads(config).count
+        services = Services(config, model_threads=priority.MODEL_THREADS, model_limit=limit)
+        worker.work(services, parent=options.parent)
         return 0
     if options.command == "reindex":
         from functions.local import reindex

@@ -35,11 +35,14 @@ NEAR_FIRST_WORD_SECONDS = 180.0
 
 
 class Services:
-    """The adapters of one process, created on first use; the local embedding model uses `model_threads` threads."""
+    """The adapters of one process, created on first use.
 
-    def __init__(self, config: Config, *, model_threads: int = 1) -> None:
+    The local embedding model uses `model_threads` threads, of which `model_limit()` at once.
+    """
+
+    def __init__(self, config: Config, *, model_threads: int = 1, model_limit: Callable[[], int] | None = None) -> None:
         self.config = config
-        self._model_threads = model_threads
+        self._model_threads, self._model_limit = model_threads, model_limit
         self._policy = PolicyReader(config, lambda: self.database)
         self._embedders: dict[tuple[object, ...], ports.Embedder] = {}
         self._breakers: dict[tuple[object, ...], CircuitBreaker] = {}
@@ -308,7 +311,7 @@ class Services:
         if server.kind == "local":
             from functions.adapters.laptop.embedder import LocalEmbedder
 
-            return LocalEmbedder(server.model, threads=self._model_threads)
+            return LocalEmbedder(server.model, threads=self._model_threads, limit=self._model_limit)
         from functions.adapters.models import openai_connection
         from functions.adapters.models.openai_embedder import OpenAIEmbedder
 

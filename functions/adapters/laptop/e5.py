@@ -25,13 +25,33 @@ SPECIAL_TOKENS: Final = 2  # <s> and </s>
 MAX_INPUT_TOKENS: Final = e5_weights.POSITIONS - SPECIAL_TOKENS
 
 
+class _Turns:
+    """Lets at most `limit()` threads run at once; the limit may change while they wait."""
+
+    def __init__(self, limit: Callable[[], int]) -> None:
+        self._limit = limit
+        self._running = 0
+        self._has_ended = threading.Condition()
+
+    def __enter__(self) -> None:
+        with self._has_ended:
+            self._has_ended.wait_for(lambda: self._running < self._limit())
+            self._running += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._has_ended:
+            self._running -= 1
+            self._has_ended.notify_all()  # the limit may have risen by more than one
+
+
 class Model:
     """The loaded model; each text runs by itself, so its vector does not depend on the texts around it.
 
     Each of `threads` runs one text at a time: several threads on one text are slower, also for a single question.
     """
 
-    def __init__(self, threads: int, bits: int | None = None) -> None:
+    def __init__(self, threads: int, limit: Callable[[], int] | None = None, bits: int | None = None) -> None:
+        """`limit` is asked before each text how many may run at once, those of other callers included."""
         weights = e5_weights.read_weights(e5_weights.find_weights())
         vocabulary = weights.vocabulary
         self.tokenizer = UnigramTokenizer(
@@ -47,7 +67,8 @@ class Model:
         self._pool = ThreadPoolExecutor(threads, "embed") if threads > 1 else None
         # Texts of many callers take turns: more at a time than there are processors end later on average, and keep
         # everything else in the process waiting.
-        self._turns = threading.BoundedSemaphore(max(threads, os.cpu_count() or 1))
+        most = max(threads, os.cpu_count() or 1)
+        self._turns = _Turns(limit or (lambda: most))
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         import numpy as np

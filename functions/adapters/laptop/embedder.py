@@ -28,17 +28,19 @@ class _Model(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How a model is found and loaded (with a number of threads), and the sizes that are known without loading it."""
+    """How a model is found and loaded (with threads and their limit), and the sizes known without loading it."""
 
     find: Callable[[], Path]
-    load: Callable[[int], _Model]
+    load: Callable[[int, Callable[[], int] | None], _Model]
     dimensions: int
     max_input_tokens: int
 
 
 _KINDS: Final = {
     e5.NAME: _Kind(e5_weights.find_weights, e5.Model, e5_weights.DIMENSIONS, e5.MAX_INPUT_TOKENS),
-    minilm.NAME: _Kind(minilm.find_model, minilm.Model, minilm_graph.DIMENSIONS, minilm.MAX_INPUT_TOKENS),
+    minilm.NAME: _Kind(
+        minilm.find_model, lambda threads, _: minilm.Model(threads), minilm_graph.DIMENSIONS, minilm.MAX_INPUT_TOKENS
+    ),
 }
 
 
@@ -54,15 +56,16 @@ def is_installed(model: str) -> bool:
 class LocalEmbedder:
     """One model for all threads of the process; the first call loads it, not the constructor.
 
-    `threads` is the number that one call uses; calls from several threads always run in parallel.
+    `threads` is the number that one call uses; calls from several threads always run in parallel. E5 asks `limit`
+    before each text how many may run at once.
     """
 
-    def __init__(self, model: str = DEFAULT, *, threads: int = 1) -> None:
+    def __init__(self, model: str = DEFAULT, *, threads: int = 1, limit: Callable[[], int] | None = None) -> None:
         if model not in _KINDS:
             raise errors.ModelRejectedError(f"No local embedding model is called {model}.")
         self.model = model
         self._kind = _KINDS[model]
-        self._threads = threads
+        self._threads, self._limit = threads, limit
         self._lock = threading.Lock()
         self._loaded: _Model | None = None
 
@@ -109,7 +112,7 @@ class LocalEmbedder:
             with self._lock:
                 if self._loaded is None:
                     with _model_errors():
-                        self._loaded = self._kind.load(self._threads)
+                        self._loaded = self._kind.load(self._threads, self._limit)
         return self._loaded
 
 

@@ -87,32 +87,33 @@ class CallReader:
             for call_id, draft in zip(ids, self._drafts, strict=True)
         )
 
-    def read(self, pieces: Iterable[Any]) -> None:
+    def read(self, pieces: Iterable[dict[str, Any]]) -> None:
         for piece in pieces:
-            draft = self._find(piece)
-            if draft is None or piece.function is None:
+            draft, function = self._find(piece), piece.get("function")
+            if draft is None or function is None:
                 continue
-            draft.name = draft.name or piece.function.name or ""
-            arguments = piece.function.arguments or ""
+            draft.name = draft.name or function.get("name") or ""
+            arguments = function.get("arguments") or ""
             text = arguments if isinstance(arguments, str) else json.dumps(arguments)
             draft.arguments += text[: MAX_ARGUMENT_CHARS - len(draft.arguments)]
 
-    def _find(self, piece: Any) -> _Draft | None:
+    def _find(self, piece: dict[str, Any]) -> _Draft | None:
         """The draft that a piece belongs to, or a new one; None beyond MAX_CALLS."""
         for draft in reversed(self._drafts):
             if _belongs(piece, draft):
-                draft.id = draft.id or piece.id or ""
+                draft.id = draft.id or piece.get("id") or ""
                 return draft
         if len(self._drafts) == MAX_CALLS:
             return None
-        self._drafts.append(_Draft(piece.index, piece.id or ""))
+        self._drafts.append(_Draft(piece.get("index"), piece.get("id") or ""))
         return self._drafts[-1]
 
 
-def _belongs(piece: Any, draft: _Draft) -> bool:
+def _belongs(piece: dict[str, Any], draft: _Draft) -> bool:
     """Compares index and id as far as they exist: some servers send index 0 for every call, no index, or neither."""
-    if piece.index is not None:
-        return bool(piece.index == draft.index and (not piece.id or draft.id in ("", piece.id)))
-    if piece.id:
-        return bool(piece.id == draft.id)
-    return not (draft.name and piece.function and piece.function.name)
+    index, call_id = piece.get("index"), piece.get("id")
+    if index is not None:
+        return bool(index == draft.index and (not call_id or draft.id in ("", call_id)))
+    if call_id:
+        return bool(call_id == draft.id)
+    return not (draft.name and (piece.get("function") or {}).get("name"))

@@ -24,7 +24,7 @@ from pydantic import SecretStr
 from functions.core import errors
 from functions.local.database import embedded_postgres, migrate
 from functions.local.packaging import install, local_models
-from functions.local.server import api_docs, routes, sources
+from functions.local.server import api_docs, priority, routes, sources
 from functions.local.server.sign_in import SignIn
 from functions.local.server.worker import NoteThread, WorkerProcess
 from functions.runtime import metrics, reindexing
@@ -121,6 +121,7 @@ def create_local_app(
     if page_sources:
         routers.insert(0, sources.router)  # the first route that matches answers
     app = create_app(*routers, services=services)
+    app.add_middleware(priority.MarkQuestions, config=services.config)
     app.router.lifespan_context = _limit_threads
     if services.is_local:
         app.state.sign_in = SignIn(services.local_secret, announce)

@@ -29,7 +29,6 @@ SWEEP_SECONDS = 60.0
 TRANSLATION_SECONDS = translation.RESERVE_SECONDS + 10.0
 """A translation lets an upload have its turn after some ten seconds."""
 DAY_SECONDS = 24 * 3600.0
-MODEL_THREADS = min(8, os.cpu_count() or 1)
 NICENESS = 5  # questions are answered before files are read
 
 _log = logging.getLogger(__name__)
