@@ -176,8 +176,8 @@ class _OpenAIStream:
                     raise errors.ModelUnavailableError("The model server took too long. Ask again in a moment.")
                 if (usage := chunk.get("usage")) is not None:
                     self._usage = models.Usage(
-                        prompt_tokens=usage["prompt_tokens"],
-                        completion_tokens=usage["completion_tokens"],
+                        prompt_tokens=_count(usage.get("prompt_tokens")),
+                        completion_tokens=_count(usage.get("completion_tokens")),
                         model=chunk.get("model") or self._usage.model,
                     )
                 for choice in chunk.get("choices") or ():
@@ -188,6 +188,11 @@ class _OpenAIStream:
                     text = delta.get("content") or delta.get("refusal")
                     if text and (whole := joiner.join(str(text))):
                         yield whole
+
+
+def _count(value: object) -> int | None:
+    """A count that a server reports; one that is missing or no number costs no answer."""
+    return value if isinstance(value, int) else None
 
 
 class _SurrogateJoiner:

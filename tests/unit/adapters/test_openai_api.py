@@ -340,6 +340,15 @@ def test_tokens_are_never_underestimated(server: FakeModelServer, text: str) -> 
     assert embedder(server).count_tokens(text) >= max(len(text.split()), len(text.encode()) // 4)
 
 
+@pytest.mark.parametrize("count", ["", '"prompt_tokens": null, ', '"prompt_tokens": "many", '])
+def test_a_missing_count_of_tokens_costs_no_answer(server: FakeModelServer, count: str) -> None:
+    """CHAT-2"""
+    chunk = '{"choices": [{"delta": {"content": "yes"}, "finish_reason": "stop"}], "usage": {%s"completion_tokens": 3}}'
+    server.script(Reply(raw=f"data: {chunk % count}\n\ndata: [DONE]\n\n".encode()))
+    stream = chat_model(server).stream(HELLO)
+    assert (list(stream), stream.usage) == (["yes"], models.Usage(completion_tokens=3, model="fake"))
+
+
 @pytest.mark.parametrize(
     "chunk",
     ['{"choices": "zzz"}', "[1, 2]", '{"choices": [null], "usage": "x"}', '{"choices": [{"delta": {"content": []}}]}'],
