@@ -439,6 +439,26 @@ def test_a_note_that_the_server_rejects_is_saved_with_the_next_change(page: Page
     assert done == {"log": [["patch", "a"], ["patch", "ab"]], "state": "saved", "dirty": False}
 
 
+def test_an_older_answer_does_not_end_the_watch_of_a_note_saved_since(page: Page) -> None:
+    """WEB-2: the answer about the text of before arrives after that of saving the new one"""
+    steps = """
+        const noteAt = (status, updated_at) => ({ id: "n", status, updated_at });
+        const answers = [noteAt("indexed", "2026-01-01T00:00:00.1Z"), noteAt("indexed", "2026-01-01T00:00:00.2Z")];
+        const seen = [];
+        const api = { get: () => new Promise((resolve) => setTimeout(() => resolve(answers.shift()), 20)) };
+        const watch = new m.StatusWatch({
+            api, path: "/notes", maxPolls: 1, isInProgress: ({ status }) => status === "queued",
+            onChange: ({ updated_at }) => seen.push(updated_at),
+        });
+        watch.follow(noteAt("queued", "2026-01-01T00:00:00.1Z"));
+        watch.follow(noteAt("queued", "2026-01-01T00:00:00.2Z"));
+        for (let tries = 0; tries < 100 && !seen.includes("2026-01-01T00:00:00.2Z"); tries++)
+            await new Promise((resolve) => setTimeout(resolve, 50));
+        return seen;
+    """
+    assert call(page, "shared/lists/watch.js", steps) == ["2026-01-01T00:00:00.2Z"]
+
+
 def test_french_punctuation_has_no_break_spaces(page: Page) -> None:
     """WEB-1"""
     body = 'await m.setLanguage("fr"); const words = m.t("note.deleteNamed", a); m.setLanguage("en"); return words;'

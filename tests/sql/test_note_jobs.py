@@ -10,7 +10,7 @@ from functions.adapters.postgres import search
 from functions.adapters.postgres.connection import Database
 from functions.adapters.postgres.jobs import JobStore
 from functions.core import errors, models
-from tests.support.library import ADA, add_note, index_document, make_batch, make_query
+from tests.support.library import ADA, add_note, claim_during, index_document, make_batch, make_query
 
 
 def change(db: Database, note_id: str, **columns: Any) -> dict[str, Any]:
@@ -73,6 +73,15 @@ def test_a_worker_that_indexes_an_older_text_cannot_save_it(db: Database, server
     change(db, note, content="alpha two")
     with pytest.raises(errors.LeaseLostError):
         store.save_batch(job, make_batch(["alpha one"], server), 60)
+
+
+def test_a_note_saved_while_a_worker_looks_for_jobs_is_claimed_with_its_new_text(db: Database, database: str) -> None:
+    """ING-10: the job and the text are read at different moments, and the note is saved between them"""
+    note = add_note(db)
+    save = f"update rag.notes set content = 'alpha one' where id = '{note}'"
+    job = claim_during(save, database, "ingest_jobs", lambda: JobStore(db).claim_ingest_job(None, 60))
+    assert job is not None
+    assert (job.source_id, job.content) == (note, "alpha one")
 
 
 @pytest.mark.parametrize("blank", ["", " \n\t", "\u200b\ufeff"])

@@ -16,7 +16,7 @@ from functions.core import errors, models, ports
 from functions.core.ingestion.translation import PassageTranslator, TranslationOutcome
 from functions.core.retrieval.retriever import QueryVector
 from functions.core.settings import Settings
-from tests.support.library import ADA, BOB, add_notebook, index_document, make_query
+from tests.support.library import ADA, BOB, add_notebook, claim_during, index_document, make_query
 
 FRENCH = {
     "The boiler burns peat": "La chaudière brûle de la tourbe",
@@ -219,6 +219,17 @@ def test_a_worker_that_was_killed_is_followed_by_the_next(place: Place) -> None:
     assert place.count("chunk_translations") == 3
     with pytest.raises(errors.LeaseLostError):
         place.store.save_translations(killed, [], 60, models.Usage(), 0.0)
+
+
+def test_a_translation_that_is_claimed_while_its_document_is_finished_knows_the_server(place: Place) -> None:
+    """LANG-2: else its vectors would be missing"""
+    place.add()
+    place.sql("create table finished as select generation from rag.documents")
+    place.sql("update rag.documents set status = 'processing', generation = null")
+    finish = "update rag.documents d set status = 'indexed', generation = f.generation from finished f"
+    job = claim_during(finish, place.dsn, "translation_jobs", lambda: place.store.claim_translation(None, ["en"], 60))
+    assert job is not None
+    assert job.server_id == place.server.id
 
 
 def test_a_translation_that_was_paid_for_is_kept_when_it_cannot_be_embedded(place: Place) -> None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -19,7 +20,9 @@ from functions.core import api_keys, models
 from functions.core.ingestion import jobs, translation
 from functions.core.retrieval import retriever
 from functions.core.settings import Settings
+from tests.support.local_server import wait_until
 
+T = TypeVar("T")
 ADA = models.User("00000000-0000-4000-8000-00000000000a", False, {})
 BOB = models.User("00000000-0000-4000-8000-00000000000b", False, {})
 DIMENSIONS = 4
@@ -187,6 +190,19 @@ def finish_next_job(database: Database, batch: jobs.Batch) -> None:
     store.save_batch(job, batch, 60)
     facts = {"page_count": batch.page_count, "lang": "en", "ingestion_log": {}, "embedding_server_id": batch.server_id}
     store.finish_ingest_job(job, facts)
+
+
+def claim_during(save: str, dsn: str, table: str, claim: Callable[[], T | None]) -> T | None:
+    """What `claim` returns if its statement begins before the statement `save` and reads `table` after it."""
+    assert claim() is None  # the first call of a connection also reads the type of the rows, before it begins
+    with ThreadPoolExecutor(1) as pool, psycopg.connect(dsn) as saving:
+        saving.execute(f"lock table rag.{table} in access exclusive mode")
+        claimed = pool.submit(claim)
+        waiting = f"select from pg_locks where not granted and relation = 'rag.{table}'::regclass"
+        wait_until(lambda: saving.execute(waiting).fetchone() is not None)
+        saving.execute(save)
+        saving.commit()
+        return claimed.result(timeout=60)
 
 
 def translate_everything(database: Database, text: str = "Une traduction") -> None:

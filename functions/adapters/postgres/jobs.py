@@ -40,6 +40,12 @@ from (
 where r.place <= %(count)s
 """
 
+_SOURCE = """
+select d.file_name as name, d.file_type, d.object_path, null as content from rag.documents d where d.id = %(id)s
+union all
+select n.title, 'md', null, n.content from rag.notes n where n.id = %(id)s
+"""
+
 SHA256_MISMATCH = "IB001"  # raised by rag.adopt_duplicate
 
 
@@ -56,12 +62,15 @@ class JobStore:
     def claim_ingest_job(self, job_id: int | None, lease_seconds: int) -> jobs.Job | None:
         with self._database.as_worker() as connection:
             row = connection.execute(
-                "select j.*, d.object_path, coalesce(d.file_name, n.title) as name, coalesce(d.file_type, 'md')"
-                " as file_type, n.content from rag.claim_ingest_job(%s, %s, %s) j"
-                " left join rag.documents d on d.id = j.document_id left join rag.notes n on n.id = j.note_id",
-                (job_id, lease_seconds, self._holder),
+                "select * from rag.claim_ingest_job(%s, %s, %s)", (job_id, lease_seconds, self._holder)
             ).fetchone()
-        return None if row is None else _read_job(row)
+            if row is None:
+                return None
+            # A statement of its own: the one that claims may have begun before the source was saved, and would read the
+            # text of before. Until this transaction ends, the claim keeps the source locked.
+            source = connection.execute(_SOURCE, {"id": row["document_id"] or row["note_id"]}).fetchone()
+        assert source is not None
+        return _read_job(row, source)
 
     def restart_ingest_job(self, job: jobs.Job, server_id: str) -> jobs.Job:
         with self._database.as_worker() as connection:
@@ -237,7 +246,7 @@ def _check_held(row: dict[str, Any] | None, job: jobs.Job) -> None:
         raise errors.LeaseLostError(job_id=job.id)
 
 
-def _read_job(row: dict[str, Any]) -> jobs.Job:
+def _read_job(row: dict[str, Any], source: dict[str, Any]) -> jobs.Job:
     return jobs.Job(
         id=row["id"],
         kind=row["kind"],
@@ -247,10 +256,10 @@ def _read_job(row: dict[str, Any]) -> jobs.Job:
         lease_token=str(row["lease_token"]),
         attempts=row["attempts"],
         checkpoint=jobs.Checkpoint.load(row["checkpoint"]),
-        name=row["name"],
-        file_type=row["file_type"],
-        object_path=row["object_path"],
-        content=row["content"],
+        name=source["name"],
+        file_type=source["file_type"],
+        object_path=source["object_path"],
+        content=source["content"],
         error_code=row["error_code"],
     )
 

@@ -22,6 +22,12 @@ where t.generation = %s and t.text is not null
 order by c.chunk_index
 """
 
+_SERVER = """
+select d.embedding_server_id::text as server_id from rag.documents d where d.generation = %(generation)s
+union all
+select n.embedding_server_id::text from rag.notes n where n.generation = %(generation)s
+"""
+
 
 class TranslationStore:
     """Implements core.ingestion.translation.TranslationStore with the SQL functions of the same names."""
@@ -36,21 +42,19 @@ class TranslationStore:
 
         with self._database.as_worker() as connection:
             row = connection.execute(
-                "select j.*, coalesce(d.embedding_server_id, n.embedding_server_id)::text as server_id"
-                " from rag.claim_translation(%s, %s, %s) j"
-                " left join rag.documents d on d.generation = j.generation"
-                " left join rag.notes n on n.generation = j.generation",
-                (generation, list(langs), lease_seconds),
+                "select * from rag.claim_translation(%s, %s, %s)", (generation, list(langs), lease_seconds)
             ).fetchone()
-        if row is None:
-            return None
+            if row is None:
+                return None
+            # A statement of its own: the one that claims may have begun before the generation was finished.
+            source = connection.execute(_SERVER, {"generation": row["generation"]}).fetchone()
         return translation.TranslationJob(
             row["generation"],
             str(row["owner_id"]),
             str(row["lease_token"]),
             row["attempts"],
             tuple(row["langs"]),
-            row["server_id"],
+            source["server_id"] if source else None,
         )
 
     def list_untranslated(self, job: translation.TranslationJob, count: int) -> list[translation.StoredPassage]:

@@ -58,7 +58,9 @@ export class StatusWatch {
     const wait = this.#items.size > this.maxPolls ? SHORT_WAIT_SECONDS : LONG_WAIT_SECONDS;
     try {
       const now = await this.api.get(`${this.path}/${item.id}`, { wait, since: item.updated_at });
-      if (this.#items.has(item.id)) this.#changed(item, now);
+      const latest = this.#items.get(item.id);
+      // An answer from before the last save is no news: the item is asked for again.
+      if (latest && !(now.updated_at < latest.updated_at)) this.#changed(item, now);
       return true;
     } catch (error) {
       if (error.status !== 404) return false;
