@@ -9,7 +9,10 @@ from typing import Final, TypeVar
 import anyio
 import anyio.to_thread
 
-POLL_SECONDS: Final = 0.3
+POLL_SECONDS: Final = 0.3, 2.0
+"""Between two reads, at first and after long: most sources are ready soon, and each read costs a transaction."""
+POLL_SHARE: Final = 0.2
+"""Of the time waited so far: news are late by no more."""
 MAX_WAIT_SECONDS: Final = 25
 """An API gateway gives up after 30."""
 
@@ -18,9 +21,10 @@ Found = TypeVar("Found")
 
 async def read_until(read: Callable[[], Found], is_news: Callable[[Found], bool], seconds: float) -> Found:
     """Reads, in a thread, until there is news or `seconds` have passed; returns what was read last."""
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
     while True:
         found = await anyio.to_thread.run_sync(read)
-        if is_news(found) or time.monotonic() >= deadline:
+        waited = time.monotonic() - began
+        if is_news(found) or waited >= seconds:
             return found
-        await anyio.sleep(POLL_SECONDS)
+        await anyio.sleep(min(POLL_SECONDS[1], max(POLL_SECONDS[0], POLL_SHARE * waited), seconds - waited))

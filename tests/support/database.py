@@ -65,7 +65,8 @@ class TestCluster:
     def create(self, template: str | None = None, name: str | None = None) -> str:
         """The DSN of a new database, an empty one by default."""
         name = name or f"test_{next(self._numbers)}"
-        self._run("create database {} template {}", name, template or "template0")
+        # Copying the files takes half as long as copying pages through the log, the default.
+        self._run("create database {} template {} strategy file_copy", name, template or "template0")
         return self.server.dsn_for(name)
 
     def drop(self, dsn: str) -> None:
