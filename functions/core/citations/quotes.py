@@ -6,8 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from functions.core.text import words
 
@@ -28,13 +27,34 @@ _ELISION = re.compile(r"\s*(?:\[\s*(?:\.{3}|…)\s*\]|\(\s*(?:\.{3}|…)\s*\)|\.
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af]")
 
 
-@dataclass(frozen=True, slots=True)
 class Folded:
-    """A text without typographic differences; character i of `text` comes from source[starts[i]:ends[i]]."""
+    """A text without typographic differences; character i of `text` comes from source[starts[i]:ends[i]].
 
-    text: str
-    starts: Sequence[int]
-    ends: Sequence[int]
+    The places are found when they are first needed: most quotations stand in none of the texts they are looked for in.
+    """
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        folded = "".join(_fold_clusters(source))
+        self._hyphens = frozenset(_find_hyphens(folded))
+        self.text = folded
+        if self._hyphens:
+            self.text = "".join(char for at, char in enumerate(folded) if at not in self._hyphens)
+
+    @cached_property
+    def starts(self) -> Sequence[int]:
+        return [start for start, _ in self._spans]
+
+    @cached_property
+    def ends(self) -> Sequence[int]:
+        return [end for _, end in self._spans]
+
+    @cached_property
+    def _spans(self) -> list[Span]:
+        clusters = _find_clusters(self._source) or [(at, at + 1) for at in range(len(self._source))]
+        pieces = _fold_clusters(self._source)
+        spans = [span for span, piece in zip(clusters, pieces, strict=True) for _ in piece]
+        return [span for at, span in enumerate(spans) if at not in self._hyphens]
 
 
 def fold(source: str) -> Folded:
@@ -43,18 +63,7 @@ def fold(source: str) -> Folded:
     White space is dropped because extracted page text loses and adds it. Hyphens between letters are dropped because
     at the end of a line they may be part of the word or not.
     """
-    chars: list[str] = []
-    starts: list[int] = []
-    ends: list[int] = []
-    for start, end in _split_clusters(source):
-        for char in _fold_cluster(source[start:end]):
-            if chars and char.isalpha() and chars[-1] == "-" and len(chars) > 1 and chars[-2].isalpha():
-                for column in (chars, starts, ends):
-                    column.pop()
-            chars.append(char)
-            starts.append(start)
-            ends.append(end)
-    return Folded("".join(chars), starts, ends)
+    return Folded(source)
 
 
 def find_exact(quote: str, passage: str, folded: Folded) -> Span | None:
@@ -98,17 +107,19 @@ def find_similar(quote: str, passage: str) -> Span | None:
 
 def _find_part(part: str, passage: str, folded: Folded, after: int) -> Span | None:
     """The first match of `part` from `after` on; if there is none, of `part` without its outer punctuation."""
-    folded_part = fold(part).text
-    for needle in (folded_part, folded_part.strip(".,;:!?'\"()[]-")):
-        if _is_too_short(needle):
-            continue
-        at = folded.text.find(needle)
-        while at >= 0:
+    for needle in _fold_needles(part):
+        for at in _find_all(needle, folded.text):
             start, end = folded.starts[at], folded.ends[at + len(needle) - 1]
             if start >= after and _is_at_word_boundaries(passage, start, end):
                 return start, end
-            at = folded.text.find(needle, at + 1)
     return None
+
+
+@lru_cache(maxsize=256)  # each quotation is looked for in all passages of an answer
+def _fold_needles(part: str) -> tuple[str, ...]:
+    folded = fold(part).text
+    needles = (folded, folded.strip(".,;:!?'\"()[]-"))
+    return tuple(needle for needle in needles if not _is_too_short(needle))
 
 
 def _is_too_short(folded: str) -> bool:
@@ -132,16 +143,31 @@ def _is_inside_word(text: str, at: int) -> bool:
     return before.isalnum() and after.isalnum() and not (_WIDE.match(before) or _WIDE.match(after))
 
 
-def _split_clusters(source: str) -> Iterator[Span]:
-    """The spans of the characters of `source`, each with the combining marks that follow it."""
-    if source.isascii():
-        yield from ((at, at + 1) for at in range(len(source)))
-        return
-    start = 0
-    for at in range(1, len(source) + 1):
-        if at == len(source) or not unicodedata.combining(source[at]):
-            yield start, at
-            start = at
+def _find_clusters(source: str) -> list[Span] | None:
+    """The spans of the characters of `source` with the combining marks that follow them; None if it has no marks."""
+    if source.isascii() or not any(map(unicodedata.combining, source)):
+        return None
+    starts = [at for at, char in enumerate(source) if at == 0 or not unicodedata.combining(char)]
+    return list(zip(starts, [*starts[1:], len(source)], strict=True))
+
+
+def _fold_clusters(source: str) -> Iterator[str]:
+    bounds = _find_clusters(source)
+    return map(_fold_cluster, source if bounds is None else (source[start:end] for start, end in bounds))
+
+
+def _find_hyphens(folded: str) -> Iterator[int]:
+    """The places of the hyphens between letters."""
+    for at in _find_all("-", folded):
+        if folded[at - 1 : at].isalpha() and folded[at + 1 : at + 2].isalpha():
+            yield at
+
+
+def _find_all(part: str, text: str) -> Iterator[int]:
+    at = text.find(part)
+    while at >= 0:
+        yield at
+        at = text.find(part, at + 1)
 
 
 @lru_cache(maxsize=4096)  # a passage repeats a few dozen characters, and an answer folds all its passages

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from functions.core import models
 from functions.core.citations.numbering import CitedPlace
@@ -43,24 +44,34 @@ def find_best_window(statement: str, passage: Passage, within: CitedPlace | None
     verbatim = passage.find_quote(statement)
     if verbatim and within is None:
         return CitedPlace(passage.hit, *verbatim, "exact")
-    statement_words = words.keys(statement)
-    if languages.are_foreign(languages.detect_certain_language(statement) or "", passage.hit.lang):
-        statement_words = words.names_and_numbers(statement)
-        if within is None and sum(map(_weigh_word, statement_words)) < MIN_KEPT_WEIGHT:
-            return CitedPlace(passage.hit, 0, len(passage.hit.text), "unverified", 0.0)
-    total_weight = sum(map(_weigh_word, statement_words)) or 1
+    statement_words, numbers, is_translated = _find_comparable_words(statement, passage.hit.lang)
+    total_weight = len(statement_words) + len(numbers)
+    if is_translated and within is None and total_weight < MIN_KEPT_WEIGHT:
+        return CitedPlace(passage.hit, 0, len(passage.hit.text), "unverified", 0.0)
     best_score, best_share, best_span = 0.0, 0.0, (0, len(passage.hit.text))
     if within is not None:
         best_score, best_span = -1.0, (within.start, within.end)
     for span, window_words, extra_sentences in passage.windows:
         if within is not None and not (span[0] < within.end and within.start < span[1]):
             continue
-        share = sum(map(_weigh_word, statement_words & window_words)) / total_weight
+        shared = statement_words & window_words
+        share = (len(shared) + len(shared & numbers)) / max(total_weight, 1)
         score = share - _EXTRA_SENTENCE * extra_sentences
         if score > best_score:
             best_score, best_share, best_span = score, share, span
     check = _check_words(passage.hit.text[slice(*best_span)], statement_words, best_share)
     return CitedPlace(passage.hit, *best_span, check, best_share)
+
+
+@lru_cache(maxsize=64)  # each statement of an answer is compared with all its passages
+def _find_comparable_words(statement: str, lang: str) -> tuple[frozenset[str], frozenset[str], bool]:
+    """The words of a statement that a passage in `lang` can share, its numbers, and whether it is a translation.
+
+    A number weighs as much as two other words.
+    """
+    is_translated = languages.are_foreign(languages.detect_certain_language(statement) or "", lang)
+    found = words.names_and_numbers(statement) if is_translated else words.keys(statement)
+    return found, words.numbers(found), is_translated
 
 
 def _check_words(evidence: str, statement_words: frozenset[str], share: float) -> models.CheckResult:
@@ -74,7 +85,3 @@ def _split_clauses(sentence: str) -> list[str]:
     """The clauses of a sentence; the whole sentence if one of them has so few words that any passage contains them."""
     parts = _CLAUSE_END.split(sentence)
     return parts if all(len(words.keys(part)) >= MIN_WORDS for part in parts) else [sentence]
-
-
-def _weigh_word(key: str) -> int:
-    return 2 if key[0].isdigit() else 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Final
 
 from functions.core import models
@@ -96,6 +97,7 @@ def guess_language(query: str) -> models.Lang:
     return "fr" if detect_language(_NAME.sub(" ", query), min_unrivalled=1) == "fr" else "en"
 
 
+@lru_cache(maxsize=64)  # each statement of an answer is compared with all its passages
 def detect_certain_language(text: str) -> models.Lang | None:
     """The language of `text`; None if too few words point to one."""
     lang = detect_language(text, "en")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 _STOP_WORDS = frozenset(
     re.findall(
@@ -36,8 +36,7 @@ MIN_HEADLINE_WORDS = 3
 """After the first, all capitalised; fewer may be one name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """A word in comparable form (`key`) and its position [start, end) in the text."""
 
     key: str
@@ -65,8 +64,11 @@ def is_content(key: str) -> bool:
 def keys(text: str) -> frozenset[str]:
     """The distinct content words of `text`."""
     joined = _BREAK.sub("", text)
-    found = {_key(joined[start:end]) for match in _WORD.finditer(joined) for start, end in _pieces(match)}
-    return frozenset(filter(is_content, found))
+    if _CJK.search(joined):
+        found = {_key(joined[start:end]) for match in _WORD.finditer(joined) for start, end in _pieces(match)}
+    else:
+        found = set(map(_key, _WORD.findall(joined)))
+    return frozenset(found - _STOP_WORDS)
 
 
 def names_and_numbers(text: str) -> frozenset[str]:
@@ -103,11 +105,10 @@ def numbers(words: Iterable[str]) -> frozenset[str]:
 def all_words(text: str) -> list[Word]:
     """The words of `text` in the same form, function words among them."""
     joined, places = _join_hyphenated(text)
-    words: list[Word] = []
-    for match in _WORD.finditer(joined):
-        for start, end in _pieces(match):
-            words.append(Word(_key(joined[start:end]), places[start], places[end - 1] + 1))
-    return words
+    if joined is text and not _CJK.search(text):
+        return [Word(_key(match.group()), *match.span()) for match in _WORD.finditer(text)]
+    spans = (span for match in _WORD.finditer(joined) for span in _pieces(match))
+    return [Word(_key(joined[start:end]), places[start], places[end - 1] + 1) for start, end in spans]
 
 
 def _pieces(match: re.Match[str]) -> list[tuple[int, int]]:
@@ -117,7 +118,7 @@ def _pieces(match: re.Match[str]) -> list[tuple[int, int]]:
     return [(at, at + 1) for at in range(*match.span())]
 
 
-def _join_hyphenated(text: str) -> tuple[str, list[int]]:
+def _join_hyphenated(text: str) -> tuple[str, Sequence[int]]:
     """`text` with words hyphenated at line ends joined, and the position in `text` of each character."""
     parts: list[str] = []
     places: list[int] = []
@@ -126,6 +127,8 @@ def _join_hyphenated(text: str) -> tuple[str, list[int]]:
         parts.append(text[left : match.start()])
         places.extend(range(left, match.start()))
         left = match.end()
+    if not parts:
+        return text, range(len(text))
     parts.append(text[left:])
     places.extend(range(left, len(text)))
     return "".join(parts), places

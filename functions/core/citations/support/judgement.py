@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from functions.core.citations.figures import comparison
 from functions.core.citations.figures.number_words import find_word_values
@@ -80,15 +81,24 @@ def bears_out(statement: str, evidence: Evidence, least_share: float = LEAST_SHA
 
 def _has_other_number_words(statement: str, evidence: Evidence) -> bool:
     """Whether the statement has a number or month in words that the evidence has neither in words nor in figures."""
+    return any(values.isdisjoint(evidence.figures.values) for values in _find_number_words(statement))
+
+
+@lru_cache(maxsize=64)  # each statement of an answer is compared with all its passages
+def _find_number_words(statement: str) -> tuple[frozenset[str], ...]:
+    """The values of each number or month in words, without the words that may mean something else."""
+    found = []
     for match in _LETTERS.finditer(statement):
         word = match.group().casefold()
         values = find_word_values(word)
+        if not values:
+            continue
         is_date = _BESIDE_FIGURE.search(f"{statement[: match.start()][-2:]}|{statement[match.end() :][:2]}")
         is_unsure = not words.keys(word).isdisjoint(_UNSURE_NUMBERS) or word in _UNSURE_NUMBERS
         is_unsure &= not (is_date and any(value.startswith("month") for value in values))
-        if values and not is_unsure and values.isdisjoint(evidence.figures.values):
-            return True
-    return False
+        if not is_unsure:
+            found.append(frozenset(values))
+    return tuple(found)
 
 
 def _find_nearest_sentence(statement: str, text: str) -> str:

@@ -90,6 +90,8 @@ def list_missing(names: Sequence[Name], texts: Sequence[str], *, is_foreign: boo
     """The names that none of `texts` has; abbreviations stand for their words, and translations may be spelt anew."""
     known = frozenset().union(*(frozenset(word.key for word in words.all_words(text)) for text in texts))
     missing = {name.key for name in names} - known
+    if not missing:
+        return frozenset()
     initials = "".join(name.key[0] for text in texts for name in find_names(text))
     missing = {key for key in missing if not (2 <= len(key) <= 6 and key in initials)}
     if is_foreign:
