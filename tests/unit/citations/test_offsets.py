@@ -75,3 +75,14 @@ def test_quotes_of_pdf_and_docx_files_are_found_at_their_offsets(
         pages += read(make_docx(folder / "any.docx", *lines), "docx")
         check_offsets(pages, first_word, word_count)
         assert " ".join(pages[0].text.split()) == " ".join(" ".join(lines[:35]).split())
+
+
+@given(ANY_TEXT)
+@example("well-known ﬁ… e\u0301-a «İ» a-b-c")
+def test_every_folded_character_comes_from_the_characters_at_its_place(text: str) -> None:
+    """CHAT-5"""
+    folded = quotes.fold(text)
+    assert len(folded.text) == len(folded.starts) == len(folded.ends)
+    assert list(folded.starts) == sorted(folded.starts)
+    places = zip(folded.text, folded.starts, folded.ends, strict=True)
+    assert all(char in quotes.fold(text[start:end]).text for char, start, end in places)
