@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 
+import anyio.to_thread
 import pytest
 
 from functions.web import polling
@@ -15,8 +17,8 @@ class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
         self.reads: list[float] = []
-        monkeypatch.setattr(polling.time, "monotonic", lambda: self.now)
-        monkeypatch.setattr(polling.anyio, "sleep", self.sleep)
+        monkeypatch.setattr(polling, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(polling, "anyio", SimpleNamespace(sleep=self.sleep, to_thread=anyio.to_thread))
 
     async def sleep(self, seconds: float) -> None:
         self.now += seconds
