@@ -60,7 +60,8 @@ export class StatusWatch {
       const now = await this.api.get(`${this.path}/${item.id}`, { wait, since: item.updated_at });
       const latest = this.#items.get(item.id);
       // An answer from before the last save is no news: the item is asked for again.
-      if (latest && !(now.updated_at < latest.updated_at)) this.#changed(item, now);
+      const isOld = latest && now.id === item.id && Date.parse(now.updated_at) < Date.parse(latest.updated_at);
+      if (latest && !isOld) this.#changed(item, now);
       return true;
     } catch (error) {
       if (error.status !== 404) return false;
