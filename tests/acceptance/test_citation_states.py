@@ -228,7 +228,7 @@ def test_a_changed_note_says_whether_its_quote_is_still_there(ada: Person, conte
     note_id = writing.write(ada, FACT)["id"]
     asked = ada.ask(QUESTION)
     ada.http.patch(f"/api/rag/notes/{note_id}", json={"content": content}).raise_for_status()
-    assert ada.get(f"/notes/{note_id}", wait=20)["status"] == ("indexed" if content else "empty")
+    assert writing.follow(ada, {"id": note_id})["status"] == ("indexed" if content else "empty")
     assert state_of(ada, asked) == ("current", None, place)
     if place == "moved":
         source = source_of(ada, asked)

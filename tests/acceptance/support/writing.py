@@ -18,6 +18,7 @@ TABLES = (
     "generation_terms",
     "ingest_jobs",
 )
+LONG_POLLS = 4
 
 
 def add_notebook(person: Person, title: str = "Heating") -> str:
@@ -33,10 +34,12 @@ def save(person: Person, content: str = "", **fields: Any) -> Json:
 
 
 def follow(person: Person, note: Json) -> Json:
-    """Waits until the note is no longer queued, and returns it."""
-    found = person.get(f"/notes/{note['id']}", wait=20)
-    assert found["status"] != "queued"
-    return found
+    """Waits until the note is no longer queued, and returns it; the worker may still be busy with a long one."""
+    for _ in range(LONG_POLLS):
+        found: Json = person.get(f"/notes/{note['id']}", wait=20)
+        if found["status"] != "queued":
+            return found
+    raise AssertionError(f"The note is still queued after {LONG_POLLS} long polls.")
 
 
 def write(person: Person, content: str, **fields: Any) -> Json:
