@@ -83,7 +83,6 @@ _FRACTIONS = {
     }.items()
     for word in words.split()
 }
-_CENTURIES = frozenset({"century", "siècle"})
 _NEAR = 15  # characters
 _WORD = re.compile(r"[^\W\d_]+")
 _DIGIT = re.compile(r"\d[ \u00a0\u202f]")
@@ -110,8 +109,6 @@ def _read_words(text: str) -> Iterator[str]:
     end = 0
     for match in _WORD.finditer(text):
         word = match.group()
-        if not _may_mean_number(word):
-            continue
         if word in _MONTHS:
             yield f"month {_MONTHS[word]}"
         yield from _FRACTIONS.get(word, ())
@@ -119,7 +116,7 @@ def _read_words(text: str) -> Iterator[str]:
             yield f"{chain[-1]}.5"  # two and a half, deux ans et demi
         if word.endswith("ties") and (tens := _CARDINALS.get(f"{word[:-3]}y")):  # the nineties: 90 and 1990
             yield from (str(tens), str(1900 + tens))
-        if word in _CENTURIES:  # the nineteenth century: 19, besides 1900
+        if word in ("century", "siècle"):  # the nineteenth century: 19, besides 1900
             yield from map(str, [*_form_numbers(chain)][-1:])
         count = _read_cardinal(word)
         # The scale word of "12 million" is read together with its digits.
@@ -133,13 +130,7 @@ def _read_words(text: str) -> Iterator[str]:
     yield from _read_chain(chain)
 
 
-@lru_cache(maxsize=20_000)  # most words mean none, and a text repeats them
-def _may_mean_number(word: str) -> bool:
-    is_tens = word.endswith("ties") and f"{word[:-3]}y" in _CARDINALS
-    is_known = word in _MONTHS or word in _FRACTIONS or word in _CENTURIES
-    return is_known or is_tens or _read_cardinal(word) is not None
-
-
+@lru_cache(maxsize=20_000)  # a text repeats its words, and most stand for none
 def _read_cardinal(word: str) -> int | None:
     """The cardinal that a word stands for: itself, its plural, an ordinal (sixth, onzième) or a group (vingtaine)."""
     for name in (word, word.removesuffix("s")):
