@@ -5,9 +5,12 @@ Each pair of an expectation and a kind of file occurs once here: always the same
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.corpus import manifest
+from tests.corpus.manifest import Entry, Outcome
 from tests.corpus.run import Result, run_corpus
 from tests.support.requirements import need_corpus, need_tesseract
 
@@ -26,3 +29,11 @@ def test_every_file_has_the_outcome_the_corpus_expects(result: Result) -> None:
 def test_no_file_crashes_the_worker_or_exceeds_its_time_and_memory(result: Result) -> None:
     """ING-11"""
     assert [row for row in result.figures if not row["ok"]] == []
+
+
+def test_a_file_without_progress_for_over_a_minute_is_named() -> None:
+    entry = Entry(Path("slow.pdf"), "ok", frozenset(), None, None, None)
+    found = Result(
+        ((entry, Outcome("indexed", page_count=1, chunk_count=1, still_seconds=60.1)),), 0, 1, 60.1, has_ocr=True
+    )
+    assert [row["figure"] for row in found.figures if not row["ok"]] == ["longest without progress, s: slow.pdf"]

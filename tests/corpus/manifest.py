@@ -51,6 +51,7 @@ class Entry:
 class Outcome:
     """The result of ingesting a file, with its duration and the peak memory of worker and OCR.
 
+    `still_seconds` is the longest time in which nothing about the document changed: its status, stage or pages read.
     `has_words` says whether the words of a scan were read; None when the entry has no words.
     """
 
@@ -60,6 +61,7 @@ class Outcome:
     page_count: int | None = None
     chunk_count: int = 0
     seconds: float = 0.0
+    still_seconds: float = 0.0
     peak_bytes: int = 0
     is_duplicate: bool = False
     has_words: bool | None = None
