@@ -114,7 +114,8 @@ def test_a_thousand_pages_take_several_invocations_and_no_more_memory_than_a_hun
         print(f"\n{len(pages) - 1} invocations, pages done: {pages}; peak MB by pages: {megabytes}")
     assert history[-1]["status"] == "done"
     assert len(pages) > 3
-    assert all(before < after for before, after in itertools.pairwise(pages))
+    # The last invocation may have only to finish: time may be up just when the last page is saved.
+    assert (pages[-1], all(before < after for before, after in itertools.pairwise(pages[:-1]))) == (LONG, True)
     assert max(job["attempts"] for job in history) <= 1
     assert nudges == [history[0]["id"]] * (len(pages) - 2)
     assert place.contents(limited)[files[LONG].name] == place.contents(alone)[files[LONG].name]
