@@ -33,7 +33,8 @@ complete stays as it is.
 Write the query on one line, and nothing but the query."""
 
 _CONJUNCTION = re.compile(
-    r"\W*(?:and|but|so|or|also|then|what about|how about|et|mais|donc|alors|ou|aussi|puis|sinon|qu['’]en est-il)\b",
+    r"(?<!\W)\W*(?:and|but|so|or|also|then|what about|how about"
+    r"|et|mais|donc|alors|ou|aussi|puis|sinon|qu['’]en est-il)\b",
     re.IGNORECASE,
 )
 _REFERENCE = re.compile(
