@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from functions.adapters.models import openai_connection
+
 if TYPE_CHECKING:
     import httpx2
 
@@ -96,11 +98,11 @@ def _find_root(base_url: str) -> str:
 
 
 def _open(api_key: str | None) -> httpx2.Client:
-    """One client for all requests to a server, because reading the certificates takes a tenth of a second."""
     import httpx2  # the library of the OpenAI client, which every question to a model loads
 
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-    return httpx2.Client(headers=headers, timeout=SECONDS, follow_redirects=False)
+    certificates = openai_connection.read_certificates()
+    return httpx2.Client(verify=certificates, headers=headers, timeout=SECONDS, follow_redirects=False)
 
 
 def _list_faults() -> tuple[type[Exception], ...]:

@@ -5,6 +5,7 @@ No other module handles the errors of the client library or repeats a request.
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import re
@@ -13,12 +14,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from functions.core import errors
 
 if TYPE_CHECKING:  # openai takes 0.5 s to import, so the first request imports it
+    import ssl
+
     import openai
 
 Result = TypeVar("Result")
@@ -41,6 +43,14 @@ _ADDRESS = "The address of the model server is not valid. An administrator shoul
 _VALIDATION = "validation error"
 """What llama-cpp-python says in a 500 about a field that it does not take."""
 _RETRYABLE = (408, 409, 425, 429)
+
+
+@functools.cache
+def read_certificates() -> ssl.SSLContext:
+    """The certificates that every client of the process trusts; reading them takes 20 to 100 ms."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +110,7 @@ class Connection:
         from functions.adapters.models import stream_body
 
         timeout = openai.Timeout(self._read_seconds, connect=CONNECT_SECONDS)
-        wrap_body = partial(
+        wrap_body = functools.partial(
             stream_body.wrap_body,
             silence_seconds=min(self._total_seconds, COMMENT_SECONDS),
             total_seconds=2 * self._read_seconds if math.isinf(self._total_seconds) else self._total_seconds,
@@ -110,6 +120,7 @@ class Connection:
             base_url=self._base_url or "https://api.openai.com/v1",
             max_retries=0,  # the client would obey a Retry-After of up to 120 s, longer than a function runs
             http_client=openai.DefaultHttpx2Client(
+                verify=read_certificates(),
                 timeout=timeout,
                 follow_redirects=False,
                 limits=httpx2.Limits(keepalive_expiry=IDLE_SECONDS),

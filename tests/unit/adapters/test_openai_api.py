@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -53,6 +54,14 @@ def test_first_requests_at_the_same_time_share_one_client() -> None:
 def endless() -> bytes:
     """A reply with the right vector and 1,000 spaces before it ends."""
     return json.dumps({"data": [{"embedding": word_vector("why", 8)}]}).encode() + b" " * 1000
+
+
+def test_clients_of_a_process_share_the_certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = openai_connection.Connection("https://one.example.org/v1", "key", QUICK, 1.0)
+    second = openai_connection.Connection("https://two.example.org/v1", None, QUICK, 1.0)
+    assert first.client is not None
+    monkeypatch.setattr(ssl, "create_default_context", None)
+    assert second.client is not None
 
 
 def test_vectors_that_arrive_too_slowly_are_not_waited_for(server: FakeModelServer) -> None:
