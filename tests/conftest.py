@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 
@@ -9,6 +10,7 @@ import hypothesis
 import psycopg
 import pytest
 
+from functions.adapters.laptop import embedder
 from tests.support import database as database_servers
 
 # The same examples in every run, on a slow machine too, and no file of earlier failures.
@@ -45,6 +47,14 @@ def clean_environment() -> Iterator[None]:
         for name in list(os.environ):
             if (name.startswith(OUTSIDE) or name.upper() in OUTSIDE_NAMES) and name not in KEPT:
                 patch.delenv(name)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shared_models() -> Iterator[None]:
+    """Loads a local embedding model once in a process, as one does that has one set of services; tests make many."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embedder, "LocalEmbedder", functools.cache(embedder.LocalEmbedder))
         yield
 
 
