@@ -41,7 +41,7 @@ def need_program(*names: str) -> str:
 
 
 def need_chromium() -> str:
-    return need_program("chromium", "chromium-browser", "google-chrome")
+    return need_program("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
 
 def need_tesseract() -> str:
