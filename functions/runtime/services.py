@@ -266,9 +266,10 @@ class Services:
         from functions.core.ingestion import translation
         from functions.core.ingestion.worker import Worker
 
+        deadline = float("inf") if remaining_seconds is None else time.monotonic() + remaining_seconds
+        recognizer = self.recognizer  # looking for Tesseract may take a second, in which a setting may change
         policy = self.policy()
         server = policy.servers[0]
-        deadline = float("inf") if remaining_seconds is None else time.monotonic() + remaining_seconds
         return Worker(
             store=JobStore(self.database, self.holder),
             objects=self.objects,
@@ -276,7 +277,7 @@ class Services:
             embedder=self.embedder_of(server),
             settings=policy.settings,
             search_as=lambda owner_id: partial(search.hybrid_search, self.database, models.User.named(owner_id)),
-            recognizer=self.recognizer,
+            recognizer=recognizer,
             calibrates=True,
             translates=() if self.translator is None else translation.list_langs(policy.settings),
             remaining_seconds=lambda: deadline - time.monotonic(),

@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -165,7 +165,7 @@ def run_local_server(dsn: str, home: Path, *, worker: bool = True, **config: Any
     """Serves on a free port until the end of the block; `config` are fields of `Config`."""
     services = Services(Config(database_url=SecretStr(dsn), ibid_home=home, log_level="CRITICAL", **config))
     app = serve.create_local_app(services)
-    with serve.bind(0) as listener, _serving(app, listener):
+    with closing(services), serve.bind(0) as listener, _serving(app, listener):
         server = LocalServer(services, app, f"http://127.0.0.1:{listener.getsockname()[1]}")
         if worker:
             server.worker.start()
@@ -174,7 +174,6 @@ def run_local_server(dsn: str, home: Path, *, worker: bool = True, **config: Any
         finally:
             server.worker.stop()
             server.http.close()
-    services.close()
 
 
 @contextmanager
