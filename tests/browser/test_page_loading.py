@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, Route, expect
+from playwright.sync_api import Browser, Page, Request, Route, ViewportSize, expect
 
 from functions.local.server import serve
 from tests.support import database as database_servers
@@ -20,6 +20,18 @@ SLOTS = 10  # what a new AWS account runs at a time
 COLD_START_SECONDS = 0.6
 PATIENCE_SECONDS = 30.0
 THROTTLED: dict[str, Any] = {"status": 503, "json": {"message": "Service Unavailable"}}
+
+# Notes where the button is in each frame in which it can be used.
+WATCH_BUTTON = """
+    window.places = [];
+    const watch = () => {
+      const button = document.getElementById("send");
+      const place = button?.getBoundingClientRect().y;
+      if (button?.disabled === false && place !== places.at(-1)) places.push(place);
+      requestAnimationFrame(watch);
+    };
+    watch();
+"""
 
 
 class Platform:
@@ -141,6 +153,19 @@ def test_a_question_is_not_lost_before_the_page_has_started(
     page.goto(server.base_url, wait_until="commit")
     platform.run_until(lambda: bool(platform.refused))
     expect(page.get_by_test_id("send")).to_be_disabled()
+
+
+@pytest.mark.parametrize("is_phone", [False, True], ids=["desktop", "phone"])
+def test_the_button_that_sends_stays_in_its_place(browser: Browser, server: LocalServer, is_phone: bool) -> None:
+    """WEB-3: what the server tells later must not move it away from a pointer."""
+    size: ViewportSize = {"width": 390 if is_phone else 1280, "height": 800}
+    with browser.new_context(locale="en-US", viewport=size, has_touch=is_phone, is_mobile=is_phone) as context:
+        page = context.new_page()
+        page.add_init_script(WATCH_BUTTON)
+        page.goto(server.door)
+        expect(page.locator("#model-hint")).not_to_be_empty()
+        page.wait_for_timeout(100)
+        assert page.evaluate("places.length") == 1
 
 
 def test_reads_that_are_refused_while_the_page_starts_are_repeated(
