@@ -17,7 +17,6 @@ from pydantic import SecretStr
 
 from functions.adapters import auth
 from functions.adapters.laptop import object_rows
-from functions.adapters.laptop.embedder import LocalEmbedder
 from functions.adapters.laptop.object_store import LocalObjectStore
 from functions.local.server.serve import create_local_app
 from functions.runtime.config import Config
@@ -27,13 +26,10 @@ from tests.handlers.events import Answer, Json
 
 
 class Container:
-    """The application that answers the requests of one thread. All share one model, which takes a second to load."""
-
-    embedder = LocalEmbedder(threads=1)
+    """The application that answers the requests of one thread."""
 
     def __init__(self, dsn: str, home: Path) -> None:
         self.services = Services(Config(database_url=SecretStr(dsn), ibid_home=home, log_level="CRITICAL"))
-        self.services.embedder_of = lambda server: self.embedder  # type: ignore[method-assign]  # of this object alone
         self.statuses: Counter[int] = Counter()
         self._loop = asyncio.new_event_loop()
         asyncio.set_event_loop(self._loop)
